@@ -10,7 +10,7 @@ set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/fjord)
 
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
 set(modules common document cluster rpc client rpc_codec rpc_thrift connect storage_spi visitors tuner job_functions mapreduce
-  library)
+  monitoring library)
 foreach(module IN LISTS modules)
   set(export_name ${module})
   if(module STREQUAL library)
@@ -38,6 +38,8 @@ set_target_properties(fjord_plugin PROPERTIES EXPORT_NAME plugin)
 install(TARGETS fjord_plugin EXPORT fjord)
 
 install(TARGETS fjord fjordd fjord-inspect fjord-plugin-host fjord-script-host)
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/fjord/scripts/fjord-parquet.py
+  ${PROJECT_SOURCE_DIR}/tools/fjord/scripts/fjord-plot-placement.py DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT fjord NAMESPACE fjord:: DESTINATION ${package_folder} FILE fjordTargets.cmake)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fjordConfig.cmake.in
   ${PROJECT_BINARY_DIR}/package/fjordConfig.cmake INSTALL_DESTINATION ${package_folder}

@@ -1,6 +1,9 @@
 #include "fjord/library/admin.h"
 
+#include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
+#include <thread>
 
 #include "fjord/library/detail/admin_calls.h"
 #include "fjord/library/detail/client_core.h"
@@ -9,6 +12,8 @@
 namespace fjord {
 
 namespace {
+
+using SteadyClock = std::chrono::steady_clock;
 
 NodeInfo node_of(const rpc::NodeStatus& node) {
   NodeInfo info;
@@ -21,11 +26,15 @@ NodeInfo node_of(const rpc::NodeStatus& node) {
   info.capacity = node.capacity;
   info.slow = node.slow;
   info.space = node.last.space;
+  info.space_stage = static_cast<std::uint16_t>(node.last.space_stage);
   info.buckets = node.last.buckets;
   info.documents = node.last.documents;
   info.bytes = node.last.bytes;
   info.state_version = node.last.state_version;
+  info.config_version = node.last.config_version;
   info.answered_ago = Duration(node.answered_us_ago);
+  info.maintenance = Duration(node.maintenance_us);
+  info.maintenance_left = Duration(node.maintenance_left_us);
   return info;
 }
 
@@ -55,18 +64,32 @@ rpc::NodeAction wire(NodeAction action) {
   return rpc::NodeAction::Unknown;
 }
 
-ReplicaInfo replica_of(const rpc::BucketReplica& replica) {
-  ReplicaInfo info;
-  info.node = fmt::format("storage.{}", replica.node);
-  info.is_member = replica.role == rpc::ReplicaRole::Member;
-  info.is_damaged = replica.damaged;
-  info.status = replica.status;
-  info.documents = replica.info.documents;
-  info.entries = replica.info.entries;
-  info.bytes = replica.info.bytes;
-  info.checksum = replica.info.checksum;
-  if (replica.status && replica.document) info.document_version_us = replica.timestamp_us;
-  return info;
+/// Returns what is left of the change; `most` is the largest number of buckets left so far.
+NodeChangeProgress left_of(const rpc::GetStatusReply& status, const NodeChange& change, const NodePlan& plan,
+                           std::uint64_t& most) {
+  NodeChangeProgress left;
+  left.is_known = true;
+  const bool changes_state = change.action != NodeAction::Up;
+  left.is_in_force =
+      status.info.pending_state.empty() && (!changes_state || status.info.state_version > plan.state_version);
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (node.state == "up" && node.last.state_version != status.info.state_version) left.is_in_force = false;
+    if (node.node.starts_with("distributor.") && node.state == "up") {
+      left.buckets_left += node.last.buckets_out_of_sync + node.last.buckets_unavailable;
+    }
+    const bool is_emptied = change.action == NodeAction::Retire &&
+                            std::find(plan.nodes.begin(), plan.nodes.end(), node.node) != plan.nodes.end();
+    if (is_emptied) left.buckets_left += node.last.buckets;
+  }
+  most = std::max(most, left.buckets_left);
+  if (most != 0) left.fraction_done = 1 - static_cast<double>(left.buckets_left) / static_cast<double>(most);
+  return left;
+}
+
+std::string to_text(const NodeChangeProgress& left) {
+  if (!left.is_known) return "no answer";
+  return left.is_in_force ? fmt::format("{} buckets left", left.buckets_left)
+                          : std::string("the new state is on its way");
 }
 
 }  // namespace
@@ -97,10 +120,14 @@ Result<ClusterStatus> Admin::status() {
   status.state = reply.info.state;
   status.distribution = reply.info.distribution;
   status.buckets = health.buckets;
+  status.buckets_in_sync = health.buckets_in_sync;
   status.buckets_out_of_sync = health.buckets_out_of_sync;
   status.buckets_unavailable = health.buckets_unavailable;
   status.buckets_damaged = health.buckets_damaged;
+  status.buckets_failing = health.buckets_failing;
+  status.buckets_unplaced = health.buckets_unplaced;
   status.buckets_under_replicated = health.buckets_under_replicated;
+  status.nodes_without_space = health.nodes_without_space;
   status.document_replicas = health.document_copies;
   status.bytes = health.bytes;
   for (const rpc::NodeStatus& node : reply.nodes) status.nodes.push_back(node_of(node));
@@ -133,6 +160,7 @@ Result<NodePlan> Admin::change_nodes(const NodeChange& change) {
   plan.replicas_moved = reply.plan.replicas_moved;
   plan.bytes_moved = reply.plan.bytes;
   plan.duration_seconds = reply.plan.duration_s;
+  plan.notes = std::move(reply.plan.notes);
   return plan;
 }
 
@@ -142,46 +170,78 @@ Result<std::vector<HistoryEntry>> Admin::history(std::uint32_t max) {
                    ask_cluster(core_->connection(), rpc::GetHistory{.max = max}, core_->timeout({})));
   std::vector<HistoryEntry> entries;
   for (const rpc::StateChange& change : reply.changes) {
-    entries.push_back({change.version, change.unix_us, change.what, change.why, change.who});
+    entries.push_back(
+        {change.version, change.term, change.unix_us, change.active_unix_us, change.what, change.why, change.who});
   }
   return entries;
 }
 
-Result<std::vector<SettingInfo>> Admin::settings() {
+Result<ClusterStateInfo> Admin::state() {
   FJORD_TRY(core_->wait_ready());
-  FJORD_TRY_ASSIGN(const rpc::GetConfigReply reply,
-                   ask_cluster(core_->connection(), rpc::GetConfig{}, core_->timeout({})));
-  std::vector<SettingInfo> infos;
-  for (const rpc::Setting& setting : reply.settings) {
-    const std::string& value = setting.in_force.empty() ? setting.value : setting.in_force;
-    infos.push_back({setting.name, setting.type, setting.default_value, setting.min, setting.max, value, setting.source,
-                     setting.used_by, setting.meaning});
-  }
-  return infos;
+  FJORD_TRY_ASSIGN(const rpc::GetHistoryReply reply,
+                   ask_cluster(core_->connection(), rpc::GetHistory{.max = 1}, core_->timeout({})));
+  return ClusterStateInfo{.state = reply.info.state,
+                          .distribution = reply.info.distribution,
+                          .pending_state = reply.info.pending_state,
+                          .pending_distribution = reply.info.pending_distribution,
+                          .waits_for = reply.waits_for,
+                          .leader = reply.leader,
+                          .term = reply.term,
+                          .schema_version = reply.info.schema_version,
+                          .config_version = reply.info.config_version};
 }
 
-Result<std::vector<std::string>> Admin::set(const std::map<std::string, std::string>& values, bool dry_run) {
+Status Admin::wait_for(const NodeChange& change, const NodePlan& plan, Duration timeout,
+                       const std::function<void(const NodeChangeProgress&)>& on_progress) {
+  constexpr auto kPause = std::chrono::milliseconds(200);
+  constexpr auto kProgressInterval = std::chrono::milliseconds(500);
+  constexpr double kEstimateFrom = 0.02;
   FJORD_TRY(core_->wait_ready());
-  constexpr int kAttemptsMax = 10;
-  rpc::ChangeConfig request;
-  for (const auto& [name, value] : values) {
-    if (value.empty()) {
-      request.unset.push_back(name);
-    } else {
-      request.set.push_back(name + "=" + value);
+  const auto begin = SteadyClock::now();
+  const auto deadline = begin + timeout;
+  std::uint64_t most = 0;
+  auto next_progress = begin;
+  for (;;) {
+    const auto status = ask_cluster(core_->connection(), rpc::GetStatus{}, core_->timeout({}));
+    NodeChangeProgress left;
+    if (status) left = left_of(*status, change, plan, most);
+    if (left.is_in_force && left.buckets_left == 0) return Status::ok();
+    const auto now = SteadyClock::now();
+    const double spent = std::chrono::duration<double>(now - begin).count();
+    if (left.fraction_done > kEstimateFrom) {
+      left.left = Duration(static_cast<std::int64_t>(1e6 * (spent / left.fraction_done - spent)));
     }
+    if (on_progress && now >= next_progress) {
+      on_progress(left);
+      next_progress = now + kProgressInterval;
+    }
+    if (now >= deadline) return {StatusCode::Timeout, fmt::format("after {:g} s: {}", spent, to_text(left))};
+    std::this_thread::sleep_for(kPause);
   }
-  request.who = who_am_i();
-  request.dry_run = dry_run;
-  request.if_version = true;
-  for (int attempt = 1;; ++attempt) {
-    FJORD_TRY_ASSIGN(const rpc::GetConfigReply seen,
-                     ask_cluster(core_->connection(), rpc::GetConfig{}, core_->timeout({})));
-    request.version = seen.config_version;
-    auto reply = ask_cluster(core_->connection(), request, core_->timeout({}));
-    if (reply) return std::move(reply->changes);
-    if (reply.error().code() != StatusCode::TestAndSetFailed || attempt == kAttemptsMax) return reply.error();
-  }
+}
+
+Result<RecoveredState> Admin::recover_state(const RecoverOptions& options) {
+  FJORD_TRY(core_->wait_ready());
+  const rpc::RecoverState request{.dry_run = options.dry_run, .force = options.force, .who = who_am_i()};
+  Connection& connection = core_->connection();
+  auto reply = options.controller.empty() ? ask_cluster(connection, request, core_->timeout({}))
+                                          : ask_node(connection, options.controller, request, core_->timeout({}));
+  if (!reply) return reply.error();
+  RecoveredState recovered;
+  recovered.done = reply->refusals.empty() && !options.dry_run;
+  recovered.refusals = std::move(reply->refusals);
+  recovered.warnings = std::move(reply->warnings);
+  recovered.found = std::move(reply->found);
+  recovered.state = std::move(reply->state);
+  recovered.distribution = std::move(reply->distribution);
+  recovered.state_version = reply->state_version;
+  recovered.next_version = reply->next_version;
+  recovered.term = reply->term;
+  recovered.schema_version = reply->schema_version;
+  recovered.schemas = reply->schemas;
+  recovered.config_version = reply->config_version;
+  recovered.settings = reply->settings;
+  return recovered;
 }
 
 Result<DeployedSchemas> Admin::deploy_schemas(std::vector<std::string> schemas, std::vector<std::string> may_drop) {
@@ -194,24 +254,6 @@ Result<DeployedSchemas> Admin::deploy_schemas(std::vector<std::string> schemas, 
 Result<std::vector<std::string>> Admin::schemas() {
   FJORD_TRY(core_->refresh());
   return core_->types()->schemas();
-}
-
-Result<std::vector<BucketReplicas>> Admin::bucket_of(const std::string& document_id) {
-  FJORD_TRY(core_->wait_ready());
-  FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(document_id));
-  rpc::ShowBucket request;
-  request.id = id.str();
-  FJORD_TRY_ASSIGN(const rpc::ShowBucketReply reply, show_bucket(core_->connection(), request, core_->timeout({})));
-  std::vector<BucketReplicas> buckets;
-  for (const rpc::BucketView& view : reply.buckets) {
-    BucketReplicas& bucket = buckets.emplace_back();
-    bucket.bucket = fmt::format("{:#x}", view.bucket.raw());
-    bucket.distributor = fmt::format("distributor.{}", reply.distributor);
-    bucket.is_in_sync = view.trouble == rpc::BucketTroubleKind::Unknown;
-    bucket.reason = view.reason;
-    for (const rpc::BucketReplica& replica : view.replicas) bucket.replicas.push_back(replica_of(replica));
-  }
-  return buckets;
 }
 
 }  // namespace fjord

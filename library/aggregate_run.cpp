@@ -8,6 +8,8 @@
 
 #include "fjord/common/hash.h"
 #include "fjord/library/detail/job_calls.h"
+#include "fjord/library/detail/job_spec.h"
+#include "parameters.h"
 
 namespace fjord {
 
@@ -45,9 +47,9 @@ rpc::JobSpec job_spec_of(const AggregateRun& run, const std::vector<std::shared_
     job.selection = only.selection;
     job.parameters = only.parameters;
   }
-  job.shuffle = run.shuffle;
+  job.shuffle = static_cast<rpc::Shuffle>(run.shuffle);
   job.incremental = run.incremental;
-  job.settings = run.settings;
+  job.settings = parameters_of(run.settings);
   return job;
 }
 
@@ -121,11 +123,14 @@ Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run) {
   FJORD_TRY_ASSIGN(end.plans, run.job.compile(core.types()));
   const rpc::JobSpec spec = job_spec_of(run, end.plans);
   Connection& connection = core.connection();
-  FJORD_TRY_ASSIGN(end.job_id, connection.sync().submit_job(spec));
-  FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, wait_for_job(connection, end.job_id, &spec, core.timeout(run.timeout),
-                                                          kFirstPageBytes, run.on_progress));
-  end.job = reply.jobs.front();
-  if (end.job.phase != rpc::JobPhase::Done) return end;
+  FJORD_TRY_ASSIGN(const std::string id, connection.sync().submit_job(spec));
+  const auto tell = [&](const rpc::JobStatus& job) {
+    if (run.on_progress) run.on_progress(job_info_of(job));
+  };
+  FJORD_TRY_ASSIGN(rpc::ListJobsReply reply,
+                   wait_for_job(connection, id, &spec, core.timeout(run.timeout), kFirstPageBytes, tell));
+  end.job = job_info_of(reply.jobs.front());
+  if (end.job.state != JobState::Done) return end;
   FJORD_TRY_ASSIGN(end.rows, results_of(connection, reply));
   FJORD_TRY(end.plans.back()->arrange(end.rows));
   return end;
@@ -145,7 +150,7 @@ AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request)
   run.into_namespace = request.into_namespace;
   run.name = request.name;
   run.incremental = request.incremental;
-  for (const auto& [name, value] : request.settings) run.settings.push_back({name, value});
+  run.settings = request.settings;
   run.timeout = request.timeout;
 
   AggregateResult result;
@@ -158,16 +163,15 @@ AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request)
     result.status = end.error();
     return result;
   }
-  result.job_id = end->job_id;
-  result.documents_read = end->job.documents_read;
-  result.documents_put = end->job.documents_put;
-  result.documents_removed = end->job.documents_removed;
-  result.buckets = end->job.map_tasks_done;
+  result.job_id = end->job.id;
+  result.documents_read = end->job.current().documents_read;
+  result.documents_put = end->job.current().documents_put;
+  result.documents_removed = end->job.current().documents_removed;
+  result.buckets = end->job.current().map_tasks_done;
   const AggregatePlan& plan = *end->plans.back();
   for (const AggregateColumn& column : plan.columns()) result.columns.push_back(column.name);
-  if (end->job.phase == rpc::JobPhase::Failed) result.status = end->job.error;
-  if (end->job.phase == rpc::JobPhase::Cancelled)
-    result.status = Status(StatusCode::Cancelled, "the job was cancelled");
+  if (end->job.state == JobState::Failed) result.status = end->job.error;
+  if (end->job.state == JobState::Cancelled) result.status = Status(StatusCode::Cancelled, "the job was cancelled");
   auto rows = cells_of(plan, end->rows);
   if (rows) {
     result.rows = std::move(*rows);

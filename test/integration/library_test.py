@@ -28,37 +28,54 @@ class LibraryTest(unittest.TestCase):
             self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr + cluster.logs())
 
     def test_a_program_against_the_installed_package(self):
-        with tempfile.TemporaryDirectory(prefix="fjord-library-") as folder:
+        with tempfile.TemporaryDirectory(prefix="fjord-library-") as folder, \
+                harness.Cluster(storage=3, redundancy=2) as cluster:
             folder = pathlib.Path(folder)
             prefix = folder / "installed"
             run("cmake", "--install", BUILD, "--prefix", prefix)
             source = folder / "source"
             shutil.copytree(SOURCE / "examples" / "library", source)
-            self.add_samples(source)
+            self.add_samples(source, cluster.address)
             run("cmake", "-S", source, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
             run("cmake", "--build", folder / "build")
-            with harness.Cluster(storage=2) as cluster:
-                printed = run(folder / "build" / "music", cluster.address)
-                self.assertEqual(printed.splitlines(), [
-                    "500 albums since 2000", "2009: 50", "2008: 50", "2007: 50", "1000 albums in the copy"])
+            printed = run(folder / "build" / "music", cluster.address)
+            self.assertEqual(printed.splitlines(), [
+                "500 albums since 2000", "2009: 50", "2008: 50", "2007: 50", "1000 albums in the copy"])
+            samples = subprocess.run([folder / "build" / "samples", cluster.address], capture_output=True, text=True,
+                                     timeout=200, cwd=folder)
+            self.assertEqual(samples.stdout, "0 complaints, all samples did something\n", samples.stderr + cluster.logs())
+            self.assertTrue((folder / "items.jsonl.gz").exists())
+            self.assertEqual(run(folder / "build" / "program"), "3\n")
 
-    def add_samples(self, source):
-        """Each sample of the page becomes a function of a library that is built beside the example."""
+    def add_samples(self, source, address):
+        """Each sample of the page becomes a function of a program that is built beside the example and calls them."""
         samples = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(), re.DOTALL)
-        self.assertGreater(len(samples), 8)
+        self.assertGreater(len(samples), 12)
         programs = [sample for sample in samples if "int main" in sample]
         self.assertEqual(len(programs), 1)
-        (source / "program.cpp").write_text(programs[0])
-        text = (SOURCE / "test" / "integration" / "library" / "samples_prefix.h").read_text()
+        self.assertIn("127.0.0.1:19110", programs[0])
+        (source / "program.cpp").write_text(programs[0].replace("127.0.0.1:19110", address))
+        helpers = SOURCE / "test" / "integration" / "library"
+        text = (helpers / "samples_prefix.h").read_text() + (helpers / "samples_main.h").read_text()
+        calls, last = [], []
         for number, sample in enumerate(sample for sample in samples if "int main" not in sample):
             if "co_await" in sample:
                 text += sample
-            else:
-                text += f"void sample{number}(fjord::Client& client) {{\n{sample}}}\n"
+                continue
+            text += f"void sample{number}(fjord::Client& client) {{\n{sample}}}\n"
+            (last if "client.subscribe(" in sample else calls).append(f"  sample{number}(client);\n")
+        self.assertEqual(len(last), 1)
+        text += ("void run_samples(fjord::Client& client) {\n" + "".join(calls) +
+                 "  read_two(client);\n"
+                 "  const int used = documents_used;\n"
+                 "  read_all(*new fjord::Visit(client.visit({.type = \"music\"})));\n"
+                 "  follow(*new fjord::Subscription(client.subscribe({.type = \"music\"})));\n"
+                 "  while (documents_used < used + 2000 || changes_stored < 2000) std::this_thread::yield();\n"
+                 "  exits_at_save = true;\n" + last[0] + "}\n")
         (source / "samples.cpp").write_text(text)
         with open(source / "CMakeLists.txt", "a") as file:
-            file.write("add_executable(program program.cpp)\ntarget_link_libraries(program PRIVATE fjord::client)\n"
-                       "add_library(samples STATIC samples.cpp)\ntarget_link_libraries(samples PRIVATE fjord::client)\n")
+            for name in "program", "samples":
+                file.write(f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE fjord::client)\n")
 
 
 if __name__ == "__main__":

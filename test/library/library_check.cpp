@@ -1,6 +1,7 @@
 // Uses a running cluster through the library alone, and reports errors: fjord-library-check HOST:PORT FOLDER. Files go
 // into FOLDER. test/integration/library_test.py runs it.
 
+#include <algorithm>
 #include <coroutine>
 #include <cstdio>
 #include <exception>
@@ -65,6 +66,21 @@ Detached count_visit(Visit& visit, std::shared_ptr<detail::PendingState<int>> re
     if (const Status ready = co_await visit.ready(); !ready) break;
   }
   result->set(visit.status() ? count : -count);
+}
+
+/// Copies documents in a coroutine until the subscription has caught up, and then reports the ids.
+Detached copy_changes(Subscription& changes, std::shared_ptr<detail::PendingState<std::set<std::string>>> result) {
+  std::set<std::string> copy;
+  for (bool is_caught_up = false; !is_caught_up && !changes.is_over();) {
+    while (const Change* change = changes.try_next()) {
+      if (change->kind == Change::Kind::Put) copy.insert(change->id);
+      if (change->kind == Change::Kind::Remove) copy.erase(change->id);
+      if (change->kind == Change::Kind::CaughtUp) is_caught_up = true;
+    }
+    if (is_caught_up) break;
+    if (const Status ready = co_await changes.ready(); !ready) break;
+  }
+  result->set(std::move(copy));
 }
 
 void check_documents(Client& client) {
@@ -292,20 +308,124 @@ void check_aggregation_and_jobs(Client& client) {
       jobs.submit({.passes = {{.application = "citycount", .type = "item", .parameters = {{"field", "name"}}}}});
   CHECK_OK(id.status());
   if (!id) return;
-  const auto ended = jobs.wait(*id);
+  int told = 0;
+  const auto ended = jobs.wait(*id, [&](const JobInfo&) { ++told; });
   CHECK_OK(ended.status());
   if (!ended) return;
+  CHECK(told > 0);
   CHECK(ended->state == JobState::Done);
-  CHECK(ended->documents_read == kDocuments);
+  CHECK(ended->documents_read() == kDocuments);
+  CHECK(ended->current().documents_read == kDocuments);
   CHECK(ended->fraction_done == 1);
-  const auto results = jobs.results(*id);
-  CHECK_OK(results.status());
-  CHECK(results && results->size() == kDocuments);
+  std::vector<std::string> keys;
+  JobRows rows_of_job = jobs.results(*id);
+  for (const JobRow& row : rows_of_job) keys.push_back(row.key);
+  CHECK_OK(rows_of_job.status());
+  CHECK(keys.size() == kDocuments && std::is_sorted(keys.begin(), keys.end()));
   const auto list = jobs.list();
   CHECK(list && !list->empty());
   CHECK(!jobs.cancel("job-none").is_ok());
+  CHECK(jobs.wait("job-none").status().code() == StatusCode::NotFound);
+  const Status wrong = jobs.set(*id, {{"weight", "0"}});
+  CHECK(!wrong);
+  CHECK_OK(jobs.remove_results(*id));
+  JobRows removed = jobs.results(*id);
+  CHECK(removed.next() == nullptr && removed.status().code() == StatusCode::NotFound);
   CHECK_OK(jobs.remove(*id));
   CHECK(jobs.submit({}).status().code() == StatusCode::InvalidArgument);
+}
+
+constexpr const char* kScript = R"(
+function map(doc, emit)
+  if doc.fields.price == 3 then error("three") end
+  emit(tostring(doc.fields.price), 1)
+end
+function reduce(key, values)
+  local sum = 0
+  for _, value in ipairs(values) do sum = sum + value end
+  return sum
+end
+)";
+
+/// A script: the documents that it fails on are set aside.
+void check_script(Jobs jobs) {
+  std::string id;
+  const auto script =
+      jobs.run({.passes = {JobPassRequest::of_script(kScript, "item")}, .settings = {{"dead_letters_max", "1000"}}},
+               {.on_submitted = [&](const std::string& made) { id = made; }});
+  CHECK_OK(script.status());
+  if (script) {
+    CHECK_OK(script->error);
+    CHECK(script->state == JobState::Done && script->id == id);
+    CHECK(script->dead_letters == kDocuments / 10);
+    JobRows rows = jobs.results(id);
+    std::map<std::string, std::string> counts;
+    for (const auto& [key, value] : rows) counts[key] = value;
+    CHECK_OK(rows.status());
+    CHECK(counts.size() == 9 && counts["4"] == std::to_string(kDocuments / 10));
+    const auto letters = jobs.dead_letters(id);
+    CHECK(letters && letters->size() == kDocuments / 10 && letters->front().error.find("three") != std::string::npos);
+  }
+}
+
+/// Chains of passes, and incremental runs.
+void check_job_forms(Jobs jobs, const std::string& folder) {
+  const std::string path = folder + "/job.lua";
+  std::ofstream(path) << "function map(doc, emit) emit(doc.fields.name, doc.fields.price) end\n"
+                         "function reduce(name, values) return values[1] end\n";
+  const auto from_file = JobPassRequest::of_script_file(path, "item", "item.price == 5");
+  CHECK_OK(from_file.status());
+  CHECK(JobPassRequest::of_script_file(folder + "/none.lua").status().code() == StatusCode::NotFound);
+  // A chain: an application, and an aggregation of its rows.
+  if (from_file) {
+    const auto chain =
+        jobs.run({.passes = {*from_file, JobPassRequest::of_aggregation({.aggregates = {"count() as names"}})}});
+    CHECK_OK(chain.status());
+    if (chain) {
+      CHECK(chain->state == JobState::Done && chain->is_chain && chain->passes.size() == 2);
+      JobRows rows = jobs.results(chain->id);
+      const JobRow* row = rows.next();
+      CHECK(row != nullptr && row->value.find(std::to_string(kDocuments / 10)) != std::string::npos);
+      CHECK(rows.next() == nullptr);
+    }
+  }
+  // Twice the same, incrementally: the second run reads nothing again.
+  const JobRequest counted{.passes = {JobPassRequest::of_application("citycount", "item")}, .incremental = true};
+  JobRequest request = counted;
+  request.passes[0].parameters["field"] = "name";
+  CHECK_OK(jobs.run(request).status());
+  const auto again = jobs.run(request);
+  CHECK_OK(again.status());
+  if (again) {
+    CHECK_OK(again->error);
+    CHECK(again->current().documents_reused == kDocuments);
+  }
+}
+
+/// A paused job stays, and goes on.
+void check_job_control(Jobs jobs) {
+  JobRequest request{.passes = {JobPassRequest::of_application("citycount", "item")}};
+  request.passes[0].parameters["field"] = "name";
+  request.settings["throttle"] = "1000";
+  const auto slow = jobs.submit(request);
+  CHECK_OK(slow.status());
+  if (!slow) return;
+  CHECK_OK(jobs.pause(*slow));
+  const auto paused = jobs.status(*slow);
+  CHECK(paused && paused->state == JobState::Paused && paused->settings.at("throttle") == "1000");
+  const Status refused = jobs.set(*slow, {{"weight", "0"}});
+  CHECK(refused.code() == StatusCode::InvalidArgument);
+  CHECK(refused.setting() == "weight" && refused.limit() == "1 to 1000");
+  CHECK_OK(jobs.set(*slow, {{"throttle", "1GB/s"}}));
+  CHECK_OK(jobs.resume(*slow));
+  const auto resumed = jobs.wait(*slow);
+  CHECK(resumed && resumed->state == JobState::Done);
+  const auto dropped = jobs.submit(request);
+  CHECK_OK(dropped.status());
+  if (!dropped) return;
+  CHECK_OK(jobs.cancel(*dropped));
+  const auto cancelled = jobs.wait(*dropped);
+  CHECK(cancelled && cancelled->state == JobState::Cancelled);
 }
 
 void check_changes(Client& client) {
@@ -353,28 +473,114 @@ void check_changes(Client& client) {
   CHECK(copy.size() == 2 * kDocuments / 10 - 1);
   CHECK(!copy.contains(id_of(7)));
   CHECK(later.next_within(milliseconds(1)) == nullptr || !later.is_over());
+
+  // Without waiting: several subscriptions take turns on the client's thread.
+  std::vector<Subscription> several;
+  std::vector<std::shared_ptr<detail::PendingState<std::set<std::string>>>> copies;
+  for (int n = 0; n < 3; ++n) {
+    several.push_back(client.subscribe({.selection = "item.price == 7", .buffer_bytes = 2000}));
+    copies.push_back(std::make_shared<detail::PendingState<std::set<std::string>>>(nullptr));
+  }
+  for (std::size_t n = 0; n < several.size(); ++n) copy_changes(several[n], copies[n]);
+  for (auto& made : copies) CHECK(made->wait() == copy);
+  const auto dropped = std::make_shared<detail::PendingState<Status>>(nullptr);
+  {
+    Subscription never = client.subscribe({.selection = "item.price > 100", .from_now = true});
+    while (never.try_next() != nullptr) {
+    }
+    never.ready().then([dropped](Status status) { dropped->set(std::move(status)); });
+  }
+  const Status ended = dropped->wait();
+  CHECK(ended || ended.code() == StatusCode::Cancelled);
 }
 
-void check_administration(Client& client) {
-  Admin admin = client.admin();
+void check_status(Admin admin) {
   const auto status = admin.status();
   CHECK_OK(status.status());
   if (!status) return;
   CHECK(status->nodes.size() >= 3);
   CHECK(status->buckets > 0);
-  const auto changed = admin.set({{"storage.visitors_max", "64"}});
+  CHECK(status->health == Health::Healthy && status->buckets_in_sync == status->buckets);
+  const auto state = admin.state();
+  CHECK(state && state->state.find("storage:3") != std::string::npos && !state->leader.empty());
+}
+
+/// Settings, by version.
+void check_settings(Admin admin) {
+  const auto before = admin.configuration();
+  CHECK_OK(before.status());
+  if (!before) return;
+  CHECK(before->settings.size() > 20);
+  CHECK(before->find("no.such") == nullptr);
+  const auto changed = admin.set({{"storage.visitors_max", "64"}}, {.if_version = before->version, .reason = "check"});
   CHECK_OK(changed.status());
-  CHECK(changed && changed->size() == 1);
-  CHECK(admin.set({{"storage.visitors_max", "no"}}).status().code() == StatusCode::InvalidArgument);
-  CHECK_OK(admin.set({{"storage.visitors_max", ""}}).status());
-  const auto settings = admin.settings();
-  CHECK(settings && settings->size() > 20);
+  CHECK(changed && changed->changes.size() == 1 && changed->version > before->version);
+  const auto late = admin.set({{"storage.visitors_max", "32"}}, {.if_version = before->version});
+  CHECK(late.status().code() == StatusCode::TestAndSetFailed);
+  const auto malformed = admin.set({{"storage.visitors_max", "no"}});
+  CHECK(malformed.status().code() == StatusCode::InvalidArgument);
+  CHECK(malformed.status().setting() == "storage.visitors_max");
+  CHECK(malformed.status().limit().find("integer from 1") != std::string::npos);
+  const auto unknown = admin.set({{"no.such", "1"}});
+  CHECK(unknown.status().code() == StatusCode::NotFound && unknown.status().setting() == "no.such");
+  const auto now = admin.configuration();
+  CHECK(now && now->find("storage.visitors_max")->live_value == "64");
+  CHECK(now && now->history.back().who.ends_with(": check"));
+  const auto reverted = admin.revert();
+  CHECK(reverted && reverted->changes.size() == 1);
+}
+
+/// Advice from the cluster without metrics; a change with an id, and its revert.
+void check_tuning(Tuning tuning) {
+  const auto plan_of_tuner = tuning.plan({});
+  CHECK_OK(plan_of_tuner.status());
+  if (plan_of_tuner) {
+    CHECK(plan_of_tuner->advice.workload.nodes == 3);
+    CHECK(plan_of_tuner->advice.workload.documents > kDocuments * 0.9);
+    CHECK(plan_of_tuner->changes.size() == plan_of_tuner->advice.report.advice.size());
+  }
+  CHECK(tuning.plan({}, {"no.such"}).status().code() == StatusCode::NotFound);
+  const auto applied = tuning.apply({{"storage.visitors_max", "32"}}, "check");
+  CHECK_OK(applied.status());
+  if (applied) {
+    const auto made = tuning.history();
+    CHECK(made && !made->empty() && made->back().id == applied->id && made->back().values[0].after == "32");
+    CHECK_OK(tuning.revert(applied->id).status());
+    CHECK(tuning.revert(applied->id).status().code() == StatusCode::InvalidArgument);
+  }
+  CHECK(tuning.revert("tune-00000000").status().code() == StatusCode::NotFound);
+  CHECK(tuning.apply_and_watch({{"storage.visitors_max", "32"}}, "", {}).status().code() ==
+        StatusCode::InvalidArgument);
+  CHECK(tuning.run({}).code() == StatusCode::InvalidArgument);
+}
+
+void check_nodes(Admin admin) {
   const auto history = admin.history(5);
   CHECK(history && !history->empty());
   const auto plan = admin.change_nodes({.action = NodeAction::Retire, .nodes = {"storage.0"}, .force = true});
   CHECK_OK(plan.status());
   CHECK(plan && !plan->done && plan->replicas_moved > 0);
+  const NodeChange up{.action = NodeAction::Maintenance, .nodes = {"storage.0"}, .dry_run = false};
+  const auto away = admin.change_nodes(up);
+  CHECK_OK(away.status());
+  if (away && away->done) {
+    int told = 0;
+    const auto back = admin.change_nodes({.action = NodeAction::Up, .nodes = {"storage.0"}, .dry_run = false});
+    CHECK_OK(back.status());
+    if (back) {
+      CHECK_OK(admin.wait_for({.action = NodeAction::Up}, *back, seconds(60),
+                              [&](const NodeChangeProgress& left) { told += left.is_known ? 1 : 0; }));
+    }
+  }
+  const auto plugins = admin.plugins();
+  CHECK(plugins && plugins->storage_nodes == 3 && plugins->distributors > 0 && plugins->problems.empty());
   CHECK(!admin.change_nodes({.action = NodeAction::Retire, .nodes = {"storage.99"}}));
+  const auto schemas = admin.schemas();
+  CHECK(schemas && !schemas->empty());
+  CHECK(admin.deploy_schemas({"nonsense"}).status().code() == StatusCode::InvalidArgument);
+}
+
+void check_buckets(Admin admin) {
   const auto buckets = admin.bucket_of(id_of(3));
   CHECK_OK(buckets.status());
   CHECK(buckets && buckets->size() == 1);
@@ -383,10 +589,18 @@ void check_administration(Client& client) {
     for (const ReplicaInfo& replica : buckets->front().replicas)
       versions.insert(replica.document_version_us.value_or(0));
     CHECK(versions.size() == 1 && !versions.contains(0));
+    CHECK(buckets->front().state == BucketState::InSync && buckets->front().replica_set.size() == 2);
+    const auto named = admin.bucket(buckets->front().bucket);
+    CHECK(named && named->size() == 1 && named->front().bucket == buckets->front().bucket);
   }
-  const auto schemas = admin.schemas();
-  CHECK(schemas && !schemas->empty());
-  CHECK(admin.deploy_schemas({"nonsense"}).status().code() == StatusCode::InvalidArgument);
+  CHECK(admin.bucket("x").status().code() == StatusCode::InvalidArgument);
+  const auto unhealthy = admin.unhealthy_buckets(10);
+  CHECK(unhealthy && unhealthy->silent.empty() && unhealthy->buckets.empty());
+  const auto lost = admin.lost_buckets();
+  CHECK(lost && lost->buckets.empty());
+  if (buckets && !buckets->empty()) {
+    CHECK(admin.accept_loss({buckets->front().bucket}, seconds(5)).code() == StatusCode::NotFound);
+  }
 }
 
 }  // namespace
@@ -406,8 +620,15 @@ int main(int argc, char** argv) {
   check_visits(client);
   check_files(client, argv[2]);
   check_aggregation_and_jobs(client);
+  check_script(client.jobs());
+  check_job_forms(client.jobs(), argv[2]);
+  check_job_control(client.jobs());
   check_changes(client);
-  check_administration(client);
+  check_status(client.admin());
+  check_settings(client.admin());
+  check_tuning(client.admin().tuning());
+  check_nodes(client.admin());
+  check_buckets(client.admin());
   std::printf("%d checks failed\n", failures);
   return failures == 0 ? 0 : 1;
 }

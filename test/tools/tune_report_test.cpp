@@ -40,4 +40,22 @@ TEST_CASE("tune report: where the target is missed it shows p99 in place of a pe
   CHECK(effect_line(effect) == "predicted effect on the objective: p99 900.0 ms -> 250.0 ms, which is over the target");
 }
 
+TEST_CASE("tune report: a plan marks what it applies and says what that moves") {
+  TuningPlan plan;
+  PlannedChange change;
+  change.knob = tuner::find_knob("distributor.bucket_bytes_max");
+  change.old_text = "64MiB";
+  change.new_text = "256MiB";
+  change.may_be_applied = true;
+  plan.changes = {change, change};
+  plan.changes[1].may_be_applied = false;
+  plan.changes[1].why_not = "too soon";
+  plan.moved_bytes = 6e9;
+  const std::string text = plan_text(plan);
+  CHECK(text.find("+ distributor.bucket_bytes_max: 64MiB -> 256MiB") != std::string::npos);
+  CHECK(text.find("- distributor.bucket_bytes_max: 64MiB -> 256MiB\n    not applied: too soon") != std::string::npos);
+  CHECK(text.find("moves 5.59 GiB on each node") != std::string::npos);
+  CHECK(plan_text({}) == "nothing to change\n");
+}
+
 }  // namespace fjord::cli

@@ -44,15 +44,17 @@ int report_failure(const Status& status) {
   return failure_code(status);
 }
 
-Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::string>& texts) {
-  std::vector<rpc::Parameter> parameters;
+Result<std::map<std::string, std::string>> parse_assignments(const std::string& option,
+                                                             const std::vector<std::string>& texts) {
+  std::map<std::string, std::string> values;
   for (const std::string& text : texts) {
     const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0)
-      return Status(StatusCode::InvalidArgument, "--param " + text + ": expected NAME=VALUE");
-    parameters.push_back({text.substr(0, equals), text.substr(equals + 1)});
+    if (equals == std::string::npos || equals == 0) {
+      return Status(StatusCode::InvalidArgument, fmt::format("{} {}: expected NAME=VALUE", option, text));
+    }
+    values[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  return parameters;
+  return values;
 }
 
 namespace {

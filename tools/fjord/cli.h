@@ -1,13 +1,14 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fjord/common/clock.h"
 #include "fjord/common/result.h"
+#include "fjord/library/admin.h"
 #include "fjord/library/client.h"
-#include "fjord/rpc/messages.h"
 
 namespace fjord {
 class Connection;
@@ -50,8 +51,9 @@ int report(const Status& status);
 /// The same, but returns failure_code().
 int report_failure(const Status& status);
 
-/// Parses the values of --param. Errors: InvalidArgument if a text is not NAME=VALUE.
-Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::string>& texts);
+/// Parses texts NAME=VALUE. Errors: InvalidArgument that quotes the text behind `option`.
+Result<std::map<std::string, std::string>> parse_assignments(const std::string& option,
+                                                             const std::vector<std::string>& texts);
 
 /// Connects to the cluster of the options and waits until a distributor has answered. Errors: InvalidArgument if the
 /// addresses are malformed; Unavailable if no distributor answers.
@@ -61,6 +63,14 @@ Result<std::unique_ptr<Connection>> connect_to(const Common& common);
 Client client_of(const Common& common);
 /// Waits until a distributor has answered. Errors: as connect_to().
 Status ready(Client& client, const Common& common);
+
+/// Connects to the cluster of the options and calls `use(Admin)`. Returns its exit code.
+template <typename F>
+int with_admin(const Common& common, F use) {
+  Client client = client_of(common);
+  if (const Status status = ready(client, common); !status) return report(status);
+  return use(client.admin());
+}
 
 /// Prints one line to standard output and flushes it.
 void print_line(const std::string& line);

@@ -1,12 +1,16 @@
-// Declarations that the samples of docs/clients/cpp.md use but do not show.
+// Declarations that the samples of docs/clients/cpp.md use but do not show. samples_main.h defines them.
+#include <atomic>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fjord/fjord.h>
 
 void use(const fjord::Document& document);
-void use(const fjord::AggregateResult& result);
 void complain(const fjord::Status& status);
 void save(const std::string& cursor);
 std::string load();

@@ -154,41 +154,44 @@ class Table {
   const std::vector<KeyedResult>& rows_;
 };
 
-std::string put_text(const rpc::JobPass& pass, std::uint64_t put, std::uint64_t removed) {
+std::string put_text(const JobPassInfo& pass) {
   if (pass.into.type.empty()) return {};
-  std::string text = fmt::format("; {} documents of type {} were put", put, pass.into.type);
-  if (removed != 0) text += fmt::format(", {} of an earlier run were removed", removed);
+  std::string text = fmt::format("; {} documents of type {} were put", pass.documents_put, pass.into.type);
+  if (pass.documents_removed != 0) {
+    text += fmt::format(", {} of an earlier run were removed", pass.documents_removed);
+  }
   return text;
 }
 
-std::string coverage(const rpc::JobStatus& job, std::size_t rows) {
+std::string coverage(const JobInfo& job, std::size_t rows) {
+  const JobPassInfo& pass = job.current();
   const double seconds = static_cast<double>(job.finished_unix_us - job.submitted_unix_us) / 1e6;
   const std::string missing =
       job.dead_letters == 0
           ? std::string("nothing is missing")
           : fmt::format("{} of them are dead letters and not in the result (fjord job dead-letters {})",
-                        job.dead_letters, job.job_id);
+                        job.dead_letters, job.id);
   std::string text =
-      fmt::format("{} documents ({} bytes) read in {} of {} buckets, {}; {} rows; {:.3f} s", job.documents_read,
-                  job.bytes_read, job.map_tasks_done, job.map_tasks, missing, rows, seconds);
-  if (job.documents_reused != 0) {
-    text += fmt::format("; {} of the documents were known from an earlier run", job.documents_reused);
+      fmt::format("{} documents ({} bytes) read in {} of {} buckets, {}; {} rows; {:.3f} s", pass.documents_read,
+                  pass.bytes_read, pass.map_tasks_done, pass.map_tasks, missing, rows, seconds);
+  if (pass.documents_reused != 0) {
+    text += fmt::format("; {} of the documents were known from an earlier run", pass.documents_reused);
   }
-  if (job.tasks_repeated != 0) text += fmt::format("; {} buckets were read again", job.tasks_repeated);
-  text += fmt::format("; shuffle {}", shuffle_text(job.shuffle));
-  if (job.spilled_bytes != 0) text += fmt::format(", {} bytes spilled to disk", job.spilled_bytes);
+  if (pass.tasks_repeated != 0) text += fmt::format("; {} buckets were read again", pass.tasks_repeated);
+  text += fmt::format("; shuffle {}", to_string(pass.shuffle));
+  if (pass.spilled_bytes != 0) text += fmt::format(", {} bytes spilled to disk", pass.spilled_bytes);
   return text;
 }
 
 /// Prints one line about each pass before the last one.
-void complain_of_passes(const rpc::JobStatus& job) {
-  for (std::size_t i = 0; i < job.passes_done.size(); ++i) {
-    const rpc::PassStatus& pass = job.passes_done[i];
+void complain_of_passes(const JobInfo& job) {
+  for (std::size_t i = 0; i < std::min(job.passes_done, job.passes.size() - 1); ++i) {
+    const JobPassInfo& pass = job.passes[i];
     std::string text =
         fmt::format("pass {}: {} documents read in {} of {} buckets, {} rows; shuffle {}", i + 1, pass.documents_read,
-                    pass.map_tasks_done, pass.map_tasks, pass.results, shuffle_text(pass.shuffle));
+                    pass.map_tasks_done, pass.map_tasks, pass.results, to_string(pass.shuffle));
     if (pass.dead_letters != 0) text += fmt::format("; {} dead letters", pass.dead_letters);
-    complain(text + put_text(job.spec.passes.at(i), pass.documents_put, pass.documents_removed));
+    complain(text + put_text(pass));
   }
 }
 
@@ -197,20 +200,20 @@ Result<AggregateRun> run_of(const AggregateArgs& args, AggregateJob job) {
   run.job = std::move(job);
   run.into_namespace = args.into_namespace;
   run.name = args.name;
-  run.shuffle = shuffle_from(args.shuffle);
+  run.shuffle = job_shuffle_from_string(args.shuffle);
   run.incremental = args.incremental;
-  FJORD_TRY_ASSIGN(run.settings, parse_parameters(args.settings));
+  FJORD_TRY_ASSIGN(run.settings, parse_assignments("--set", args.settings));
   return run;
 }
 
 Result<AggregateEnd> run_with_progress(ClientCore& core, const AggregateArgs& args, AggregateRun run) {
   Progress progress("aggregate", "docs", Progress::when(args.progress));
   const auto passes = static_cast<double>(run.job.passes.size());
-  run.on_progress = [&](const rpc::JobStatus& now) {
+  run.on_progress = [&](const JobInfo& job) {
+    const JobPassInfo& now = job.current();
     const double part =
         now.map_tasks == 0 ? 0 : static_cast<double>(now.map_tasks_done) / static_cast<double>(now.map_tasks);
-    progress.update((static_cast<double>(now.passes_done.size()) + part) / passes, now.documents_read,
-                    std::string(phase_text(now.phase)));
+    progress.update((static_cast<double>(job.passes_done) + part) / passes, now.documents_read, job.phase);
   };
   return fjord::run_aggregate(core, std::move(run));
 }
@@ -221,18 +224,19 @@ int aggregate(ClientCore& core, const AggregateArgs& args, AggregateJob written)
   if (!run) return report(run.error());
   const auto end = run_with_progress(core, args, std::move(*run));
   if (!end) return report(end.error());
-  const rpc::JobStatus& job = end->job;
-  if (job.phase != rpc::JobPhase::Done) {
+  const JobInfo& job = end->job;
+  const JobPassInfo& last = job.current();
+  if (job.state != JobState::Done) {
     complain_of_passes(job);
-    complain(fmt::format("{} {}: {}; {} documents in {} of {} buckets were read", end->job_id, phase_text(job.phase),
-                         job.error.to_string(), job.documents_read, job.map_tasks_done, job.map_tasks));
+    complain(fmt::format("{} {}: {}; {} documents in {} of {} buckets were read", job.id, job.phase,
+                         job.error.to_string(), last.documents_read, last.map_tasks_done, last.map_tasks));
     return job.error.is_ok() ? static_cast<int>(kFailed) : failure_code(job.error);
   }
   const Status written_out = Table(*end->plans.back(), end->rows).write(args.common.output);
   if (!written_out) return report(written_out);
   complain_of_passes(job);
   complain(coverage(job, end->rows.size()));
-  if (puts) complain(put_text(job.spec.passes.back(), job.documents_put, job.documents_removed).substr(2));
+  if (puts) complain(put_text(last).substr(2));
   return exit_code_of_done(job);
 }
 

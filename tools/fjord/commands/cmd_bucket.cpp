@@ -1,191 +1,102 @@
 #include <algorithm>
-#include <chrono>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <map>
-#include <set>
-#include <thread>
 
-#include "commands/ask_cluster.h"
-#include "commands/bucket_names.h"
+#include "commands/bucket_text.h"
 #include "commands/commands.h"
+#include "fjord/library/admin.h"
 #include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {
 
-using Kind = rpc::BucketTroubleKind;
-using SteadyClock = std::chrono::steady_clock;
-
-constexpr auto kPollInterval = std::chrono::milliseconds(300);
-
-std::string_view name_of(Kind kind) {
-  switch (kind) {
-    case Kind::OutOfSync:
-      return "out of sync";
-    case Kind::Damaged:
-      return "damaged";
-    case Kind::Lost:
-      return "lost";
-    case Kind::Unavailable:
-      return "unavailable";
-    case Kind::Unknown:
-      break;
-  }
-  return "unknown";
+std::string nodes_text(const std::vector<std::string>& nodes) {
+  return nodes.empty() ? "-" : fmt::format("{}", fmt::join(node_numbers(nodes), ","));
 }
 
-struct Troubles {
-  std::vector<std::pair<rpc::Address, rpc::BucketTrouble>> buckets;  ///< Each with the distributor that reported it.
-  std::vector<std::string> silent;  ///< Names and errors of the distributors that do not answer.
-  bool more = false;
-};
-
-/// Asks all distributors for buckets with a trouble of at least `at_least`, up to `most` of them.
-Troubles ask_all(Connection& connection, Kind at_least, std::size_t most, Duration timeout) {
-  Troubles troubles;
-  const auto snapshot = connection.client().snapshot();
-  const std::vector<rpc::Address>& distributors = snapshot->info().distributor_addresses;
-  for (std::size_t i = 0; i < distributors.size(); ++i) {
-    rpc::ListTroubles request;
-    request.at_least = at_least;
-    do {
-      auto reply = ask_node(connection, distributors[i], request, timeout);
-      if (!reply) {
-        troubles.silent.push_back(fmt::format("distributor.{}: {}", i, reply.error().to_string()));
-        break;
-      }
-      for (rpc::BucketTrouble& trouble : reply->troubles) {
-        if (troubles.buckets.size() == most) {
-          troubles.more = true;
-          return troubles;
-        }
-        troubles.buckets.emplace_back(distributors[i], std::move(trouble));
-      }
-      request.from_key = reply->next_key;
-    } while (request.from_key != 0);
-  }
-  return troubles;
-}
-
-std::string nodes_text(const std::vector<std::uint16_t>& nodes) {
-  return nodes.empty() ? "-" : fmt::format("{}", fmt::join(nodes, ","));
-}
-
-std::string as_text(const Troubles& troubles) {
+std::string as_text(const UnhealthyBuckets& unhealthy) {
   std::string text =
       fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", "BUCKET", "WHAT", "MEMBERS", "DAMAGED", "FILLING", "WHY");
-  for (const auto& [address, one] : troubles.buckets) {
-    text += fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", bucket_name(one.bucket), name_of(one.kind),
-                        nodes_text(one.members), nodes_text(one.damaged), nodes_text(one.filling), one.reason);
+  for (const UnhealthyBucket& one : unhealthy.buckets) {
+    text += fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", one.bucket, to_string(one.state),
+                        nodes_text(one.members), nodes_text(one.damaged), nodes_text(one.catching_up), one.reason);
   }
   return text;
 }
 
-void add_nodes(JsonText& json, const char* name, const std::vector<std::uint16_t>& nodes) {
+void add_nodes(JsonText& json, const char* name, const std::vector<std::string>& nodes) {
   json.key(name).begin_array();
-  for (const std::uint16_t node : nodes) json.text(fmt::format("storage.{}", node));
+  for (const std::string& node : nodes) json.text(node);
   json.end_array();
 }
 
-std::string as_json(const Troubles& troubles) {
+std::string as_json(const UnhealthyBuckets& unhealthy) {
   std::string text;
-  for (const auto& [address, one] : troubles.buckets) {
+  for (const UnhealthyBucket& one : unhealthy.buckets) {
     JsonText json;
-    json.begin_object().key("bucket").text(bucket_name(one.bucket)).key("what").text(name_of(one.kind));
+    json.begin_object().key("bucket").text(one.bucket).key("what").text(to_string(one.state));
     add_nodes(json, "members", one.members);
     add_nodes(json, "damaged", one.damaged);
-    add_nodes(json, "filling", one.filling);
+    add_nodes(json, "filling", one.catching_up);
     text += json.key("why").text(one.reason).end_object().str() + "\n";
   }
   return text;
 }
 
 /// Prints the buckets and the silent distributors. Returns kPartial if a distributor was silent.
-int show(const Troubles& troubles, const Common& common) {
+int show(const UnhealthyBuckets& unhealthy, const Common& common) {
   if (common.json()) {
-    print(as_json(troubles));
-  } else if (!troubles.buckets.empty()) {
-    print(as_text(troubles));
-  } else if (troubles.silent.empty()) {
+    print(as_json(unhealthy));
+  } else if (!unhealthy.buckets.empty()) {
+    print(as_text(unhealthy));
+  } else if (unhealthy.silent.empty()) {
     print("no such buckets\n");
   }
-  for (const std::string& silent : troubles.silent) complain(silent);
-  return troubles.silent.empty() ? kOk : kPartial;
+  for (const std::string& silent : unhealthy.silent) complain(silent);
+  return unhealthy.silent.empty() ? kOk : kPartial;
 }
 
-bool is_lost(const rpc::BucketTrouble& trouble) { return trouble.kind == Kind::Lost; }
-
-/// Returns the lost buckets in `wanted`, or all lost ones with --all. Errors: NotFound if a wanted bucket is not lost.
-Result<Troubles> chosen(Connection& connection, const std::set<BucketId>& wanted, const BucketArgs& args) {
-  Troubles troubles = ask_all(connection, Kind::Lost, SIZE_MAX, args.common.timeout());
-  std::erase_if(troubles.buckets, [](const auto& one) { return !is_lost(one.second); });
-  if (args.all) return troubles;
-  for (const BucketId bucket : wanted) {
-    const bool is_there = std::any_of(troubles.buckets.begin(), troubles.buckets.end(),
-                                      [&](const auto& one) { return one.second.bucket == bucket; });
-    if (!is_there) {
-      return Status(StatusCode::NotFound,
-                    bucket_name(bucket) +
-                        " is no bucket of which all replicas have lost something; `fjord bucket list` tells which are");
+/// Shows the chosen buckets and, with --yes, accepts their loss.
+int accept_loss(Admin& admin, const BucketArgs& args, std::vector<std::string> names) {
+  auto lost = admin.lost_buckets();
+  if (!lost) return report(lost.error());
+  if (!args.all) {
+    for (const std::string& name : names) {
+      const bool is_there = std::any_of(lost->buckets.begin(), lost->buckets.end(),
+                                        [&](const UnhealthyBucket& one) { return one.bucket == name; });
+      if (!is_there) {
+        return report({StatusCode::NotFound, name + " is no bucket of which all replicas have lost something; `fjord "
+                                                    "bucket list` tells which are"});
+      }
     }
+    std::erase_if(lost->buckets, [&](const UnhealthyBucket& one) {
+      return std::find(names.begin(), names.end(), one.bucket) == names.end();
+    });
   }
-  std::erase_if(troubles.buckets, [&](const auto& one) { return !wanted.contains(one.second.bucket); });
-  return troubles;
-}
-
-/// Asks the owners of the buckets to accept the loss. Ignores refusals: such a bucket is in the next list again.
-void accept(Connection& connection, const Troubles& troubles, Duration timeout) {
-  std::map<rpc::Address, rpc::AcceptLoss> requests;
-  for (const auto& [address, one] : troubles.buckets) requests[address].buckets.push_back(one.bucket);
-  for (auto& [address, request] : requests) (void)ask_node(connection, address, std::move(request), timeout);
-}
-
-/// Accepts the loss and waits until none of these buckets is lost.
-int accept_and_wait(Connection& connection, Troubles left, const BucketArgs& args) {
-  const std::size_t count = left.buckets.size();
-  const auto deadline = SteadyClock::now() + std::chrono::microseconds(args.common.timeout().count());
-  std::set<BucketId> wanted;
-  for (const auto& [address, one] : left.buckets) wanted.insert(one.bucket);
-  for (;;) {
-    accept(connection, left, args.common.timeout());
-    std::this_thread::sleep_for(kPollInterval);
-    left = ask_all(connection, Kind::Lost, SIZE_MAX, args.common.timeout());
-    std::erase_if(left.buckets,
-                  [&](const auto& one) { return !is_lost(one.second) || !wanted.contains(one.second.bucket); });
-    if (left.buckets.empty() && left.silent.empty()) break;
-    if (SteadyClock::now() > deadline) {
-      for (const std::string& silent : left.silent) complain(silent);
-      complain(fmt::format("{} of {} buckets are still lost; ask again", left.buckets.size(), count));
-      return kTimeout;
-    }
+  const int code = show(*lost, args.common);
+  if (code != kOk || lost->buckets.empty()) return code;
+  if (!args.yes) {
+    complain("nothing was done; with --yes, documents that these buckets have lost are NOT_FOUND from then on");
+    return kOk;
   }
-  if (!args.common.json()) print(fmt::format("{} buckets: what is left is all there is\n", count));
+  names.clear();
+  for (const UnhealthyBucket& one : lost->buckets) names.push_back(one.bucket);
+  const Status accepted = admin.accept_loss(names, args.common.timeout());
+  if (!accepted) return report(accepted);
+  if (!args.common.json()) print(fmt::format("{} buckets: what is left is all there is\n", names.size()));
   return kOk;
 }
 
 }  // namespace
 
 int run_bucket_list(const BucketArgs& args) {
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  const auto most = static_cast<std::size_t>(args.lines);
-  Troubles troubles = ask_all(**connection, Kind::Damaged, most, args.common.timeout());
-  std::stable_sort(troubles.buckets.begin(), troubles.buckets.end(),
-                   [](const auto& a, const auto& b) { return a.second.kind > b.second.kind; });
-  if (!troubles.more) {
-    const Troubles all = ask_all(**connection, Kind::OutOfSync, most, args.common.timeout());
-    troubles.silent = all.silent;
-    for (const auto& one : all.buckets) {
-      if (one.second.kind != Kind::OutOfSync) continue;
-      if (troubles.buckets.size() == most) break;
-      troubles.buckets.push_back(one);
-    }
-    troubles.more = all.more;
-  }
-  const int code = show(troubles, args.common);
-  if (troubles.more && !args.common.json()) print("... and more; -n says how many are shown\n");
-  return code;
+  return with_admin(args.common, [&](Admin admin) {
+    const auto unhealthy = admin.unhealthy_buckets(static_cast<std::size_t>(args.lines));
+    if (!unhealthy) return report(unhealthy.error());
+    const int code = show(*unhealthy, args.common);
+    if (unhealthy->more && !args.common.json()) print("... and more; -n says how many are shown\n");
+    return code;
+  });
 }
 
 int run_bucket_accept_loss(const BucketArgs& args) {
@@ -193,23 +104,13 @@ int run_bucket_accept_loss(const BucketArgs& args) {
     complain("say which buckets, or --all");
     return kUsage;
   }
-  std::set<BucketId> wanted;
+  std::vector<std::string> names;
   for (const std::string& text : args.buckets) {
-    const Result<BucketId> bucket = bucket_named(text);
-    if (!bucket) return report(bucket.error());
-    wanted.insert(*bucket);
+    const auto name = bucket_name(text);
+    if (!name) return report(name.error());
+    names.push_back(*name);
   }
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  Result<Troubles> troubles = chosen(**connection, wanted, args);
-  if (!troubles) return report(troubles.error());
-  const int code = show(*troubles, args.common);
-  if (code != kOk || troubles->buckets.empty()) return code;
-  if (!args.yes) {
-    complain("nothing was done; with --yes, documents that these buckets have lost are NOT_FOUND from then on");
-    return kOk;
-  }
-  return accept_and_wait(**connection, std::move(*troubles), args);
+  return with_admin(args.common, [&](Admin admin) { return accept_loss(admin, args, std::move(names)); });
 }
 
 }  // namespace fjord::cli

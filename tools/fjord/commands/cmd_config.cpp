@@ -1,189 +1,172 @@
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "commands/ask_cluster.h"
 #include "commands/commands.h"
-#include "commands/setting_names.h"
+#include "fjord/library/admin.h"
 #include "output/json_text.h"
+#include "output/time_text.h"
 
 namespace fjord::cli {
 namespace {
 
-std::string effective(const rpc::Setting& setting) {
-  if (!setting.in_force.empty()) return setting.in_force;
-  if (!setting.value.empty()) return setting.value;  // The fleet controller is of an earlier version.
-  return setting.default_value.empty() ? "unknown" : setting.default_value;
+std::string effective(const SettingInfo& setting) { return setting.value.empty() ? "unknown" : setting.value; }
+
+std::string source_of(const SettingInfo& setting) {
+  return setting.source.empty() ? "no node has said" : setting.source;
 }
 
-/// Returns the source of the value, which a fleet controller of an earlier version does not report.
-std::string source_of(const rpc::Setting& setting) {
-  if (!setting.source.empty()) return setting.source;
-  return setting.value.empty() ? "no node has said" : "live configuration";
-}
-
-std::string bounds(const rpc::Setting& setting) {
+std::string bounds(const SettingInfo& setting) {
   return setting.type == "bool" ? "true or false" : fmt::format("{} to {}", setting.min, setting.max);
 }
 
-void add_setting(JsonText& json, const rpc::Setting& setting) {
-  json.begin_object().key("name").text(setting.name).key("type").text(setting.type).key("value").text(setting.value);
-  json.key("default").text(setting.default_value).key("min").text(setting.min).key("max").text(setting.max);
-  json.key("in_force").text(setting.in_force).key("source").text(setting.source).key("elsewhere").begin_array();
+void add_setting(JsonText& json, const SettingInfo& setting) {
+  json.begin_object().key("name").text(setting.name).key("type").text(setting.type);
+  json.key("value").text(setting.live_value).key("default").text(setting.default_value);
+  json.key("min").text(setting.min).key("max").text(setting.max);
+  json.key("in_force").text(setting.value).key("source").text(setting.source).key("elsewhere").begin_array();
   for (const std::string& node : setting.elsewhere) json.text(node);
   json.end_array().key("used_by").text(setting.used_by).key("meaning").text(setting.meaning).end_object();
 }
 
-Result<rpc::GetConfigReply> get(const Common& common) {
-  FJORD_TRY_ASSIGN(const auto connection, connect_to(common));
-  return ask_cluster(*connection, rpc::GetConfig{}, common.timeout());
-}
-
-/// Changes the configuration. Each attempt carries the version that it has seen, so that a delayed duplicate has no
-/// effect. A change of single settings is retried after a concurrent change. A revert is not, because its meaning can
-/// depend on the version.
-Result<rpc::ChangeConfigReply> make_change(Connection& connection, Duration timeout, rpc::ChangeConfig request) {
-  constexpr int kAttemptsMax = 10;
-  const int attempts = request.revert || request.revert_to != 0 ? 1 : kAttemptsMax;
-  request.if_version = true;
-  for (int attempt = 1;; ++attempt) {
-    FJORD_TRY_ASSIGN(const rpc::GetConfigReply seen, ask_cluster(connection, rpc::GetConfig{}, timeout));
-    FJORD_TRY(check_setting_names(seen.settings, request.set));
-    FJORD_TRY(check_setting_names(seen.settings, request.unset));
-    request.version = seen.config_version;
-    auto reply = ask_cluster(connection, request, timeout);
-    if (reply || reply.error().code() != StatusCode::TestAndSetFailed || attempt == attempts) return reply;
-  }
-}
-
-int change(const ConfigArgs& args, rpc::ChangeConfig request) {
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  request.who = who_am_i();
-  request.dry_run = args.dry_run;
-  const auto reply = make_change(**connection, args.common.timeout(), std::move(request));
-  if (!reply) return report(reply.error());
+int show_change(const ConfigArgs& args, const Result<ConfigurationChange>& change) {
+  if (!change) return report(change.error());
   if (args.common.json()) {
     JsonText json;
-    json.begin_object().key("config_version").number(reply->config_version).key("changes").begin_array();
-    for (const std::string& line : reply->changes) json.text(line);
+    json.begin_object().key("config_version").number(change->version).key("changes").begin_array();
+    for (const std::string& line : change->changes) json.text(line);
     json.end_array().end_object();
     print_line(json.str());
-  } else {
-    for (const std::string& line : reply->changes) print_line(line);
-    print_line(fmt::format("configuration version {}{}", reply->config_version,
-                           reply->changes.empty() ? ", nothing changed"
-                           : args.dry_run         ? ", not changed"
-                                                  : ""));
+    return kOk;
   }
+  for (const std::string& line : change->changes) print_line(line);
+  print_line(fmt::format("configuration version {}{}", change->version,
+                         change->changes.empty() ? ", nothing changed"
+                         : args.dry_run          ? ", not changed"
+                                                 : ""));
   return kOk;
+}
+
+int set(const ConfigArgs& args, const std::map<std::string, std::string>& values) {
+  return with_admin(args.common,
+                    [&](Admin admin) { return show_change(args, admin.set(values, {.dry_run = args.dry_run})); });
+}
+
+/// Calls `show(Configuration)` and returns its exit code.
+template <typename F>
+int with_configuration(const Common& common, F show) {
+  return with_admin(common, [&](Admin admin) {
+    const auto configuration = admin.configuration();
+    return configuration ? show(*configuration) : report(configuration.error());
+  });
+}
+
+int list(const Configuration& configuration, const Common& common) {
+  if (common.json()) {
+    JsonText json;
+    json.begin_object().key("config_version").number(configuration.version).key("settings").begin_array();
+    for (const SettingInfo& setting : configuration.settings) add_setting(json, setting);
+    json.end_array().key("waiting").begin_array();
+    for (const std::string& node : configuration.waiting) json.text(node);
+    json.end_array().key("errors").begin_array();
+    for (const std::string& error : configuration.errors) json.text(error);
+    json.end_array().end_object();
+    print_line(json.str());
+    return kOk;
+  }
+  for (const SettingInfo& setting : configuration.settings) {
+    print_line(fmt::format("{:<38} {:<12} {}", setting.name, effective(setting), source_of(setting)));
+    for (const std::string& node : setting.elsewhere) print_line("  but " + node);
+  }
+  print_line(fmt::format("configuration version {}", configuration.version));
+  for (const std::string& node : configuration.waiting) print_line("pending: " + node + " does not have it yet");
+  for (const std::string& error : configuration.errors) print_line("refused: " + error);
+  return configuration.errors.empty() ? kOk : kPartial;
+}
+
+void show_setting(const SettingInfo& setting, const ConfigArgs& args) {
+  if (args.common.json()) {
+    JsonText json;
+    add_setting(json, setting);
+    return print_line(json.str());
+  }
+  if (args.explain) {
+    print_line(fmt::format("{} = {} ({})\n  {}\n  {}, {}; default {}; used by {}", setting.name, effective(setting),
+                           source_of(setting), setting.meaning, setting.type, bounds(setting),
+                           setting.default_value.empty() ? "as the machine is" : setting.default_value,
+                           setting.used_by));
+  } else {
+    print_line(fmt::format("{}  ({})", effective(setting), source_of(setting)));
+  }
+  for (const std::string& node : setting.elsewhere) print_line("  but " + node);
 }
 
 }  // namespace
 
 int run_config_list(const ConfigArgs& args) {
-  const auto reply = get(args.common);
-  if (!reply) return report(reply.error());
-  if (args.common.json()) {
-    JsonText json;
-    json.begin_object().key("config_version").number(reply->config_version).key("settings").begin_array();
-    for (const rpc::Setting& setting : reply->settings) add_setting(json, setting);
-    json.end_array().key("waiting").begin_array();
-    for (const std::string& node : reply->waiting) json.text(node);
-    json.end_array().key("errors").begin_array();
-    for (const std::string& error : reply->errors) json.text(error);
-    json.end_array().end_object();
-    print_line(json.str());
-    return kOk;
-  }
-  for (const rpc::Setting& setting : reply->settings) {
-    print_line(fmt::format("{:<38} {:<12} {}", setting.name, effective(setting), source_of(setting)));
-    for (const std::string& node : setting.elsewhere) print_line("  but " + node);
-  }
-  print_line(fmt::format("configuration version {}", reply->config_version));
-  for (const std::string& node : reply->waiting) print_line("pending: " + node + " does not have it yet");
-  for (const std::string& error : reply->errors) print_line("refused: " + error);
-  return reply->errors.empty() ? kOk : kPartial;
+  return with_configuration(args.common, [&](const Configuration& all) { return list(all, args.common); });
 }
 
 int run_config_get(const ConfigArgs& args) {
-  const auto reply = get(args.common);
-  if (!reply) return report(reply.error());
-  if (const Status status = check_setting_names(reply->settings, args.names); !status) return report(status);
-  for (const std::string& name : args.names) {
-    const auto found = std::find_if(reply->settings.begin(), reply->settings.end(),
-                                    [&](const rpc::Setting& setting) { return setting.name == name; });
-    if (args.explain && !args.common.json()) {
-      print_line(fmt::format("{} = {} ({})\n  {}\n  {}, {}; default {}; used by {}", name, effective(*found),
-                             source_of(*found), found->meaning, found->type, bounds(*found),
-                             found->default_value.empty() ? "as the machine is" : found->default_value,
-                             found->used_by));
-      for (const std::string& node : found->elsewhere) print_line("  but " + node);
-    } else if (args.common.json()) {
-      JsonText json;
-      add_setting(json, *found);
-      print_line(json.str());
-    } else {
-      print_line(fmt::format("{}  ({})", effective(*found), source_of(*found)));
-      for (const std::string& node : found->elsewhere) print_line("  but " + node);
+  return with_configuration(args.common, [&](const Configuration& all) {
+    for (const std::string& name : args.names) {
+      if (all.find(name) != nullptr) continue;
+      return report(
+          {StatusCode::NotFound, fmt::format("there is no setting \"{}\"; `fjord config list` shows all", name)});
     }
-  }
-  return kOk;
+    for (const std::string& name : args.names) show_setting(*all.find(name), args);
+    return static_cast<int>(kOk);
+  });
 }
 
 int run_config_set(const ConfigArgs& args) {
-  rpc::ChangeConfig request;
+  std::map<std::string, std::string> values;
   for (const std::string& text : args.names) {
-    if (text.find('=') != std::string::npos) {
-      request.set.push_back(text);
-    } else {
-      return report(Status(StatusCode::InvalidArgument, "\"" + text + "\": expected NAME=VALUE"));
+    const std::size_t equals = text.find('=');
+    // Without a value it would be restored to its default, which is what unset does.
+    if (equals == std::string::npos || equals + 1 == text.size()) {
+      return report({StatusCode::InvalidArgument, "\"" + text + "\": expected NAME=VALUE"});
     }
+    values[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  return change(args, std::move(request));
+  return set(args, values);
 }
 
 int run_config_unset(const ConfigArgs& args) {
-  rpc::ChangeConfig request;
-  request.unset = args.names;
-  return change(args, std::move(request));
+  std::map<std::string, std::string> values;
+  for (const std::string& name : args.names) values[name] = "";
+  return set(args, values);
 }
 
 int run_config_revert(const ConfigArgs& args) {
-  rpc::ChangeConfig request;
-  request.revert_to = args.version;
-  request.revert = args.version == 0;
-  return change(args, std::move(request));
+  return with_admin(args.common, [&](Admin admin) {
+    return show_change(args, admin.revert(args.version, {.dry_run = args.dry_run}));
+  });
 }
 
 int run_config_history(const ConfigArgs& args) {
-  const auto reply = get(args.common);
-  if (!reply) return report(reply.error());
-  for (const rpc::ConfigChange& version : reply->versions) {
-    if (args.common.json()) {
-      JsonText json;
-      json.begin_object().key("version").number(version.version).key("unix_us").integer(version.unix_us);
-      json.key("who").text(version.who).key("values").begin_array();
-      for (const std::string& value : version.values) json.text(value);
-      json.end_array().end_object();
-      print_line(json.str());
-    } else {
+  return with_configuration(args.common, [&](const Configuration& all) {
+    for (const ConfigurationVersion& version : all.history) {
+      if (args.common.json()) {
+        JsonText json;
+        json.begin_object().key("version").number(version.version).key("unix_us").integer(version.unix_us);
+        json.key("who").text(version.who).key("values").begin_array();
+        for (const std::string& value : version.values) json.text(value);
+        json.end_array().end_object();
+        print_line(json.str());
+        continue;
+      }
       print_line(fmt::format(
           "{:>5}  {}  {}  {}", version.version, time_text(version.unix_us),
           version.values.empty() ? "all at their defaults" : fmt::format("{}", fmt::join(version.values, " ")),
           version.who));
     }
-  }
-  return kOk;
+    return static_cast<int>(kOk);
+  });
 }
 
 int run_maintenance(const ConfigArgs& args, bool paused) {
-  rpc::ChangeConfig request;
-  if (paused) {
-    request.set = {"maintenance.paused=true"};
-  } else {
-    request.unset = {"maintenance.paused"};
-  }
-  return change(args, std::move(request));
+  return set(args, {{"maintenance.paused", paused ? "true" : ""}});
 }
 
 }  // namespace fjord::cli

@@ -1,9 +1,9 @@
-#include <cstdio>
 #include <fmt/format.h>
 
 #include "commands/commands.h"
 #include "fjord/cluster/placement_comparison.h"
 #include "output/json_text.h"
+#include "output/python.h"
 
 namespace fjord::cli {
 namespace {
@@ -12,36 +12,6 @@ struct Row {
   std::string name;
   ComparisonResult result;
 };
-
-/// Draws the plot with Matplotlib. The rows are JSON in the program text, so that no shell quoting is needed.
-constexpr std::string_view kPlotProgram = R"(
-import json, sys
-try:
-    import matplotlib
-except ImportError:
-    sys.exit("plotting needs python3-matplotlib")
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
-rows = data["rows"]
-names = [row["algorithm"] for row in rows]
-figure, axes = plt.subplots(1, 3, figsize=(15, 4.5))
-panels = [("max_over_mean", "fullest node, times the mean", "linear"),
-          ("moved_over_least", "moved replicas, times the least possible", "symlog"),
-          ("map_ns", "nanoseconds a mapping", "log")]
-for axis, (key, label, scale) in zip(axes, panels):
-    axis.bar(names, [row[key] for row in rows], color="tab:blue")
-    axis.set(ylabel=label, yscale=scale)
-    axis.tick_params(axis="x", labelrotation=60)
-low = min(row["max_over_mean"] for row in rows)
-axes[0].set_ylim(max(0, 2 * low - max(row["max_over_mean"] for row in rows)), None)
-axes[1].axhline(1, color="black", linewidth=0.8)
-figure.suptitle(data["title"])
-figure.tight_layout()
-try:
-    figure.savefig(data["file"], dpi=110, format="png")
-except OSError as error:
-    sys.exit(str(error))
-)";
 
 std::string rows_json(const std::vector<Row>& rows) {
   JsonText json;
@@ -68,13 +38,8 @@ int plot(const PlacementArgs& args, const std::vector<Row>& rows) {
   JsonText data;
   data.begin_object().key("title").text(title_of(args)).key("file").text(args.plot).key("rows").raw(rows_json(rows));
   data.end_object();
-  std::FILE* const pipe = popen("/usr/bin/python3 -", "w");
-  if (pipe == nullptr) return report({StatusCode::IoError, "/usr/bin/python3 cannot be started"});
-  // A JSON string is also a valid Python string literal.
-  JsonText quoted;
-  quoted.text(data.str());
-  fmt::print(pipe, "import json\ndata = json.loads({})\n{}", quoted.str(), kPlotProgram);
-  if (pclose(pipe) != 0) {
+  // The rows are JSON in an argument, so that they need no quoting.
+  if (run_python("fjord-plot-placement.py", {data.str()}, false) != 0) {
     complain(fmt::format("the plot {} was not made", args.plot));
     return kFailed;
   }

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "commands/commands.h"
-#include "fjord/client/connect.h"
 #include "fjord/document/garbage_rules.h"
+#include "fjord/library/admin.h"
 #include "fjord/library/detail/input_file.h"
 #include "output/json_text.h"
 
@@ -51,29 +51,30 @@ int run_schema_deploy(const SchemaArgs& args) {
     if (Status status = check_schema((*file)->name(), *text); !status) return report_failure(status);
     schemas.push_back(std::move(*text));
   }
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  const auto reply = (*connection)->sync().deploy_schemas(std::move(schemas), args.may_drop);
-  if (!reply) return report_failure(reply.error());
-  for (const std::string& warning : reply->warnings) complain("warning: " + warning);
-  if (args.common.json()) {
-    JsonText json;
-    json.begin_object().key("schema_version").number(reply->schema_version).key("warnings").begin_array();
-    for (const std::string& warning : reply->warnings) json.text(warning);
-    json.end_array().end_object();
-    print_line(json.str());
-  } else {
-    print_line(fmt::format("schema version {}", reply->schema_version));
-  }
-  return kOk;
+  return with_admin(args.common, [&](Admin admin) {
+    const auto deployed = admin.deploy_schemas(std::move(schemas), args.may_drop);
+    if (!deployed) return report_failure(deployed.error());
+    for (const std::string& warning : deployed->warnings) complain("warning: " + warning);
+    if (args.common.json()) {
+      JsonText json;
+      json.begin_object().key("schema_version").number(deployed->version).key("warnings").begin_array();
+      for (const std::string& warning : deployed->warnings) json.text(warning);
+      json.end_array().end_object();
+      print_line(json.str());
+    } else {
+      print_line(fmt::format("schema version {}", deployed->version));
+    }
+    return static_cast<int>(kOk);
+  });
 }
 
 int run_schema_list(const SchemaArgs& args) {
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
-  const auto snapshot = (*connection)->client().snapshot();
-  for (const auto& type : snapshot->types()->types()) {
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
+  if (const auto schemas = client.admin().schemas(); !schemas) return report(schemas.error());
+  const auto types = client.types();
+  if (!types) return report(types.error());
+  for (const auto& type : (*types)->types()) {
     if (args.common.json()) {
       print_line(type_json(*type));
     } else {

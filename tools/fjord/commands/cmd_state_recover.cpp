@@ -1,15 +1,15 @@
 #include <fmt/format.h>
 
-#include "commands/ask_cluster.h"
 #include "commands/commands.h"
+#include "fjord/library/admin.h"
 #include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {
 
-std::string recovered_json(const rpc::RecoverStateReply& reply, bool is_done) {
+std::string recovered_json(const RecoveredState& reply) {
   JsonText json;
-  json.begin_object().key("done").boolean(is_done);
+  json.begin_object().key("done").boolean(reply.done);
   const auto add = [&](const char* name, const std::vector<std::string>& lines) {
     json.key(name).begin_array();
     for (const std::string& line : lines) json.text(line);
@@ -26,14 +26,14 @@ std::string recovered_json(const rpc::RecoverStateReply& reply, bool is_done) {
   return json.str();
 }
 
-std::string recovered_text(const rpc::RecoverStateReply& reply, bool is_done) {
+std::string recovered_text(const RecoveredState& reply) {
   std::string text;
   for (const std::string& line : reply.found) text += line + "\n";
   for (const std::string& line : reply.warnings) text += "warning: " + line + "\n";
   for (const std::string& line : reply.refusals) text += "no: " + line + "\n";
   if (!reply.refusals.empty()) return text;
   text += fmt::format("{} cluster state {} of term {} ({}; {}), {} schemas of version {}, {} settings of version {}\n",
-                      is_done ? "recovered" : "would recover", reply.state_version, reply.term, reply.state,
+                      reply.done ? "recovered" : "would recover", reply.state_version, reply.term, reply.state,
                       reply.distribution, reply.schemas, reply.schema_version, reply.settings, reply.config_version);
   return text + fmt::format("the next cluster state has version {} or more\n", reply.next_version);
 }
@@ -41,19 +41,17 @@ std::string recovered_text(const rpc::RecoverStateReply& reply, bool is_done) {
 }  // namespace
 
 int run_state_recover(const StateArgs& args) {
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  const rpc::RecoverState request{.dry_run = args.dry_run, .force = args.force, .who = who_am_i()};
-  const auto reply = args.controller.empty() ? ask_cluster(**connection, request, args.common.timeout())
-                                             : ask_node(**connection, args.controller, request, args.common.timeout());
-  if (!reply) return report(reply.error());
-  const bool is_done = reply->refusals.empty() && !args.dry_run;
-  if (args.common.json()) {
-    print_line(recovered_json(*reply, is_done));
-  } else {
-    print(recovered_text(*reply, is_done));
-  }
-  return reply->refusals.empty() ? kOk : kRefused;
+  return with_admin(args.common, [&](Admin admin) {
+    const auto recovered =
+        admin.recover_state({.dry_run = args.dry_run, .force = args.force, .controller = args.controller});
+    if (!recovered) return report(recovered.error());
+    if (args.common.json()) {
+      print_line(recovered_json(*recovered));
+    } else {
+      print(recovered_text(*recovered));
+    }
+    return static_cast<int>(recovered->refusals.empty() ? kOk : kRefused);
+  });
 }
 
 }  // namespace fjord::cli

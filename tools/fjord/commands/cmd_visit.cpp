@@ -27,8 +27,7 @@ Result<VisitOptions> options_of(const VisitArgs& args) {
   options.selection = args.selection;
   if (!args.fields.empty()) options.fields = {args.fields};
   options.visitor = args.visitor;
-  FJORD_TRY_ASSIGN(const auto parameters, parse_parameters(args.parameters));
-  for (const rpc::Parameter& parameter : parameters) options.parameters[parameter.name] = parameter.value;
+  FJORD_TRY_ASSIGN(options.parameters, parse_assignments("--param", args.parameters));
   options.no_progress_limit = args.common.timeout();
   options.visitors_per_node = args.visitors_per_node;
   options.buckets_per_visitor = args.buckets_per_visitor;

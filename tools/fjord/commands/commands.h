@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/library/cluster_status.h"
 
 /// One function for each command, with the options that main.cpp has parsed. Each returns the exit code.
 namespace fjord::cli {
@@ -239,7 +239,7 @@ int run_placement_compare(const PlacementArgs& args);
 
 struct NodeArgs {
   Common common;
-  rpc::NodeAction action = rpc::NodeAction::Unknown;
+  NodeAction action = NodeAction::StopCheck;
   std::vector<std::string> nodes;
   std::string address;
   std::string group;

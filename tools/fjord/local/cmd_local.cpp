@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <thread>
 
-#include "commands/ask_cluster.h"
+#include "fjord/library/detail/admin_calls.h"
 #include "commands/commands.h"
 #include "fjord/client/connect.h"
 #include "local/local_cluster.h"

@@ -115,10 +115,9 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
   CLI::App* node = app.add_subcommand("node", "The nodes of the cluster: add, retire, remove, take out for a while");
   node->require_subcommand(1);
   node->footer("\nExample:\n  fjord node retire storage.2 --dry-run\n" + std::string(kExitCodes));
-  const auto add = [&](const std::string& name, rpc::NodeAction does, const std::string& what,
-                       const std::string& example) {
+  const auto add = [&](const std::string& name, NodeAction does, const std::string& what, const std::string& example) {
     CLI::App* made = command(*node, name, what, example);
-    if (does != rpc::NodeAction::Balance) {
+    if (does != NodeAction::Balance) {
       made->add_option("NODE", args.nodes, "storage.N or distributor.N")->required();
     }
     made->add_option("--reason", args.reason, "For the history of the cluster")->type_name("TEXT");
@@ -134,12 +133,11 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
     });
     return made;
   };
-  using rpc::NodeAction;
   CLI::App* list = command(*node, "list", "The nodes, their groups, capacities and what is wanted of them",
                            "fjord node list -o json");
   add_common(*list, args.common);
   list->callback([&args, &action] { action = [&args] { return run_node_list(args.common); }; });
-  add("stop-check", NodeAction::Stop, "Is it safe to stop these nodes now? Exit code 8 if not",
+  add("stop-check", NodeAction::StopCheck, "Is it safe to stop these nodes now? Exit code 8 if not",
       "fjord node stop-check storage.2");
   add("maintenance", NodeAction::Maintenance, "Takes nodes out for a short time; nothing is copied meanwhile",
       "fjord node maintenance storage.2 --reason 'new disk'");
@@ -157,7 +155,7 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
   }
   more->add_option("--group", args.group, "Group of a storage node (default: the only one)")->type_name("NAME");
   more->add_option("--capacity", args.capacity, "Weight in the placement (default: 1)")->type_name("NUMBER");
-  CLI::App* capacity = add("capacity", NodeAction::Capacity, "Changes the weight of storage nodes in the placement",
+  CLI::App* capacity = add("capacity", NodeAction::SetCapacity, "Changes the weight of storage nodes in the placement",
                            "fjord node capacity storage.2 --to 2.5");
   capacity->add_option("--to", args.capacity, "The new weight; others have 1")->required()->type_name("NUMBER");
   CLI::App* balance = add("balance", NodeAction::Balance,

@@ -3,13 +3,20 @@
 #include <fmt/format.h>
 
 #include "cli.h"
-#include "commands/ask_cluster.h"
 #include "fjord/common/byte_units.h"
 #include "output/json_text.h"
+#include "output/time_text.h"
 
 namespace fjord::cli {
 
-void TuneLog::say(const TuneEvent& event) const {
+TuningCallbacks TuneLog::callbacks() const {
+  return {
+      .on_event = [this](const TuningEvent& event) { say(event); },
+      .on_period = [this](int number, const tuner::PeriodFigures& figures,
+                          const std::optional<tuner::Objective>& objective) { period(number, figures, objective); }};
+}
+
+void TuneLog::say(const TuningEvent& event) const {
   const std::int64_t now_us = SystemClock().wall_now().us;
   if (!json_) {
     std::string line = fmt::format("{}  {}", time_text(now_us), event.event);

@@ -162,15 +162,6 @@ std::string inputs_text(const std::vector<Input>& inputs) {
   return text;
 }
 
-std::string inputs_json(const std::vector<Input>& inputs) {
-  JsonText json;
-  json.begin_object();
-  add_inputs(json, inputs);
-  json.end_object();
-  const std::string object = json.str();
-  return object.substr(object.find('['), object.rfind(']') - object.find('[') + 1);
-}
-
 std::string tune_report_json(const tuner::Workload& workload, const Report& report, const std::vector<Input>& inputs) {
   JsonText json;
   json.begin_object();
@@ -197,6 +188,35 @@ std::string tune_report_json(const tuner::Workload& workload, const Report& repo
   for (const std::string& warning : report.warnings) json.text(warning);
   json.end_array().end_object();
   return json.str() + "\n";
+}
+
+std::string plan_text(const TuningPlan& plan) {
+  if (plan.changes.empty()) return "nothing to change\n";
+  std::string text;
+  for (const PlannedChange& change : plan.changes) {
+    text += fmt::format("{} {}: {} -> {}{}\n", change.may_be_applied ? '+' : '-', change.knob->name, change.old_text,
+                        change.new_text, change.effect.empty() ? "" : "   predicted " + change.effect);
+    if (!change.may_be_applied) text += fmt::format("    not applied: {}\n", change.why_not);
+  }
+  text += plan.moved_bytes > 0
+              ? fmt::format("moves {} on each node, {:.0f} s at least\n", bytes_text(plan.moved_bytes), plan.seconds)
+              : "moves nothing: files and buckets follow when they are next written to\n";
+  return text;
+}
+
+std::string plan_json(const TuningPlan& plan) {
+  JsonText json;
+  json.begin_object();
+  add_inputs(json, plan.advice.inputs);
+  json.key("changes").begin_array();
+  for (const PlannedChange& change : plan.changes) {
+    json.begin_object().key("knob").text(change.knob->name).key("old").text(change.old_text);
+    json.key("new").text(change.new_text).key("reason").text(change.reason).key("effect").text(change.effect);
+    json.key("applies").boolean(change.may_be_applied).key("why_not").text(change.why_not);
+    json.key("moved_bytes").real(change.moved_bytes, 0).end_object();
+  }
+  json.end_array().key("moved_bytes").real(plan.moved_bytes, 0).key("seconds").real(plan.seconds, 1).end_object();
+  return json.str();
 }
 
 }  // namespace fjord::cli

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "fjord/tuner/advisor.h"
+#include "fjord/library/tuning.h"
 
 namespace fjord::cli {
 
@@ -10,9 +10,9 @@ namespace fjord::cli {
 std::string tune_report_text(const tuner::Workload& workload, const tuner::Report& report);
 std::string tune_report_json(const tuner::Workload& workload, const tuner::Report& report,
                              const std::vector<tuner::Input>& inputs);
+std::string plan_text(const TuningPlan& plan);
+std::string plan_json(const TuningPlan& plan);
 /// Returns the rates and shares that the advice is based on, each with its origin, one on each line.
 std::string inputs_text(const std::vector<tuner::Input>& inputs);
-/// Returns the same as a JSON array.
-std::string inputs_json(const std::vector<tuner::Input>& inputs);
 
 }  // namespace fjord::cli

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "fjord/library/configuration.h"
 #include "fjord/library/detail/client_core.h"
 
 /// Administrative calls that take more than one message. For the library and the command line.
@@ -19,5 +20,11 @@ Result<rpc::ChangeNodesReply> change_nodes(Connection& connection, rpc::ChangeNo
 /// Asks the distributor that owns the bucket; retries transient errors until `timeout`.
 /// Errors: those of the owner; NotFound.
 Result<rpc::ShowBucketReply> show_bucket(Connection& connection, const rpc::ShowBucket& request, Duration timeout);
+
+/// Changes the live configuration. Each attempt carries the version that it has seen, so that a delayed duplicate has
+/// no effect. A change of single settings without SetOptions::if_version is tried again after a concurrent change; a
+/// revert is not, because its meaning can depend on the version. Errors: those of Admin::set() and Admin::revert().
+Result<rpc::ChangeConfigReply> change_configuration(ClientCore& core, rpc::ChangeConfig request,
+                                                    const SetOptions& options);
 
 }  // namespace fjord

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fjord/library/aggregate.h"
 #include "fjord/library/detail/client_core.h"
+#include "fjord/library/jobs.h"
 #include "fjord/mapreduce/job_results.h"
 #include "fjord/mapreduce/passes.h"
 
@@ -17,17 +19,16 @@ struct AggregateRun {
   mapreduce::AggregateJob job;
   std::string into_namespace;
   std::string name;
-  rpc::Shuffle shuffle = rpc::Shuffle::Auto;
+  JobShuffle shuffle = JobShuffle::Auto;
   bool incremental = false;
-  std::vector<rpc::Parameter> settings;
+  std::map<std::string, std::string> settings;
   Duration timeout{0};
-  std::function<void(const rpc::JobStatus&)> on_progress;
+  std::function<void(const JobInfo&)> on_progress;
 };
 
 /// The result of an aggregation.
 struct AggregateEnd {
-  std::string job_id;
-  rpc::JobStatus job;  ///< Status of the ended job: done, failed or cancelled.
+  JobInfo job;                                                         ///< The ended job: done, failed or cancelled.
   std::vector<std::shared_ptr<const mapreduce::AggregatePlan>> plans;  ///< One for each pass.
   std::vector<mapreduce::KeyedResult> rows;  ///< Rows of a job that is done: ordered, filtered and limited.
 };

@@ -1,13 +1,13 @@
-#include "tune/tune_change.h"
+#include "tuning_changes.h"
 
 #include <catch2/catch.hpp>
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
 tuner::Workload workload() { return tuner::parse_workload(tuner::example_workload(), "example").value(); }
 
-std::vector<rpc::ConfigChange> versions() {
+std::vector<ConfigurationVersion> versions() {
   return {
       {1, 1'000'000, "someone", {"storage.visitors_max=5"}},
       {2, 2'000'000, "tune-00000001 me@here: first", {"storage.visitors_max=2", "storage.held_bytes_max=128MiB"}},
@@ -28,6 +28,13 @@ tuner::Report report_of(const std::vector<std::pair<std::string_view, std::int64
   return report;
 }
 
+TuningAdvice advice(const tuner::Report& report) {
+  TuningAdvice made;
+  made.workload = workload();
+  made.report = report;
+  return made;
+}
+
 tuner::ClusterCondition healthy() {
   tuner::ClusterCondition condition;
   condition.memory_left_bytes = 1e12;
@@ -37,7 +44,7 @@ tuner::ClusterCondition healthy() {
 }  // namespace
 
 TEST_CASE("tune: what the tuner did is found by who did it, with what changed") {
-  const auto all = applied_changes(versions());
+  const auto all = applied_tunings(versions());
   REQUIRE(all.size() == 1);
   CHECK(all[0].id == "tune-00000001");
   CHECK(all[0].version == 2);
@@ -50,19 +57,18 @@ TEST_CASE("tune: what the tuner did is found by who did it, with what changed") 
 }
 
 TEST_CASE("tune: a revert gives back what was before and leaves later changes of others") {
-  const auto request = revert_request(versions(), "tune-00000001");
+  const auto request = values_before(versions(), "tune-00000001");
   REQUIRE(request.has_value());
-  CHECK(request->set == std::vector<std::string>{"storage.visitors_max=5"});
-  CHECK(request->unset == std::vector<std::string>{"storage.held_bytes_max"});
+  CHECK(*request == SettingTexts{{"storage.visitors_max", "5"}, {"storage.held_bytes_max", ""}});
 }
 
 TEST_CASE("tune: a change that somebody has changed again is not taken back") {
   auto all = versions();
   all.push_back({4, 4'000'000, "someone", {"storage.visitors_max=9", "storage.held_bytes_max=128MiB"}});
-  const auto request = revert_request(all, "tune-00000001");
+  const auto request = values_before(all, "tune-00000001");
   CHECK(request.status().code() == StatusCode::InvalidArgument);
   CHECK(request.status().message().find("storage.visitors_max") != std::string::npos);
-  CHECK(revert_request(all, "tune-12345678").status().code() == StatusCode::NotFound);
+  CHECK(values_before(all, "tune-12345678").status().code() == StatusCode::NotFound);
 }
 
 TEST_CASE("tune: a plan applies live settings, one structural one of them, and says why not the others") {
@@ -71,7 +77,7 @@ TEST_CASE("tune: a plan applies live settings, one structural one of them, and s
                                           {"storage.visitors_max", 2},
                                           {"storage_options.docblock_bytes", 2},
                                           {"--output-buckets", 2}});
-  const TunePlan plan = plan_changes(workload(), report, healthy(), {}, 0, {});
+  const TuningPlan plan = plan_changes(advice(report), healthy(), {}, 0, {});
   REQUIRE(plan.changes.size() == 5);
   CHECK(plan.changes[0].may_be_applied);
   CHECK(plan.changes[0].new_text == "256MiB");
@@ -79,58 +85,54 @@ TEST_CASE("tune: a plan applies live settings, one structural one of them, and s
   CHECK(plan.changes[2].may_be_applied);
   CHECK(plan.changes[3].why_not.find("configuration file") != std::string::npos);
   CHECK(plan.changes[4].why_not.find("fjord job run") != std::string::npos);
-  const std::string text = plan_text(plan);
-  CHECK(text.find("+ distributor.bucket_bytes_max: 64MiB -> 256MiB") != std::string::npos);
-  CHECK(text.find("- storage.file_bytes_max: 16MiB -> 64MiB") != std::string::npos);
-  CHECK(plan_changes(workload(), report, healthy(), {}, 0, {"storage.visitors_max"}).changes.size() == 1);
+  CHECK(plan.values() ==
+        SettingTexts{{"distributor.bucket_bytes_max", "256MiB"}, {"storage.visitors_max", plan.changes[2].new_text}});
+  CHECK(plan_changes(advice(report), healthy(), {}, 0, {"storage.visitors_max"}).changes.size() == 1);
 }
 
 TEST_CASE("tune: a plan says what it moves and for how long") {
-  const TunePlan plan = plan_changes(workload(), report_of({{"cluster.distribution_bits", 3}}), healthy(), {}, 0, {});
+  const TuningPlan plan = plan_changes(advice(report_of({{"cluster.distribution_bits", 3}})), healthy(), {}, 0, {});
   REQUIRE(plan.changes.size() == 1);
   CHECK(plan.changes[0].may_be_applied);
   CHECK(plan.moved_bytes == Approx(workload().bytes_per_node() * 0.75));
   CHECK(plan.seconds == Approx(plan.moved_bytes / (128 << 20)));
-  CHECK(plan_text(plan).find("moves ") == plan_text(plan).find("moves 5.59 GiB on each node"));
 }
 
 TEST_CASE("tune: nothing is applied to a degraded cluster, nor a structural change soon after another") {
   const tuner::Report report = report_of({{"distributor.bucket_bytes_max", 4}, {"storage.visitors_max", 2}});
   tuner::ClusterCondition degraded = healthy();
   degraded.is_degraded = true;
-  for (const PlannedChange& change : plan_changes(workload(), report, degraded, {}, 0, {}).changes) {
+  for (const PlannedChange& change : plan_changes(advice(report), degraded, {}, 0, {}).changes) {
     CHECK_FALSE(change.may_be_applied);
   }
-  const std::vector<rpc::ConfigChange> before = {
+  const std::vector<ConfigurationVersion> before = {
       {1, 1'000'000, "tune-00000001 me: x", {"storage.file_bytes_max=64MiB"}}};
   const std::int64_t hour_us = 3'600'000'000;
   const auto applies = [&](std::int64_t now_us) {
-    return plan_changes(workload(), report, healthy(), before, now_us, {}).changes[0].may_be_applied;
+    return plan_changes(advice(report), healthy(), before, now_us, {}).changes[0].may_be_applied;
   };
   CHECK_FALSE(applies(hour_us));
   CHECK(applies(7 * hour_us));
 }
 
 TEST_CASE("tune: ids differ by what is set and when") {
-  const std::string id = change_id({"a=1"}, 5);
+  const std::string id = tuning_id({{"a", "1"}}, 5);
   CHECK(id.size() == 13);
   CHECK(id.starts_with("tune-"));
-  CHECK(id != change_id({"a=2"}, 5));
-  CHECK(id != change_id({"a=1"}, 6));
+  CHECK(id != tuning_id({{"a", "2"}}, 5));
+  CHECK(id != tuning_id({{"a", "1"}}, 6));
 }
 
 TEST_CASE("tune: one setting of several changes in a row gets the value from before the first") {
   auto all = versions();
   all.push_back({4, 4'000'000, "tune-00000002 me@here: visitors", {"storage.visitors_max=1"}});
-  const auto request = revert_setting_request(all, "tune-00000001", "storage.visitors_max");
+  const auto request = value_before(all, "tune-00000001", "storage.visitors_max");
   REQUIRE(request.has_value());
-  CHECK(request->set == std::vector<std::string>{"storage.visitors_max=5"});
-  CHECK(request->unset.empty());
-  const auto was_default = revert_setting_request(all, "tune-00000001", "storage.held_bytes_max");
+  CHECK(*request == SettingTexts{{"storage.visitors_max", "5"}});
+  const auto was_default = value_before(all, "tune-00000001", "storage.held_bytes_max");
   REQUIRE(was_default.has_value());
-  CHECK(was_default->set.empty());
-  CHECK(was_default->unset == std::vector<std::string>{"storage.held_bytes_max"});
-  CHECK(revert_setting_request(all, "tune-00000001", "cluster.redundancy").status().code() == StatusCode::NotFound);
+  CHECK(*was_default == SettingTexts{{"storage.held_bytes_max", ""}});
+  CHECK(value_before(all, "tune-00000001", "cluster.redundancy").status().code() == StatusCode::NotFound);
 }
 
-}  // namespace fjord::cli
+}  // namespace fjord

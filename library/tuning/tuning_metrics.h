@@ -11,7 +11,7 @@
 #include "fjord/tuner/workload.h"
 
 /// Reads /metrics of the nodes for the tuner. Only this file uses the names of metrics.
-namespace fjord::cli {
+namespace fjord {
 
 /// The metrics of all nodes at one moment.
 struct ClusterReading {
@@ -19,10 +19,6 @@ struct ClusterReading {
   std::vector<Result<MetricPage>> pages;  ///< One for each address, in order.
 };
 ClusterReading read_cluster(const std::vector<std::string>& addresses);
-
-/// Returns the addresses of --metrics, or the http lines of --cluster-config. Errors: InvalidArgument; those of
-/// load_config().
-Result<std::vector<std::string>> metric_addresses(const std::string& metrics, const std::string& cluster_config);
 
 /// Returns the figures of the period between two readings of the same addresses. Leaves out and counts a node that is
 /// missing in one of them.
@@ -38,4 +34,4 @@ std::vector<tuner::Input> take_figures(const tuner::PeriodFigures& figures, bool
 /// Returns the same inputs without measurements.
 std::vector<tuner::Input> inputs_not_measured(bool has_file, const tuner::Workload& workload);
 
-}  // namespace fjord::cli
+}  // namespace fjord

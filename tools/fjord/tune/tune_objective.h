@@ -1,9 +1,6 @@
 #pragma once
 
-#include <string>
-
 #include "commands/commands.h"
-#include "fjord/client/connect.h"
 
 namespace fjord::cli {
 
@@ -14,9 +11,5 @@ struct TuneObjective {
 };
 /// Returns the objective from --target-ms, the workload file or the defaults. Errors: those of the file.
 Result<TuneObjective> tune_objective(const TuneArgs& args);
-
-/// Observes the cluster for some periods, makes the change, observes again, and reverts the change if the objective
-/// gets worse. Returns the exit code: 0 if the change stays, 8 if it was reverted.
-int apply_and_watch(const TuneArgs& args, Connection& connection, const std::string& id, rpc::ChangeConfig request);
 
 }  // namespace fjord::cli

@@ -1,9 +1,9 @@
-#include "tune/tune_metrics.h"
+#include "tuning_metrics.h"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
 Result<MetricPage> distributor(int gets, int puts, int conditions, int refused, int slow) {
@@ -121,10 +121,4 @@ TEST_CASE("tune metrics: what is measured replaces what is assumed, and each inp
   CHECK(origin_of(nothing, "reads_per_s") == "assumed");
 }
 
-TEST_CASE("tune metrics: addresses are those of the option, or of the lines http of a file") {
-  CHECK(metric_addresses("a:1,b:2,", "").value() == std::vector<std::string>{"a:1", "b:2"});
-  CHECK(metric_addresses("", "").value().empty());
-  CHECK_FALSE(metric_addresses("", "no-such-file.yaml"));
-}
-
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -1,4 +1,4 @@
-#include "commands/ask_cluster.h"
+#include "output/time_text.h"
 
 #include <array>
 #include <ctime>

@@ -1,12 +1,11 @@
-#include "tune/tune_metrics.h"
+#include "tuning_metrics.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "fjord/config/cluster_config.h"
 #include "fjord/tuner/cost_model.h"
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
 /// Bytes of an index for each entry of a slotfile; measured in docs/experiments.
@@ -107,26 +106,6 @@ ClusterReading read_cluster(const std::vector<std::string>& addresses) {
   return {at, scrape(addresses)};
 }
 
-Result<std::vector<std::string>> metric_addresses(const std::string& metrics, const std::string& cluster_config) {
-  std::vector<std::string> addresses;
-  for (std::size_t at = 0; at < metrics.size();) {
-    const std::size_t end = std::min(metrics.find(',', at), metrics.size());
-    const std::string address = metrics.substr(at, end - at);
-    if (!address.empty() && address.find(':') == std::string::npos) {
-      return Status(StatusCode::InvalidArgument, fmt::format("--metrics: \"{}\": expected host:port", address));
-    }
-    if (!address.empty()) addresses.push_back(address);
-    at = end + 1;
-  }
-  if (!addresses.empty() || cluster_config.empty()) return addresses;
-  FJORD_TRY_ASSIGN(const config::ClusterConfig config, config::load_config(cluster_config));
-  for (const config::ProcessName& name : config.names()) {
-    if (const std::string& http = config.find(name)->http; !http.empty()) addresses.push_back(http);
-  }
-  if (!addresses.empty()) return addresses;
-  return Status(StatusCode::InvalidArgument, cluster_config + ": no process has a line http");
-}
-
 tuner::PeriodFigures figures_between(const ClusterReading& before, const ClusterReading& after) {
   tuner::PeriodFigures figures;
   HistogramPeriod times;
@@ -207,4 +186,4 @@ std::vector<tuner::Input> inputs_not_measured(bool has_file, const tuner::Worklo
           {"latency_target_s", workload.latency_target_s, "s", origin}};
 }
 
-}  // namespace fjord::cli
+}  // namespace fjord
