@@ -99,7 +99,7 @@ void JobRunner::cancel() {
 
 void JobRunner::pause() {
   if (job_.paused || outcome_ != rpc::JobPhase::Done || job_.phase == rpc::JobPhase::CleanUp) return;
-  if (puts_documents()) note_strays();
+  if (puts_documents()) note_late_writes();
   job_.paused = true;
   progress_.pause(environment_.clock.now());
   if (between_ || session_ == nullptr) return;
@@ -310,7 +310,7 @@ void JobRunner::start() {
   const bool has_begun = job_.bits != 0;
   if (!choose_pass()) return;
   // The former owner may have done more than the record says.
-  if (has_begun && job_.phase != rpc::JobPhase::CleanUp) note_strays();
+  if (has_begun && job_.phase != rpc::JobPhase::CleanUp) note_late_writes();
   if (job_.cancel_wanted) {
     outcome_ = rpc::JobPhase::Cancelled;
     job_.error = cancelled();
@@ -751,7 +751,7 @@ bool JobRunner::may_begin_anew(const Status& status) const {
 }
 
 void JobRunner::stop() {
-  if (puts_documents()) note_strays();
+  if (puts_documents()) note_late_writes();
   between_ = true;
   reduction_.request_stop();
   end_mapping();

@@ -48,7 +48,7 @@ struct RunnerCallbacks {
   std::function<void(std::function<void()> then)> commit;
   /// True if no other process can own the job at this time.
   std::function<bool()> is_owner;
-  /// Write and read the results beside the record, as JobKeeper does.
+  /// Write and read the results beside the record, as JobRecordWriter does.
   std::function<void(JobRows rows, UniqueFunction<void(Status)> done)> save_rows;
   std::function<void(UniqueFunction<void(Result<JobRows>)> done)> load_rows;
 };
@@ -162,7 +162,7 @@ class JobRunner {
   void take_targets(const std::string& docblock);
   void remove_stale();
   void read_kept_rows();
-  void note_strays();
+  void note_late_writes();
   void note_repeated();
   void finish_pass();
   void next_pass();
@@ -205,7 +205,7 @@ class JobRunner {
   std::uint64_t repeated_noted_ = 0;       ///< Repeated buckets of the session that were noted.
   std::uint64_t processor_before_us_ = 0;  ///< Processor time used before the session began.
   /// Until this time puts of abandoned tasks may be in flight.
-  std::optional<MonotonicTime> strays_until_;
+  std::optional<MonotonicTime> late_writes_until_;
 
   // The put phase.
   struct Settling {

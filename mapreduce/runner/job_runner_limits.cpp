@@ -39,9 +39,9 @@ std::uint64_t JobRunner::processor_us() const {
 std::string JobRunner::bound_by() const {
   const MonotonicTime now = environment_.clock.now();
   if (job_.paused) return "paused";
-  if (between_ && strays_until_ > now) {
+  if (between_ && late_writes_until_ > now) {
     return fmt::format("writes of tasks that were given up ({} s at most)",
-                       std::chrono::ceil<std::chrono::seconds>(*strays_until_ - now).count());
+                       std::chrono::ceil<std::chrono::seconds>(*late_writes_until_ - now).count());
   }
   if (between_) return "its record";
   if (throttle_.is_on() && waits_until_ > now) return "throttle";

@@ -8,7 +8,7 @@
 #include "fjord/common/log.h"
 #include "fjord/common/retry.h"
 #include "fjord/document/docblock.h"
-#include "job_keeper.h"
+#include "job_record_writer.h"
 #include "job_runner.h"
 #include "task/rows.h"
 
@@ -255,7 +255,7 @@ void JobRunner::pump(std::function<Result<bool>(SinkOperation&)> next, unsigned 
   const auto ended = [this, next, tries, then = std::move(then)](const Status& status) {
     const bool goes_on = outcome_ == rpc::JobPhase::Done && !begins_anew_;
     if (goes_on && may_succeed_later(status.code()) && tries < kPumpTriesMax) {
-      if (puts_documents()) note_strays();
+      if (puts_documents()) note_late_writes();
       environment_.executor.post_after(kPumpAgain,
                                        if_alive([this, next, tries, then] { pump(next, tries + 1, then); }));
       return;
@@ -480,21 +480,22 @@ bool JobRunner::puts_documents() const {
 }
 
 /// Notes that tasks or pumps that put or remove lasting documents were abandoned.
-void JobRunner::note_strays() {
-  if (!plan_.pass.into.type.empty()) strays_until_ = environment_.clock.now() + environment_.options.strays_max;
+void JobRunner::note_late_writes() {
+  if (!plan_.pass.into.type.empty())
+    late_writes_until_ = environment_.clock.now() + environment_.options.late_writes_max;
 }
 
 void JobRunner::note_repeated() {
   const std::uint64_t before = std::exchange(repeated_noted_, session_->progress().buckets_repeated);
-  if (repeated_noted_ != before) note_strays();
+  if (repeated_noted_ != before) note_late_writes();
 }
 
 /// Ends the pass, but first waits for puts of abandoned tasks. They put rows of this job; once the job has ended,
 /// another job may put newer rows under the same ids.
 void JobRunner::finish_pass() {
-  if (strays_until_ > environment_.clock.now()) {
+  if (late_writes_until_ > environment_.clock.now()) {
     between_ = true;
-    environment_.executor.post_after(*strays_until_ - environment_.clock.now(), if_alive([this] {
+    environment_.executor.post_after(*late_writes_until_ - environment_.clock.now(), if_alive([this] {
       if (outcome_ == rpc::JobPhase::Done && !begins_anew_) finish_pass();
     }));
     return;

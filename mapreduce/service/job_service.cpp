@@ -188,7 +188,7 @@ void JobService::Impl::control(const rpc::ControlJob& request, UniqueFunction<vo
   }
   if (Status status = apply(job, request.job_id, request); !status) return done(std::move(status));
   // Nothing is written for a cancelled job, which ends now, or for a job that may end without ever getting a record.
-  const bool is_kept = request.action != rpc::JobAction::Cancel && (job.keeper->has_record() || job.status.paused);
+  const bool is_kept = request.action != rpc::JobAction::Cancel && (job.writer->has_record() || job.status.paused);
   if (!is_kept) return done(Status::ok());
   save(request.job_id,
        [answer = std::make_shared<UniqueFunction<void(Status)>>(std::move(done))] { (*answer)(Status::ok()); });
@@ -269,7 +269,7 @@ JobService::Impl::Job& JobService::Impl::add(rpc::JobStatus status, bool is_reco
   const std::uint64_t revision = is_recorded ? status.revision : 0;
   job.status = std::move(status);
   job.status.epoch = std::max<std::uint64_t>(1, job.status.epoch);
-  make_keeper(id, job, revision);
+  make_writer(id, job, revision);
   return job;
 }
 
@@ -290,13 +290,13 @@ rpc::JobStatus JobService::Impl::record_of(const Job& job) const {
   return record;
 }
 
-void JobService::Impl::make_keeper(const std::string& id, Job& job, std::uint64_t revision) {
-  JobKeeper::Callbacks callbacks;
+void JobService::Impl::make_writer(const std::string& id, Job& job, std::uint64_t revision) {
+  JobRecordWriter::Callbacks callbacks;
   callbacks.current = [this, id] { return record_of(jobs_.at(id)); };
   callbacks.on_wanted = [this, id](const rpc::JobStatus& record) { wanted(id, record); };
   callbacks.on_lost = [this, id](const rpc::JobStatus& record) { lost(id, record); };
-  job.keeper = std::make_shared<JobKeeper>(records_, mailbox_, clock_, *executor_, std::move(callbacks), revision,
-                                           options_.sabotage.ignore_owners);
+  job.writer = std::make_shared<JobRecordWriter>(records_, mailbox_, clock_, *executor_, std::move(callbacks), revision,
+                                                 options_.sabotage.ignore_owners);
 }
 
 JobService::Impl::Job* JobService::Impl::find(const std::string& id, std::uint64_t number) {
@@ -305,7 +305,7 @@ JobService::Impl::Job* JobService::Impl::find(const std::string& id, std::uint64
 }
 
 void JobService::Impl::save(const std::string& id, std::function<void()> then) {
-  jobs_.at(id).keeper->save(std::move(then));
+  jobs_.at(id).writer->save(std::move(then));
 }
 
 void JobService::Impl::wanted(const std::string& id, const rpc::JobStatus& record) {
@@ -400,7 +400,7 @@ void JobService::Impl::start(const std::string& id) {
   };
   callbacks.commit = [this, id, number](std::function<void()> then) {
     if (find(id, number) == nullptr) return;  // the job was lost
-    // `then` is posted, so that it never runs inside a callback of a session or of the keeper.
+    // `then` is posted, so that it never runs inside a callback of a session or of the writer.
     save(id, [this, then = std::move(then)] { executor_->post(then); });
   };
   callbacks.is_owner = [this, id, number] {
@@ -408,10 +408,10 @@ void JobService::Impl::start(const std::string& id) {
     return known != nullptr && !may_be_lost(*known);
   };
   callbacks.save_rows = [this, id, number](JobRows rows, auto done) {
-    if (Job* known = find(id, number)) known->keeper->save_rows(std::move(rows), std::move(done));
+    if (Job* known = find(id, number)) known->writer->save_rows(std::move(rows), std::move(done));
   };
   callbacks.load_rows = [this, id, number](auto done) {
-    if (Job* known = find(id, number)) known->keeper->load_rows(std::move(done));
+    if (Job* known = find(id, number)) known->writer->load_rows(std::move(done));
   };
   job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), std::move(callbacks));
   job.runner->start();
@@ -421,7 +421,7 @@ void JobService::Impl::start(const std::string& id) {
 /// True if another process may take the job over soon: the ownership is unconfirmed for the lease less one renew
 /// interval.
 bool JobService::Impl::may_be_lost(const Job& job) const {
-  return job.keeper->has_record() && job.keeper->unconfirmed() + options_.renew_interval >= options_.lease;
+  return job.writer->has_record() && job.writer->unconfirmed() + options_.renew_interval >= options_.lease;
 }
 
 /// Stops a runner that puts documents, because another process may have taken the job over or may do so soon. When that
@@ -430,11 +430,11 @@ bool JobService::Impl::may_be_lost(const Job& job) const {
 /// continues from the record.
 void JobService::Impl::stand_down(const std::string& id, Job& job) {
   log::warning("job", "{}: its record could not be written for {:.1f} s; until it can, no documents are put", id,
-               static_cast<double>(job.keeper->unconfirmed().count()) / 1e6);
+               static_cast<double>(job.writer->unconfirmed().count()) / 1e6);
   job.status = record_of(job);
   job.status.bound_by = "its record, which cannot be written";
   job.runner.reset();
-  job.keeper->save([this, id, number = job.number] {
+  job.writer->save([this, id, number = job.number] {
     mailbox_.post([this, id, number] {
       const Job* known = find(id, number);
       if (known == nullptr || known->runner != nullptr || is_over(known->status.phase)) return;
@@ -468,11 +468,11 @@ void JobService::Impl::over(const std::string& id, Job& job) {
   if (!job.status.error) log::info("job", "{} ended: {}", id, job.status.error.to_string());
   for (auto& [number, waiter] : std::exchange(job.waiters, {})) waiter.respond(answer_to(waiter.request));
   finished_.push_back(id);
-  if (job.keeper->has_record()) {
+  if (job.writer->has_record()) {
     // A client that sees the job done reads its results, so they are stored before the record says so.
     if (job.has_rows && job.row_bytes <= options_.recorded_rows_bytes) {
       job.are_rows_on_the_way = true;
-      job.keeper->save_rows(job.rows, [this, id, number = job.number](const Status& status) {
+      job.writer->save_rows(job.rows, [this, id, number = job.number](const Status& status) {
         if (!status) log::warning("job", "{}: the results are only in memory: {}", id, status.to_string());
         Job* known = find(id, number);
         if (known == nullptr) return;
@@ -498,8 +498,8 @@ void JobService::Impl::forget_oldest() {
 void JobService::Impl::renew_later() {
   executor_->post_after(options_.renew_interval, [this] {
     for (auto& [id, job] : jobs_) {
-      if (!job.keeper->has_record() || is_over(job.status.phase)) continue;
-      job.keeper->save({});
+      if (!job.writer->has_record() || is_over(job.status.phase)) continue;
+      job.writer->save({});
       if (job.runner != nullptr && job.runner->puts_documents() && may_be_lost(job)) stand_down(id, job);
     }
     renew_later();

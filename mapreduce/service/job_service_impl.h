@@ -14,7 +14,7 @@
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/tuner/controllers.h"
 #include "fjord/visitors/mailbox.h"
-#include "runner/job_keeper.h"
+#include "runner/job_record_writer.h"
 #include "runner/job_runner.h"
 
 namespace fjord::mapreduce {
@@ -75,8 +75,8 @@ class JobService::Impl {
   struct Job {
     rpc::JobStatus status;  ///< Not current while there is a runner: then the runner's status counts.
     std::unique_ptr<JobRunner> runner;
-    std::shared_ptr<JobKeeper> keeper;  ///< Keeps the job's record, if the job gets one.
-    std::uint64_t number = 0;           ///< Unique in this process, even among jobs with the same id.
+    std::shared_ptr<JobRecordWriter> writer;  ///< Keeps the job's record, if the job gets one.
+    std::uint64_t number = 0;                 ///< Unique in this process, even among jobs with the same id.
     JobRows rows;
     std::size_t row_bytes = 0;
     bool has_rows = false;
@@ -110,7 +110,7 @@ class JobService::Impl {
   Job& add(rpc::JobStatus status, bool is_recorded);
   /// Returns the content that the job's record should have.
   rpc::JobStatus record_of(const Job& job) const;
-  void make_keeper(const std::string& id, Job& job, std::uint64_t revision);
+  void make_writer(const std::string& id, Job& job, std::uint64_t revision);
   /// Returns null if that job is not here any more.
   Job* find(const std::string& id, std::uint64_t number);
   void save(const std::string& id, std::function<void()> then = {});

@@ -63,7 +63,7 @@ rpc::ListJobsReply JobService::Impl::answer_to(const rpc::ListJobs& request) con
 
 bool JobService::Impl::has_kept_rows(const Job& job) {
   return job.status.phase == rpc::JobPhase::Done && job.status.shuffle == rpc::Shuffle::Direct && !job.has_rows &&
-         job.keeper->has_record();
+         job.writer->has_record();
 }
 
 void JobService::Impl::read_kept_rows(const rpc::ListJobs& request, rpc::Responder respond) {
@@ -190,7 +190,7 @@ void JobService::Impl::on_scanned(const Records& records) {
   for (const rpc::JobStatus& record : records) {
     if (seen_.contains(record.job_id) && has_no_owner(record)) take_over(record.job_id, record.revision);
     const auto mine = jobs_.find(record.job_id);
-    if (record.finished_unix_us != 0 || mine == jobs_.end() || mine->second.keeper->has_record()) continue;
+    if (record.finished_unix_us != 0 || mine == jobs_.end() || mine->second.writer->has_record()) continue;
     if (is_over(mine->second.status.phase)) end_elsewhere(record, mine->second);
   }
   expire(records);
@@ -200,7 +200,7 @@ void JobService::Impl::on_scanned(const Records& records) {
 /// this process; but its former process is alive and wrote a record. The former process drops the job at its next
 /// write. If this write fails, the next scan repeats it.
 void JobService::Impl::end_elsewhere(const rpc::JobStatus& record, const Job& job) {
-  log::info("job", "{} has ended here; {} is told to let go of it", record.job_id, record.owner);
+  log::info("job", "{} has ended here; its record says so, and {} drops it", record.job_id, record.owner);
   rpc::JobStatus ended = record_of(job);
   ended.epoch = record.epoch + 1;
   ended.revision = record.revision + 1;

@@ -31,7 +31,7 @@ void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<voi
   const auto [removal, is_new] = removals_.try_emplace(id);
   removal->second.waiting.push_back(std::move(done));
   if (!is_new) return;
-  if (known != jobs_.end() && !known->second.keeper->has_record()) {  // short jobs have nothing stored
+  if (known != jobs_.end() && !known->second.writer->has_record()) {  // short jobs have nothing stored
     remove_rest(known->second.status, whole, Status::ok());
     return;
   }
@@ -101,7 +101,7 @@ void JobService::Impl::remove_rest(const rpc::JobStatus& record, bool whole, con
     std::erase(finished_, id);
     jobs_.erase(known);
   };
-  if (const auto known = jobs_.find(id); known != jobs_.end() && !known->second.keeper->has_record()) {
+  if (const auto known = jobs_.find(id); known != jobs_.end() && !known->second.writer->has_record()) {
     forget();
     return removed(id, Status::ok());
   }

@@ -348,7 +348,7 @@ TEST_CASE("a job is not done while tasks that were given up may put its document
   if (how == "in peace") {
     CHECK(end - submitted < seconds(5));
   } else {
-    CHECK(end - *given_up >= mapreduce::JobServiceOptions().strays_max);
+    CHECK(end - *given_up >= mapreduce::JobServiceOptions().late_writes_max);
   }
 }
 

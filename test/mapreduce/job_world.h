@@ -54,9 +54,9 @@ class WorldSink final : public mapreduce::DocumentSink {
 };
 
 /// The transport of one incarnation of a process; drops answers that arrive after its end.
-class LifeTransport final : public rpc::Transport {
+class IncarnationTransport final : public rpc::Transport {
  public:
-  explicit LifeTransport(VisitorWorld& world) : world_(world) {}
+  explicit IncarnationTransport(VisitorWorld& world) : world_(world) {}
 
   void call(const rpc::Address& to, rpc::Request request, Duration timeout, Executor& executor,
             rpc::ReplyFunction done) override {
@@ -195,7 +195,7 @@ class JobWorld {
   ~JobWorld() { stop_service(); }
 
   void start_service() {
-    transport = std::make_unique<LifeTransport>(world);
+    transport = std::make_unique<IncarnationTransport>(world);
     service = std::make_unique<mapreduce::JobService>(options, distributor_runtime.runtime, *transport,
                                                       *distributor_snapshot, *distributor_applications, records);
     world.other_service = service.get();
@@ -268,7 +268,7 @@ class JobWorld {
   /// Cluster snapshot of the next service, if it differs from the world's.
   rpc::SnapshotHolder* distributor_snapshot = &world.snapshot;
   mapreduce::JobServiceOptions options;
-  std::unique_ptr<LifeTransport> transport;
+  std::unique_ptr<IncarnationTransport> transport;
   std::unique_ptr<mapreduce::JobService> service;
 };
 

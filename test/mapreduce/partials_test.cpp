@@ -53,17 +53,17 @@ void check_is(const BucketPartial& partial, const BucketPartial& expected) {
   }
 }
 
-struct Told {
+struct Received {
   std::multiset<std::string> retracted;
   std::multiset<std::string> added;
 };
 
-Told told_by(BucketPartial& partial, const DocumentChanges& changes) {
-  Told told;
+Received received_by(BucketPartial& partial, const DocumentChanges& changes) {
+  Received received;
   partial.apply(
-      changes, [&](std::string_view own) { told.retracted.emplace(own); },
-      [&](std::string_view own) { told.added.emplace(own); });
-  return told;
+      changes, [&](std::string_view own) { received.retracted.emplace(own); },
+      [&](std::string_view own) { received.added.emplace(own); });
+  return received;
 }
 
 DocumentChange gone(const BucketPartial& partial, int n) {
@@ -76,9 +76,9 @@ TEST_CASE("partials: documents that are gone are not remembered, whatever they w
   BucketPartial partial;
   for (int n = 1; n <= 40; ++n) partial.add(meta_of(n, 10, n % 4 == 0), n % 4 != 0, n % 4 == 0 ? "" : tuple("k"));
   // A remove entry that was dropped, and a document that map fails on.
-  const Told told = told_by(partial, {{gid_of(4), gone(partial, 4)}, {gid_of(5), gone(partial, 5)}});
-  CHECK(told.retracted == std::multiset<std::string>{tuple("k")});
-  CHECK(told.added.empty());
+  const Received received = received_by(partial, {{gid_of(4), gone(partial, 4)}, {gid_of(5), gone(partial, 5)}});
+  CHECK(received.retracted == std::multiset<std::string>{tuple("k")});
+  CHECK(received.added.empty());
   BucketPartial expected;
   for (int n = 1; n <= 40; ++n) {
     if (n != 4 && n != 5) expected.add(meta_of(n, 10, n % 4 == 0), n % 4 != 0, n % 4 == 0 ? "" : tuple("k"));
@@ -90,7 +90,7 @@ TEST_CASE("partials: documents that are gone are not remembered, whatever they w
   // The documents can come back as new ones.
   const std::string again = tuple("again");
   const DocumentChange back{.meta = meta_of(4, 20), .number = partial.find(gid_of(4)), .mapped = true, .tuples = again};
-  CHECK(told_by(partial, {{gid_of(4), back}}).added == std::multiset<std::string>{again});
+  CHECK(received_by(partial, {{gid_of(4), back}}).added == std::multiset<std::string>{again});
   expected.add(meta_of(4, 20), true, again);
   check_is(partial, expected);
 }
@@ -118,7 +118,7 @@ struct Bucket {
 };
 
 TEST_CASE(
-    "partials: a removed entry that was forgotten is told as gone, and with it the content is the bucket's again") {
+    "partials: a removed entry that was forgotten is reported as gone, and with it the content is the bucket's again") {
   Bucket bucket;
   auto known = std::make_shared<BucketPartial>();
   for (int n = 1; n <= 400; ++n) {
@@ -145,7 +145,7 @@ TEST_CASE(
   CHECK_FALSE(reader.changes().at(gid_of(9)).gone);
 
   BucketPartial now = *known;
-  told_by(now, reader.changes());
+  received_by(now, reader.changes());
   CHECK(now.version() == reader.content());
   CHECK(now.find(gid_of(7)) == DocumentChange::kNew);
   // The next run finds the bucket unchanged and reads nothing.

@@ -47,7 +47,7 @@ struct JobServiceOptions {
   /// Longest time that puts and removes of an abandoned task, or of a former owner, are in flight. A job that abandoned
   /// a task while its rows became documents waits this long before it ends: from then on another job may put newer rows
   /// under the same ids.
-  Duration strays_max = kPutTaskIdleMax + kTaskPutTimeout;
+  Duration late_writes_max = kPutTaskIdleMax + kTaskPutTimeout;
   Duration scan_interval = seconds(3);  ///< Interval between searches for jobs without an owner.
   /// Largest results of a direct job that are stored beside its record.
   std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;

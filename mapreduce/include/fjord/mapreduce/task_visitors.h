@@ -18,7 +18,7 @@ struct TaskSabotage {
 
 /// A task that puts lasting documents (RowTarget) is destroyed when its client has not polled it for this time. Its
 /// puts may be in flight for kTaskPutTimeout longer. A job that abandoned such a task waits for both times before it
-/// ends (JobServiceOptions::strays_max).
+/// ends (JobServiceOptions::late_writes_max).
 inline constexpr Duration kPutTaskIdleMax = seconds(10);
 /// Timeout of one operation of the client behind the sink.
 inline constexpr Duration kTaskPutTimeout = seconds(20);

@@ -1,4 +1,4 @@
-#include "job_keeper.h"
+#include "job_record_writer.h"
 
 #include <algorithm>
 #include <iterator>
@@ -16,7 +16,7 @@ constexpr Duration kAgainMax = seconds(2);
 
 }  // namespace
 
-struct JobKeeper::RowsCall {
+struct JobRecordWriter::RowsCall {
   std::string job;
   JobRows rows;
   UniqueFunction<void(Status)> written = {};
@@ -24,7 +24,7 @@ struct JobKeeper::RowsCall {
   unsigned failures = 0;
 };
 
-void JobKeeper::save(std::function<void()> then) {
+void JobRecordWriter::save(std::function<void()> then) {
   if (then) later_.push_back(std::move(then));
   if (writing_) {
     again_ = true;
@@ -33,7 +33,7 @@ void JobKeeper::save(std::function<void()> then) {
   }
 }
 
-void JobKeeper::write() {
+void JobRecordWriter::write() {
   writing_ = true;
   again_ = false;
   write_began_ = clock_.now();
@@ -46,7 +46,7 @@ void JobKeeper::write() {
   });
 }
 
-void JobKeeper::on_written(const rpc::JobStatus& record, const Status& status) {
+void JobRecordWriter::on_written(const rpc::JobStatus& record, const Status& status) {
   if (status) {
     written(record.revision);
     return;
@@ -58,7 +58,7 @@ void JobKeeper::on_written(const rpc::JobStatus& record, const Status& status) {
   });
 }
 
-void JobKeeper::on_read(const rpc::JobStatus& wanted, bool was_refused, Result<rpc::JobStatus> found) {
+void JobRecordWriter::on_read(const rpc::JobStatus& wanted, bool was_refused, Result<rpc::JobStatus> found) {
   if (!found) {
     if (found.error().code() == StatusCode::NotFound) revision_ = 0;
     write_later();
@@ -86,8 +86,8 @@ void JobKeeper::on_read(const rpc::JobStatus& wanted, bool was_refused, Result<r
   write_later();
 }
 
-void JobKeeper::written(std::uint64_t revision) {
-  const auto self = shared_from_this();  // a callback may release the keeper
+void JobRecordWriter::written(std::uint64_t revision) {
+  const auto self = shared_from_this();  // a callback may release the writer
   revision_ = revision;
   writing_ = false;
   failures_ = 0;
@@ -96,11 +96,11 @@ void JobKeeper::written(std::uint64_t revision) {
   if (again_ && !writing_ && callbacks_.current) write();
 }
 
-void JobKeeper::write_later() {
-  again_later(failures_++, [](JobKeeper& self) { self.write(); });
+void JobRecordWriter::write_later() {
+  again_later(failures_++, [](JobRecordWriter& self) { self.write(); });
 }
 
-void JobKeeper::again_later(unsigned failures, std::function<void(JobKeeper&)> what) {
+void JobRecordWriter::again_later(unsigned failures, std::function<void(JobRecordWriter&)> what) {
   const Duration wait = std::min(kAgainMax, kAgainFirst * (1 << std::min(failures, 10u)));
   executor_.post_after(wait, [weak = weak_from_this(), what = std::move(what)] {
     if (const auto self = weak.lock()) what(*self);
@@ -109,31 +109,31 @@ void JobKeeper::again_later(unsigned failures, std::function<void(JobKeeper&)> w
 
 // --- Results beside the record
 
-void JobKeeper::save_rows(JobRows rows, UniqueFunction<void(Status)> done) {
+void JobRecordWriter::save_rows(JobRows rows, UniqueFunction<void(Status)> done) {
   write_rows(std::make_shared<RowsCall>(RowsCall{callbacks_.current().job_id, std::move(rows), std::move(done)}));
 }
 
-void JobKeeper::write_rows(std::shared_ptr<RowsCall> call) {
+void JobRecordWriter::write_rows(std::shared_ptr<RowsCall> call) {
   records_.write_rows(call->job, call->rows, mailbox_, [weak = weak_from_this(), call](const Status& status) {
     const auto self = weak.lock();
     if (self == nullptr || !self->callbacks_.current) return;  // another process owns the job
     if (!may_succeed_later(status.code())) return call->written(status);
     if (call->failures == 0)
       log::warning("job", "{}: the results wait for the store: {}", call->job, status.to_string());
-    self->again_later(call->failures++, [call](JobKeeper& keeper) { keeper.write_rows(call); });
+    self->again_later(call->failures++, [call](JobRecordWriter& writer) { writer.write_rows(call); });
   });
 }
 
-void JobKeeper::load_rows(UniqueFunction<void(Result<JobRows>)> done) {
+void JobRecordWriter::load_rows(UniqueFunction<void(Result<JobRows>)> done) {
   read_rows(std::make_shared<RowsCall>(RowsCall{callbacks_.current().job_id, {}, {}, std::move(done)}));
 }
 
-void JobKeeper::read_rows(std::shared_ptr<RowsCall> call) {
+void JobRecordWriter::read_rows(std::shared_ptr<RowsCall> call) {
   records_.read_rows(call->job, mailbox_, [weak = weak_from_this(), call](Result<JobRows> rows) {
     const auto self = weak.lock();
     if (self == nullptr || !self->callbacks_.current) return;
     if (rows || !may_succeed_later(rows.error().code())) return call->read(std::move(rows));
-    self->again_later(call->failures++, [call](JobKeeper& keeper) { keeper.read_rows(call); });
+    self->again_later(call->failures++, [call](JobRecordWriter& writer) { writer.read_rows(call); });
   });
 }
 

@@ -12,11 +12,11 @@ namespace fjord::mapreduce {
 
 /// Keeps the record of a job that this process owns up to date. It writes one revision after the other, each on the
 /// condition that the stored revision is the one it knows. Another writer of the record either requests something (a
-/// pause, a cancel, settings), which on_wanted reports, or has taken the job over, which ends the keeper.
+/// pause, a cancel, settings), which on_wanted reports, or has taken the job over, which ends the writer.
 ///
 /// Threading: confined to `executor`. Lifetime: destroying it ends it without a callback; `records`, `clock` and
 /// `executor` outlive it.
-class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
+class JobRecordWriter : public std::enable_shared_from_this<JobRecordWriter> {
  public:
   struct Callbacks {
     /// Returns the content of the next record; owner, owner_id and epoch are those of this process.
@@ -27,10 +27,10 @@ class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
     std::function<void(const rpc::JobStatus& record)> on_lost;
   };
 
-  /// `revision` is that of the stored record; 0: there is none. `ignores_owners` is a fault injection: the keeper
+  /// `revision` is that of the stored record; 0: there is none. `ignores_owners` is a fault injection: the writer
   /// continues although another process owns the job.
-  JobKeeper(JobRecords& records, visitors::Mailbox mailbox, Clock& clock, Executor& executor, Callbacks callbacks,
-            std::uint64_t revision, bool ignores_owners = false)
+  JobRecordWriter(JobRecords& records, visitors::Mailbox mailbox, Clock& clock, Executor& executor, Callbacks callbacks,
+                  std::uint64_t revision, bool ignores_owners = false)
       : records_(records),
         mailbox_(std::move(mailbox)),
         clock_(clock),
@@ -61,7 +61,7 @@ class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
   void write_later();
   void write_rows(std::shared_ptr<RowsCall> call);
   void read_rows(std::shared_ptr<RowsCall> call);
-  void again_later(unsigned failures, std::function<void(JobKeeper&)> what);
+  void again_later(unsigned failures, std::function<void(JobRecordWriter&)> what);
 
   JobRecords& records_;
   visitors::Mailbox mailbox_;
