@@ -1,7 +1,6 @@
 #include "job_runner.h"
 
 #include <algorithm>
-#include <charconv>
 #include <fmt/core.h>
 #include <limits>
 #include <set>
@@ -26,30 +25,11 @@ std::string job_selection(const char* type, const std::string& job) {
   return std::string(type) + ".job == \"" + job + "\"";
 }
 
-std::string joined(const std::vector<std::uint64_t>& numbers) {
-  std::string text;
-  for (const std::uint64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
-  return text;
-}
-
-/// Parses what joined() wrote. Errors: Corruption.
-Result<std::vector<std::uint64_t>> numbers_in(const std::string& text) {
-  std::vector<std::uint64_t> numbers;
-  for (const char *at = text.data(), *end = at + text.size(); at < end; ++at) {
-    const auto [next, error] = std::from_chars(at, end, numbers.emplace_back());
-    if (error != std::errc() || (next != end && *next != ',')) {
-      return Status(StatusCode::Corruption, "malformed numbers in the record of a job: " + text);
-    }
-    at = next;
-  }
-  return numbers;
-}
-
 Status cancelled() { return Status(StatusCode::Cancelled, "the job was cancelled"); }
 
 }  // namespace
 
-JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks)
+JobRunner::JobRunner(JobState job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks)
     : job_(std::move(job)), environment_(environment), random_(random), callbacks_(std::move(callbacks)) {
   spec_.job = job_.job_id;
   spec_.output_namespace = job_.spec.output_namespace.empty() ? "results" : job_.spec.output_namespace;
@@ -59,27 +39,30 @@ JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random r
 
 // --- From outside
 
-rpc::JobStatus JobRunner::status() const {
-  rpc::JobStatus status = job_;
-  if (session_ != nullptr) status.tasks_repeated = repeated_before_ + session_->progress().buckets_repeated;
-  status.processor_us = processor_us();
-  const bool reduces = job_.phase == rpc::JobPhase::Reduce;
-  if (reduces || job_.phase == rpc::JobPhase::Map) {
-    const auto left = progress_.left(reduces ? job_.reduce_tasks_done : job_.map_tasks_done,
-                                     reduces ? job_.reduce_tasks : job_.map_tasks, environment_.clock.now());
-    status.left_us = left.time.count();
-    status.left_error_us = left.error.count();
-  }
-  if (reduces || job_.phase == rpc::JobPhase::Map || job_.phase == rpc::JobPhase::Put) status.bound_by = bound_by();
-  return status;
+JobState JobRunner::state() const {
+  JobState state = job_;
+  if (session_ != nullptr) state.counts.tasks_repeated = repeated_before_ + session_->progress().buckets_repeated;
+  state.processor_us = processor_us();
+  return state;
 }
 
-rpc::JobStatus JobRunner::record() const {
-  rpc::JobStatus record = status();
-  record.live = false;
-  if (job_.shuffle != rpc::Shuffle::Store) return record;
-  record.expected = joined(spec_.expected_documents);
-  if (job_.phase == rpc::JobPhase::Map) {
+JobOutlook JobRunner::outlook() const {
+  JobOutlook outlook;
+  const bool reduces = job_.phase == rpc::JobPhase::Reduce;
+  if (reduces || job_.phase == rpc::JobPhase::Map) {
+    const auto left =
+        progress_.left(reduces ? job_.counts.reduce_tasks_done : job_.counts.map_tasks_done,
+                       reduces ? job_.counts.reduce_tasks : job_.counts.map_tasks, environment_.clock.now());
+    outlook.left = left.time;
+    outlook.left_error = left.error;
+  }
+  if (reduces || job_.phase == rpc::JobPhase::Map || job_.phase == rpc::JobPhase::Put) outlook.bound_by = bound_by();
+  return outlook;
+}
+
+JobState JobRunner::record() const {
+  JobState record = state();
+  if (job_.shuffle == rpc::Shuffle::Store && job_.phase == rpc::JobPhase::Map) {
     if (maps_) {
       record.resume = session_->token().to_text();
     } else if (resume_) {
@@ -150,7 +133,12 @@ void JobRunner::abandon() {
 /// documents, one for each pair of input and output bucket, many and small. A job keeps the output buckets it has,
 /// because they may contain its documents.
 void JobRunner::choose_output() {
-  if (job_.output_buckets != 0) return set_output();
+  if (job_.output_buckets == 0) place_output();
+  job_.expected_documents.assign(job_.output_buckets, 0);
+  set_output();
+}
+
+void JobRunner::place_output() {
   const auto snapshot = environment_.snapshot.get();
   std::uint32_t nodes = 0;
   for (std::size_t i = 0; i < snapshot->info().storage_addresses.size(); ++i) {
@@ -164,14 +152,12 @@ void JobRunner::choose_output() {
   }
   job_.output_buckets = buckets;
   job_.output_base = spread_output(*snapshot, buckets, job_.job_id);
-  set_output();
 }
 
 void JobRunner::set_output() {
   spec_.direct = false;
   spec_.output_buckets = job_.output_buckets;
   spec_.output_base = job_.output_base;
-  spec_.expected_documents.assign(job_.output_buckets, 0);
 }
 
 std::uint32_t JobRunner::visitors_per_node() const {
@@ -300,8 +286,7 @@ void JobRunner::end_mapping() {
 }
 
 void JobRunner::take_dead_letters(const TaskReport& report) {
-  job_.dead_letter_list.insert(job_.dead_letter_list.end(), report.dead_letters.begin(), report.dead_letters.end());
-  job_.dead_letters = job_.dead_letter_list.size();
+  job_.dead_letters.insert(job_.dead_letters.end(), report.dead_letters.begin(), report.dead_letters.end());
 }
 
 // --- Phases
@@ -387,8 +372,7 @@ bool JobRunner::go_on() {
   if (job_.output_buckets == 0) return false;
   set_output();
   const auto& sabotage = environment_.options.sabotage;
-  if (sabotage.lose_dead_letters) job_.dead_letter_list.clear();
-  if (sabotage.lose_dead_letters) job_.dead_letters = 0;
+  if (sabotage.lose_dead_letters) job_.dead_letters.clear();
   if (job_.phase == rpc::JobPhase::CleanUp && job_.outcome != rpc::JobPhase::Unknown) {
     outcome_ = job_.outcome;
     read_kept_rows();
@@ -399,9 +383,8 @@ bool JobRunner::go_on() {
     return true;
   }
   if (job_.shuffle != rpc::Shuffle::Store) return false;
-  auto expected = numbers_in(job_.expected);
-  const bool fits = job_.bits == environment_.snapshot.get()->distribution_bits() && expected &&
-                    expected->size() == spec_.output_buckets;
+  const bool fits = job_.bits == environment_.snapshot.get()->distribution_bits() &&
+                    job_.expected_documents.size() == spec_.output_buckets;
   if (!fits) return false;
   if (job_.phase == rpc::JobPhase::Map) {
     resume_.reset();
@@ -409,16 +392,14 @@ bool JobRunner::go_on() {
       auto token = visitors::VisitToken::parse(job_.resume);
       if (!token) return false;
       if (!sabotage.count_again_after_takeover) resume_ = std::move(*token);
-    } else if (job_.map_tasks_done != 0) {
+    } else if (job_.counts.map_tasks_done != 0) {
       return false;
     }
-    spec_.expected_documents = std::move(*expected);
-    progress_.begin(job_.map_tasks_done, environment_.clock.now());
+    progress_.begin(job_.counts.map_tasks_done, environment_.clock.now());
     in_phase([this] { map(); });
     return true;
   }
   if (job_.phase != rpc::JobPhase::Reduce) return false;
-  spec_.expected_documents = std::move(*expected);
   reduce();
   return true;
 }
@@ -446,7 +427,7 @@ void JobRunner::run_direct(std::optional<std::vector<BucketId>> buckets) {
   options.resume = resume_;
   visitors::VisitorSessionCallbacks callbacks;
   callbacks.on_buckets_known = [this, is_first](std::uint64_t count) {
-    if (is_first) job_.map_tasks = count;
+    if (is_first) job_.counts.map_tasks = count;
   };
   callbacks.on_docblock = [this](BucketId bucket, std::string chunk) {
     on_direct(direct_->on_chunk(bucket, std::move(chunk)));
@@ -473,17 +454,17 @@ void JobRunner::on_direct(const Status& status) {
     return;
   }
   const TaskReport& totals = direct_->totals();
-  job_.map_tasks_done = direct_->buckets();
-  job_.documents_read = totals.documents;
-  job_.bytes_read = totals.bytes;
-  job_.tuples = totals.tuples;
-  job_.sent_bytes = totals.sent_bytes;
+  job_.counts.map_tasks_done = direct_->buckets();
+  job_.counts.documents_read = totals.documents;
+  job_.counts.bytes_read = totals.bytes;
+  job_.counts.tuples = totals.tuples;
+  job_.counts.sent_bytes = totals.sent_bytes;
   job_.busy_us = before_direct_.busy_us + totals.busy_us;
   job_.processor_us = before_direct_.processor_us + totals.processor_us;
-  job_.documents_reused = totals.reused;
-  const std::uint64_t before = in_passes_done(&rpc::PassStatus::dead_letters);
-  if (job_.dead_letters != before + totals.dead_letters.size()) {
-    job_.dead_letter_list.resize(std::min<std::size_t>(job_.dead_letter_list.size(), before));
+  job_.counts.documents_reused = totals.reused;
+  const std::uint64_t before = job_.dead_letters_before();
+  if (job_.dead_letters.size() != before + totals.dead_letters.size()) {
+    job_.dead_letters.resize(std::min<std::size_t>(job_.dead_letters.size(), before));
     take_dead_letters(totals);
   }
   if (const Status within = check_limits(); !within) {
@@ -558,7 +539,7 @@ void JobRunner::on_direct_reduced(Result<Rows> rows) {
   } else {
     rows_ = std::move(*rows);
     has_rows_ = true;
-    job_.results = rows_.size();
+    job_.counts.results = rows_.size();
     direct_.reset();
     reduced();
   }
@@ -568,7 +549,7 @@ void JobRunner::on_direct_reduced(Result<Rows> rows) {
 /// documents are read again.
 void JobRunner::switch_to_store() {
   log::info("job", "{}: {} groups and more are too many for one process; it goes on through the store", job_.job_id,
-            job_.map_tasks_done);
+            job_.counts.map_tasks_done);
   between_ = true;
   session_->cancel(if_alive([this] {
     if (outcome_ != rpc::JobPhase::Done) return;
@@ -587,11 +568,10 @@ void JobRunner::reset_counts() {
   spec_.direct = false;
   reduced_documents_ = 0;
   job_.phase = rpc::JobPhase::Map;
-  job_.map_tasks = job_.map_tasks_done = job_.reduce_tasks = job_.reduce_tasks_done = 0;
-  job_.documents_read = job_.bytes_read = job_.spilled_bytes = job_.sent_bytes = job_.documents_reused = 0;
-  job_.tuples = job_.tuple_documents = job_.results = job_.documents_put = job_.documents_removed = 0;
-  job_.dead_letters = in_passes_done(&rpc::PassStatus::dead_letters);
-  job_.dead_letter_list.resize(std::min<std::size_t>(job_.dead_letter_list.size(), job_.dead_letters));
+  const std::uint64_t repeated = job_.counts.tasks_repeated;
+  job_.counts = {};
+  job_.counts.tasks_repeated = repeated;
+  job_.dead_letters.resize(std::min<std::size_t>(job_.dead_letters.size(), job_.dead_letters_before()));
 }
 
 visitors::VisitorSessionOptions JobRunner::map_options() const {
@@ -619,7 +599,7 @@ void JobRunner::map() {
   maps_ = true;
   run(
       std::move(options), [this](const TaskReport& report) { on_mapped(report); },
-      [this](std::uint64_t buckets) { job_.map_tasks = job_.map_tasks_done + buckets; },
+      [this](std::uint64_t buckets) { job_.counts.map_tasks = job_.counts.map_tasks_done + buckets; },
       [this](const Status& status) {
         if (const Status whole = status ? check_input() : status; !whole) {
           fail(whole);
@@ -632,20 +612,20 @@ void JobRunner::map() {
 }
 
 void JobRunner::on_mapped(const TaskReport& report) {
-  ++job_.map_tasks_done;
-  job_.documents_read += report.documents;
-  job_.bytes_read += report.bytes;
-  job_.tuples += report.tuples;
-  job_.spilled_bytes += report.spilled_bytes;
-  job_.sent_bytes += report.sent_bytes;
+  ++job_.counts.map_tasks_done;
+  job_.counts.documents_read += report.documents;
+  job_.counts.bytes_read += report.bytes;
+  job_.counts.tuples += report.tuples;
+  job_.counts.spilled_bytes += report.spilled_bytes;
+  job_.counts.sent_bytes += report.sent_bytes;
   job_.busy_us += report.busy_us;
   job_.processor_us += report.processor_us;
   std::uint64_t documents = 0;
   for (const auto& [destination, count] : report.tuple_documents) {
-    if (destination < spec_.expected_documents.size()) spec_.expected_documents[destination] += count;
+    if (destination < job_.expected_documents.size()) job_.expected_documents[destination] += count;
     documents += count;
   }
-  job_.tuple_documents += documents;
+  job_.counts.tuple_documents += documents;
   take_dead_letters(report);
   throttle_.bucket_done(report.sent_bytes, documents, snapshot_->distribution().redundancy(), environment_.clock.now());
   if (const Status within = check_limits(); !within) fail(within);
@@ -659,12 +639,13 @@ void JobRunner::reduce() {
 /// Runs reduce from its beginning, even if it had begun before: results are overwritten with the same bytes.
 void JobRunner::run_reduce() {
   const unsigned bits = environment_.snapshot.get()->distribution_bits();
+  spec_.expected_documents = job_.expected_documents;
   std::set<BucketId> buckets;
   for (std::uint32_t destination = 0; destination < spec_.output_buckets; ++destination) {
     if (spec_.expected_documents[destination] > 0) buckets.insert(spec_.bucket(destination, bits));
   }
-  job_.reduce_tasks = buckets.size();
-  job_.reduce_tasks_done = job_.results = job_.documents_put = reduced_documents_ = 0;
+  job_.counts.reduce_tasks = buckets.size();
+  job_.counts.reduce_tasks_done = job_.counts.results = job_.counts.documents_put = reduced_documents_ = 0;
   progress_.begin(0, environment_.clock.now());
   if (buckets.empty()) {
     reduce_nothing();
@@ -678,13 +659,13 @@ void JobRunner::run_reduce() {
   run(
       std::move(options),
       [this](const TaskReport& report) {
-        ++job_.reduce_tasks_done;
+        ++job_.counts.reduce_tasks_done;
         // A bucket that its distributor does not know has an empty report. Its tuples are lost, which on_finished
         // detects.
         reduced_documents_ += report.documents;
-        job_.results += report.results;
-        if (!spec_.into.type.empty()) job_.documents_put += report.results;
-        job_.spilled_bytes += report.spilled_bytes;
+        job_.counts.results += report.results;
+        if (!spec_.into.type.empty()) job_.counts.documents_put += report.results;
+        job_.counts.spilled_bytes += report.spilled_bytes;
         job_.busy_us += report.busy_us;
         job_.processor_us += report.processor_us;
         throttle_.bucket_done(report.sent_bytes, report.results, snapshot_->distribution().redundancy(),
@@ -695,9 +676,10 @@ void JobRunner::run_reduce() {
       [this](const Status& status) {
         if (!status) {
           fail(status);
-        } else if (reduced_documents_ != job_.tuple_documents) {
+        } else if (reduced_documents_ != job_.counts.tuple_documents) {
           fail(Status(StatusCode::Corruption, "reduce read " + std::to_string(reduced_documents_) +
-                                                  " tuple documents, map put " + std::to_string(job_.tuple_documents)));
+                                                  " tuple documents, map put " +
+                                                  std::to_string(job_.counts.tuple_documents)));
         } else {
           reduced();
         }
@@ -787,7 +769,7 @@ void JobRunner::begin_anew() {
 
 void JobRunner::end() {
   between_ = true;
-  job_.tasks_repeated = status().tasks_repeated;
+  job_.counts.tasks_repeated = state().counts.tasks_repeated;
   job_.phase = outcome_;
   job_.paused = false;
   callbacks_.on_finished();

@@ -44,7 +44,7 @@ struct RunnerEnvironment {
 struct RunnerCallbacks {
   /// The job is done, failed or cancelled. The callback may destroy the runner.
   std::function<void()> on_finished;
-  /// Writes status() to the job's record and then calls `then`. If `then` is never called, the job has another owner.
+  /// Writes record() to the job's record and then calls `then`. If `then` is never called, the job has another owner.
   std::function<void(std::function<void()> then)> commit;
   /// True if no other process can own the job at this time.
   std::function<bool()> is_owner;
@@ -63,7 +63,7 @@ struct RunnerCallbacks {
 class JobRunner {
  public:
   /// `job` is a new job with id and spec, or the record of a job that the runner continues.
-  JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks);
+  JobRunner(JobState job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks);
   ~JobRunner() { reduction_.request_stop(); }
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
@@ -81,9 +81,11 @@ class JobRunner {
   /// Called when the executor is gone: the runner does nothing from then on, not even in its destructor.
   void abandon();
   /// The state of the job. Its phase is Done, Failed or Cancelled once on_finished was called.
-  rpc::JobStatus status() const;
-  /// The state of the job as a record from which another process can continue.
-  rpc::JobStatus record() const;
+  JobState state() const;
+  JobOutlook outlook() const;
+  /// The state of the job with the cursor from which another process can continue.
+  JobState record() const;
+  rpc::JobPhase phase() const { return job_.phase; }
   bool is_paused() const { return job_.paused; }
   /// True while the job may put or remove lasting documents.
   bool puts_documents() const;
@@ -106,6 +108,7 @@ class JobRunner {
   Duration wait_for_share(MonotonicTime now);
   Duration wait_before(std::size_t buckets);
   void choose_output();
+  void place_output();
   void set_output();
   void in_phase(std::function<void()> phase);
   void commit(std::function<void()> then);
@@ -166,9 +169,8 @@ class JobRunner {
   void note_repeated();
   void finish_pass();
   void next_pass();
-  std::uint64_t in_passes_done(std::uint64_t rpc::PassStatus::*number) const;
 
-  rpc::JobStatus job_;
+  JobState job_;
   RunnerEnvironment environment_;
   Random random_;
   RunnerCallbacks callbacks_;

@@ -15,17 +15,17 @@ constexpr double kBusyShare = 0.6;  // share of the tasks' time above which proc
 
 /// Checks the limits of the job as a whole. Errors: TooLarge; InvalidArgument for dead letters.
 Status JobRunner::check_limits() const {
-  if (job_.dead_letters > settings_.dead_letters_max) {
-    return too_many_dead_letters(settings_.dead_letters_max, job_.dead_letter_list.back().error);
+  if (job_.dead_letters.size() > settings_.dead_letters_max) {
+    return too_many_dead_letters(settings_.dead_letters_max, job_.dead_letters.back().error);
   }
   const auto check = [](const char* name, std::uint64_t used, std::uint64_t limit, const char* what) {
     if (limit == 0 || used <= limit) return Status::ok();
     return Status(StatusCode::TooLarge, fmt::format("the job has {} {}; its limit is {}={}", what, used, name, limit),
                   {.limit = std::to_string(limit), .setting = name});
   };
-  FJORD_TRY(check("disk_max", job_.spilled_bytes + in_passes_done(&rpc::PassStatus::spilled_bytes), settings_.disk_max,
-                  "spilled so many bytes to disk:"));
-  FJORD_TRY(check("sent_max", job_.sent_bytes + in_passes_done(&rpc::PassStatus::sent_bytes), settings_.sent_max,
+  FJORD_TRY(check("disk_max", job_.counts.spilled_bytes + job_.in_passes_done(&PassCounts::spilled_bytes),
+                  settings_.disk_max, "spilled so many bytes to disk:"));
+  FJORD_TRY(check("sent_max", job_.counts.sent_bytes + job_.in_passes_done(&PassCounts::sent_bytes), settings_.sent_max,
                   "sent so many bytes of tuples:"));
   return check("cpu_max", processor_us() / 1'000'000, settings_.cpu_max, "used so many seconds of processors:");
 }

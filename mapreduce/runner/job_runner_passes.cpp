@@ -8,8 +8,8 @@
 #include "fjord/common/log.h"
 #include "fjord/common/retry.h"
 #include "fjord/document/docblock.h"
-#include "job_record_writer.h"
 #include "job_runner.h"
+#include "record/job_record_writer.h"
 #include "task/rows.h"
 
 namespace fjord::mapreduce {
@@ -67,17 +67,17 @@ std::string JobRunner::input_selection() const {
 /// Checks that the pass read exactly what the one before it put, and that map() did not fail on all documents. Errors:
 /// Corruption; InvalidArgument.
 Status JobRunner::check_input() const {
-  const std::uint64_t failed = job_.dead_letters - in_passes_done(&rpc::PassStatus::dead_letters);
-  if (failed > 0 && failed == job_.documents_read) {
+  const std::uint64_t failed = job_.dead_letters.size() - job_.dead_letters_before();
+  if (failed > 0 && failed == job_.counts.documents_read) {
     return Status(StatusCode::InvalidArgument, fmt::format("map() failed on each of the {} documents, at last with: {}",
-                                                           failed, job_.dead_letter_list.back().error));
+                                                           failed, job_.dead_letters.back().error));
   }
   const bool counts_all = plan_.reads_rows || plan_.pass.selection.empty();
   if (job_.passes_done.empty() || !counts_all) return Status::ok();
-  const std::uint64_t put = job_.passes_done.back().results;
-  if (job_.documents_read == put) return Status::ok();
+  const std::uint64_t put = job_.passes_done.back().counts.results;
+  if (job_.counts.documents_read == put) return Status::ok();
   return Status(StatusCode::Corruption, fmt::format("pass {} read {} documents, the pass before put {}",
-                                                    job_.passes_done.size() + 1, job_.documents_read, put));
+                                                    job_.passes_done.size() + 1, job_.counts.documents_read, put));
 }
 
 /// Sets what reduce tasks put. Rows that a limit may drop are not results yet.
@@ -86,12 +86,6 @@ void JobRunner::set_outputs() {
   spec_.puts_all = takes_some();
   spec_.puts_results = plan_.is_last && !takes_some();
   spec_.into = takes_some() ? rpc::RowTarget() : plan_.pass.into;
-}
-
-std::uint64_t JobRunner::in_passes_done(std::uint64_t rpc::PassStatus::*number) const {
-  std::uint64_t sum = 0;
-  for (const rpc::PassStatus& pass : job_.passes_done) sum += pass.*number;
-  return sum;
 }
 
 // --- From reduce to pages of rows
@@ -109,7 +103,7 @@ void JobRunner::reduce_nothing() {
   }
   rows_ = std::move(*rows);
   has_rows_ = true;
-  job_.results = rows_.size();
+  job_.counts.results = rows_.size();
   job_.shuffle = rpc::Shuffle::Direct;
   reduced();
 }
@@ -155,7 +149,7 @@ void JobRunner::collect(std::function<void()> then) {
   auto options = reading_options();
   options.selection = of_job(spec_.rows_job(spec_.puts_all));
   options.buckets = output_buckets();
-  job_.documents_put = 0;
+  job_.counts.documents_put = 0;
   visitors::VisitorSessionCallbacks callbacks;
   callbacks.on_begin = [this](std::size_t) { return wait_for_share(environment_.clock.now()); };
   callbacks.on_docblock = [this](BucketId, const std::string& docblock) { take_rows_of(docblock); };
@@ -199,9 +193,9 @@ void JobRunner::take_rows_of(const std::string& docblock) {
 }
 
 void JobRunner::on_collected(std::function<void()> then) {
-  if (settling_.rows != job_.results) {
-    fail(
-        Status(StatusCode::Corruption, fmt::format("reduce made {} rows, {} are there", job_.results, settling_.rows)));
+  if (settling_.rows != job_.counts.results) {
+    fail(Status(StatusCode::Corruption,
+                fmt::format("reduce made {} rows, {} are there", job_.counts.results, settling_.rows)));
     return;
   }
   if (!std::is_sorted(rows_.begin(), rows_.end())) std::sort(rows_.begin(), rows_.end());
@@ -218,7 +212,7 @@ void JobRunner::on_collected(std::function<void()> then) {
 
 /// Writes the rows as pages before the first row becomes a document, so that a new owner puts the same rows.
 void JobRunner::write_pages() {
-  job_.results = rows_.size();
+  job_.counts.results = rows_.size();
   const std::size_t page_bytes =
       std::clamp(bytes_of(rows_) / (2 * std::size_t{job_.output_buckets}), kPageBytesMin, kPageBytesMax);
   struct Place {
@@ -237,7 +231,7 @@ void JobRunner::write_pages() {
         FJORD_TRY_ASSIGN(operation.document,
                          page_document(spec_, *snapshot_->types(), false, number % job_.output_buckets,
                                        number / job_.output_buckets, page.take(), operation.id));
-        job_.sent_bytes += operation.document->size();
+        job_.counts.sent_bytes += operation.document->size();
         return true;
       },
       0, [this] { pages_written(); });
@@ -306,7 +300,7 @@ void JobRunner::put() {
   const bool misses_rows = plan_.is_last && job_.shuffle == rpc::Shuffle::Direct && !has_rows_;
   spec_.puts_all = false;
   const auto next = [this, is_to_put] {
-    in_phase([this, is_to_put] { is_to_put&& job_.results != 0 ? run_put() : settle(); });
+    in_phase([this, is_to_put] { is_to_put&& job_.counts.results != 0 ? run_put() : settle(); });
   };
   if (misses_rows) {
     in_phase([this, next] { collect(next); });
@@ -324,12 +318,12 @@ void JobRunner::run_put() {
   options.parameters = spec.to_parameters();
   options.selection = of_job(spec_.rows_job(false));
   options.buckets = output_buckets();
-  job_.documents_put = 0;
+  job_.counts.documents_put = 0;
   run(
       std::move(options),
       [this](const TaskReport& report) {
-        job_.documents_put += report.results;
-        job_.sent_bytes += report.sent_bytes;
+        job_.counts.documents_put += report.results;
+        job_.counts.sent_bytes += report.sent_bytes;
         job_.busy_us += report.busy_us;
         job_.processor_us += report.processor_us;
         throttle_.bucket_done(report.sent_bytes, report.results, snapshot_->distribution().redundancy(),
@@ -342,9 +336,9 @@ void JobRunner::run_put() {
           fail(status);
           return;
         }
-        if (job_.documents_put != job_.results) {
+        if (job_.counts.documents_put != job_.counts.results) {
           fail(Status(StatusCode::Corruption,
-                      fmt::format("{} rows were put, there are {}", job_.documents_put, job_.results)));
+                      fmt::format("{} rows were put, there are {}", job_.counts.documents_put, job_.counts.results)));
           return;
         }
         between_ = true;
@@ -361,7 +355,7 @@ void JobRunner::settle() {
   const std::uint64_t round = settling_.round;
   settling_ = Settling();
   settling_.round = round;
-  settling_.rounds = job_.results / fit + 1;
+  settling_.rounds = job_.counts.results / fit + 1;
   auto options = reading_options();
   options.selection = of_job(spec_.rows_job(false));
   options.buckets = output_buckets();
@@ -387,9 +381,9 @@ void JobRunner::settle() {
   callbacks.on_finished = [this](const Status& status) {
     if (!status) {
       fail(status);
-    } else if (settling_.rows != job_.results) {
+    } else if (settling_.rows != job_.counts.results) {
       fail(Status(StatusCode::Corruption,
-                  fmt::format("reduce made {} rows, {} are there", job_.results, settling_.rows)));
+                  fmt::format("reduce made {} rows, {} are there", job_.counts.results, settling_.rows)));
     } else {
       between_ = true;
       environment_.executor.post(if_alive([this] {
@@ -418,7 +412,7 @@ void JobRunner::read_targets() {
       fail(status);
     } else if (missing != 0) {
       fail(Status(StatusCode::Corruption, fmt::format("{} of {} documents of type {} are not there after they were put",
-                                                      missing, job_.results, plan_.pass.into.type)));
+                                                      missing, job_.counts.results, plan_.pass.into.type)));
     } else {
       between_ = true;
       environment_.executor.post(if_alive([this] {
@@ -463,7 +457,7 @@ void JobRunner::remove_stale() {
       },
       0,
       [this] {
-        job_.documents_removed += settling_.stale.size();
+        job_.counts.documents_removed += settling_.stale.size();
         if (!settling_.again) ++settling_.round;
         if (settling_.round < settling_.rounds) {
           in_phase([this] { settle(); });
@@ -540,27 +534,9 @@ void JobRunner::read_kept_rows() {
 
 /// Records the pass as done and begins the next one. Each pass has its own run, so that their documents never mix.
 void JobRunner::next_pass() {
-  const rpc::JobStatus now = status();
-  rpc::PassStatus done;
-  done.map_tasks = now.map_tasks;
-  done.map_tasks_done = now.map_tasks_done;
-  done.reduce_tasks = now.reduce_tasks;
-  done.reduce_tasks_done = now.reduce_tasks_done;
-  done.documents_read = now.documents_read;
-  done.bytes_read = now.bytes_read;
-  done.tuples = now.tuples;
-  done.tuple_documents = now.tuple_documents;
-  done.results = now.results;
-  done.tasks_repeated = now.tasks_repeated;
-  done.spilled_bytes = now.spilled_bytes;
-  done.sent_bytes = now.sent_bytes;
-  done.dead_letters = now.dead_letters - in_passes_done(&rpc::PassStatus::dead_letters);
-  done.documents_put = now.documents_put;
-  done.documents_removed = now.documents_removed;
-  done.documents_reused = now.documents_reused;
-  done.shuffle = now.shuffle;
+  PassResult done{state().counts, job_.dead_letters.size() - job_.dead_letters_before(), job_.shuffle};
   end_mapping();
-  job_.passes_done.push_back(done);
+  job_.passes_done.push_back(std::move(done));
   reset_counts();
   ++job_.run;
   job_.pass_run = job_.run;

@@ -78,7 +78,7 @@ JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::
 void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder respond, std::size_t covered) {
   const auto answer = [&](Status status) { respond(rpc::SubmitJobReply{std::move(status), request.job_id}); };
   if (const auto it = jobs_.find(request.job_id); it != jobs_.end()) {
-    if (it->second.status.spec != request.spec) {
+    if (it->second.state.spec != request.spec) {
       return answer(Status(StatusCode::AlreadyExists, "there is another job " + request.job_id));
     }
     const auto waiting = submitting_.find(request.job_id);
@@ -113,32 +113,32 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   const bool may_be_direct = first->application->is_aggregation() || request.spec.incremental;
   const bool is_direct =
       request.spec.shuffle == rpc::Shuffle::Direct || (request.spec.shuffle == rpc::Shuffle::Auto && may_be_direct);
-  rpc::JobStatus status;
-  status.job_id = request.job_id;
-  status.spec = request.spec;
-  status.settings = merge_settings({}, request.spec.settings);
-  status.phase = rpc::JobPhase::Queued;
+  JobState state;
+  state.job_id = request.job_id;
+  state.spec = request.spec;
+  state.settings = merge_settings({}, request.spec.settings);
+  state.phase = rpc::JobPhase::Queued;
   if (request.spec.passes.empty()) {
-    status.application_version = versions.front();
+    state.application_version = versions.front();
   } else if (std::any_of(versions.begin(), versions.end(), [](const auto& version) { return !version.empty(); })) {
-    status.application_versions = std::move(versions);
+    state.application_versions = std::move(versions);
   }
-  status.submitted_unix_us = clock_.wall_now().us;
-  Job& job = add(std::move(status), false);
+  state.submitted_unix_us = clock_.wall_now().us;
+  Job& job = add(std::move(state), false);
   metrics_.submitted.add();
   const std::uint64_t number = job.number;
   if (is_direct) {
     queue_.push_back(request.job_id);
     answer(Status::ok());
     executor_->post_after(options_.record_after, [this, id = request.job_id, number] {
-      if (Job* late = find(id, number); late != nullptr && !is_over(late->status.phase)) save(id);
+      if (Job* late = find(id, number); late != nullptr && !is_over(late->state.phase)) save(id);
     });
     start_queued();
     return;
   }
   submitting_[request.job_id].emplace_back(request.spec, std::move(respond));
   save(request.job_id, [this, id = request.job_id] {
-    if (!is_over(jobs_.at(id).status.phase)) queue_.push_back(id);  // not if cancelled meanwhile
+    if (!is_over(jobs_.at(id).state.phase)) queue_.push_back(id);  // not if cancelled meanwhile
     for (auto& [spec, waiting] : std::exchange(submitting_[id], {})) waiting(rpc::SubmitJobReply{Status::ok(), id});
     submitting_.erase(id);
     start_queued();
@@ -155,7 +155,7 @@ void JobService::Impl::list(const rpc::ListJobs& request, rpc::Responder respond
     read_kept_rows(request, std::move(respond));
     return;
   }
-  if (request.wait_us <= 0 || it == jobs_.end() || is_over(it->second.status.phase)) {
+  if (request.wait_us <= 0 || it == jobs_.end() || is_over(it->second.state.phase)) {
     respond(answer_to(request));
     return;
   }
@@ -182,13 +182,13 @@ void JobService::Impl::control(const rpc::ControlJob& request, UniqueFunction<vo
     return done(not_here(request.job_id));
   }
   Job& job = it->second;
-  if (is_over(job.status.phase)) {
+  if (is_over(job.state.phase)) {
     const bool is_fine = request.action == rpc::JobAction::Cancel;
     return done(is_fine ? Status::ok() : Status(StatusCode::InvalidArgument, "the job has ended"));
   }
   if (Status status = apply(job, request.job_id, request); !status) return done(std::move(status));
   // Nothing is written for a cancelled job, which ends now, or for a job that may end without ever getting a record.
-  const bool is_kept = request.action != rpc::JobAction::Cancel && (job.writer->has_record() || job.status.paused);
+  const bool is_kept = request.action != rpc::JobAction::Cancel && (job.writer->has_record() || job.state.paused);
   if (!is_kept) return done(Status::ok());
   save(request.job_id,
        [answer = std::make_shared<UniqueFunction<void(Status)>>(std::move(done))] { (*answer)(Status::ok()); });
@@ -197,33 +197,33 @@ void JobService::Impl::control(const rpc::ControlJob& request, UniqueFunction<vo
 Status JobService::Impl::apply(Job& job, const std::string& id, const rpc::ControlJob& request) {
   switch (request.action) {
     case rpc::JobAction::Pause:
-      job.status.paused = true;
+      job.state.paused = true;
       if (job.runner != nullptr) job.runner->pause();
       start_queued();
       return Status::ok();
     case rpc::JobAction::Resume:
-      job.status.paused = false;
+      job.state.paused = false;
       if (job.runner != nullptr) job.runner->resume();
       return Status::ok();
     case rpc::JobAction::Set: {
       auto settings =
-          merge_settings(job.runner != nullptr ? job.runner->status().settings : job.status.settings, request.settings);
+          merge_settings(job.runner != nullptr ? job.runner->state().settings : job.state.settings, request.settings);
       if (const auto parsed = JobSettings::parse(settings); !parsed) return parsed.error();
-      job.status.settings = settings;
+      job.state.settings = settings;
       if (job.runner != nullptr) job.runner->apply(std::move(settings));
       return Status::ok();
     }
     case rpc::JobAction::Cancel:
-      job.status.cancel_wanted = true;
+      job.state.cancel_wanted = true;
       if (job.runner != nullptr) {
         job.runner->cancel();
-      } else if (job.status.bits != 0) {
+      } else if (job.state.bits != 0) {
         std::erase(queue_, id);
         start(id);  // it has begun, so its documents must be removed
       } else {
         std::erase(queue_, id);
-        job.status.phase = rpc::JobPhase::Cancelled;
-        job.status.error = Status(StatusCode::Cancelled, "the job was cancelled before it began");
+        job.state.phase = rpc::JobPhase::Cancelled;
+        job.state.error = Status(StatusCode::Cancelled, "the job was cancelled before it began");
         over(id, job);
       }
       return Status::ok();
@@ -241,13 +241,13 @@ Status JobService::Impl::apply(Job& job, const std::string& id, const rpc::Contr
 /// takes the job over.
 void JobService::Impl::control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
   auto shared = std::make_shared<UniqueFunction<void(Status)>>(std::move(done));
-  records_.read(request.job_id, mailbox_, [this, request, shared](Result<rpc::JobStatus> found) {
+  records_.read(request.job_id, mailbox_, [this, request, shared](Result<JobState> found) {
     if (!found) return (*shared)(found.error());
     if (is_over(found->phase)) {
       const bool is_fine = request.action == rpc::JobAction::Cancel;
       return (*shared)(is_fine ? Status::ok() : Status(StatusCode::InvalidArgument, "the job has ended"));
     }
-    rpc::JobStatus record = std::move(*found);
+    JobState record = std::move(*found);
     if (request.action == rpc::JobAction::Set) {
       record.settings = merge_settings(record.settings, request.settings);
       if (const auto parsed = JobSettings::parse(record.settings); !parsed) return (*shared)(parsed.error());
@@ -262,26 +262,23 @@ void JobService::Impl::control_record(const rpc::ControlJob& request, UniqueFunc
 
 // --- Jobs
 
-JobService::Impl::Job& JobService::Impl::add(rpc::JobStatus status, bool is_recorded) {
-  const std::string id = status.job_id;
+JobService::Impl::Job& JobService::Impl::add(JobState state, bool is_recorded) {
+  const std::string id = state.job_id;
   Job& job = jobs_[id];
   job.number = next_number_++;
-  const std::uint64_t revision = is_recorded ? status.revision : 0;
-  job.status = std::move(status);
-  job.status.epoch = std::max<std::uint64_t>(1, job.status.epoch);
+  const std::uint64_t revision = is_recorded ? state.revision : 0;
+  job.state = std::move(state);
+  job.state.epoch = std::max<std::uint64_t>(1, job.state.epoch);
   make_writer(id, job, revision);
   return job;
 }
 
-rpc::JobStatus JobService::Impl::record_of(const Job& job) const {
-  rpc::JobStatus record =
-      job.runner == nullptr || is_over(job.runner->status().phase) ? job.status : job.runner->record();
+JobState JobService::Impl::record_of(const Job& job) const {
+  JobState record = job.runner == nullptr || is_over(job.runner->phase()) ? job.state : job.runner->record();
   record.owner = options_.name;
   record.owner_id = own_id_;
-  record.epoch = job.status.epoch;
-  record.cancel_wanted = job.status.cancel_wanted;
-  record.live = false;
-  record.bound_by.clear();
+  record.epoch = job.state.epoch;
+  record.cancel_wanted = job.state.cancel_wanted;
   if (job.are_rows_on_the_way) {
     record.phase = rpc::JobPhase::CleanUp;
     record.outcome = rpc::JobPhase::Done;
@@ -293,8 +290,8 @@ rpc::JobStatus JobService::Impl::record_of(const Job& job) const {
 void JobService::Impl::make_writer(const std::string& id, Job& job, std::uint64_t revision) {
   JobRecordWriter::Callbacks callbacks;
   callbacks.current = [this, id] { return record_of(jobs_.at(id)); };
-  callbacks.on_wanted = [this, id](const rpc::JobStatus& record) { wanted(id, record); };
-  callbacks.on_lost = [this, id](const rpc::JobStatus& record) { lost(id, record); };
+  callbacks.on_wanted = [this, id](const JobState& record) { wanted(id, record); };
+  callbacks.on_lost = [this, id](const JobState& record) { lost(id, record); };
   job.writer = std::make_shared<JobRecordWriter>(records_, mailbox_, clock_, *executor_, std::move(callbacks), revision,
                                                  options_.sabotage.ignore_owners);
 }
@@ -308,9 +305,9 @@ void JobService::Impl::save(const std::string& id, std::function<void()> then) {
   jobs_.at(id).writer->save(std::move(then));
 }
 
-void JobService::Impl::wanted(const std::string& id, const rpc::JobStatus& record) {
+void JobService::Impl::wanted(const std::string& id, const JobState& record) {
   Job& job = jobs_.at(id);
-  if (is_over(job.status.phase)) return;
+  if (is_over(job.state.phase)) return;
   const auto control = [&](rpc::JobAction action) {
     rpc::ControlJob request;
     request.job_id = id;
@@ -318,13 +315,13 @@ void JobService::Impl::wanted(const std::string& id, const rpc::JobStatus& recor
     request.settings = record.settings;
     (void)apply(job, id, request).is_ok();  // validated when it was requested
   };
-  if (record.settings != job.status.settings) control(rpc::JobAction::Set);
-  if (record.paused != job.status.paused) control(record.paused ? rpc::JobAction::Pause : rpc::JobAction::Resume);
-  if (record.cancel_wanted && !job.status.cancel_wanted) control(rpc::JobAction::Cancel);
+  if (record.settings != job.state.settings) control(rpc::JobAction::Set);
+  if (record.paused != job.state.paused) control(record.paused ? rpc::JobAction::Pause : rpc::JobAction::Resume);
+  if (record.cancel_wanted && !job.state.cancel_wanted) control(rpc::JobAction::Cancel);
 }
 
 /// Drops a job that another process has taken over.
-void JobService::Impl::lost(const std::string& id, const rpc::JobStatus& record) {
+void JobService::Impl::lost(const std::string& id, const JobState& record) {
   metrics_.lost.add();
   auto node = jobs_.extract(id);
   if (node.empty()) return;
@@ -377,6 +374,7 @@ void JobService::Impl::run_long(Task task) {
 
 void JobService::Impl::start(const std::string& id) {
   Job& job = jobs_.at(id);
+  job.waits_for.clear();
   const std::uint64_t number = job.number;
   const RunnerEnvironment environment{options_,
                                       clock_,
@@ -413,7 +411,7 @@ void JobService::Impl::start(const std::string& id) {
   callbacks.load_rows = [this, id, number](auto done) {
     if (Job* known = find(id, number)) known->writer->load_rows(std::move(done));
   };
-  job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), std::move(callbacks));
+  job.runner = std::make_unique<JobRunner>(job.state, environment, random_.fork(), std::move(callbacks));
   job.runner->start();
   guard_later();
 }
@@ -431,13 +429,13 @@ bool JobService::Impl::may_be_lost(const Job& job) const {
 void JobService::Impl::stand_down(const std::string& id, Job& job) {
   log::warning("job", "{}: its record could not be written for {:.1f} s; until it can, no documents are put", id,
                static_cast<double>(job.writer->unconfirmed().count()) / 1e6);
-  job.status = record_of(job);
-  job.status.bound_by = "its record, which cannot be written";
+  job.state = record_of(job);
+  job.waits_for = "its record, which cannot be written";
   job.runner.reset();
   job.writer->save([this, id, number = job.number] {
     mailbox_.post([this, id, number] {
       const Job* known = find(id, number);
-      if (known == nullptr || known->runner != nullptr || is_over(known->status.phase)) return;
+      if (known == nullptr || known->runner != nullptr || is_over(known->state.phase)) return;
       start(id);
     });
   });
@@ -445,27 +443,27 @@ void JobService::Impl::stand_down(const std::string& id, Job& job) {
 
 void JobService::Impl::on_finished(const std::string& id) {
   Job& job = jobs_.at(id);
-  const std::uint64_t epoch = job.status.epoch;
-  const bool cancel_wanted = job.status.cancel_wanted;
-  job.status = job.runner->status();
-  job.status.epoch = epoch;
-  job.status.cancel_wanted = cancel_wanted;
-  if (job.status.phase == rpc::JobPhase::Done && job.runner->has_rows()) keep_rows(job);
-  // This call was posted, so the runner is not on the stack. From here on the record is made of job.status.
+  const std::uint64_t epoch = job.state.epoch;
+  const bool cancel_wanted = job.state.cancel_wanted;
+  job.state = job.runner->state();
+  job.state.epoch = epoch;
+  job.state.cancel_wanted = cancel_wanted;
+  if (job.state.phase == rpc::JobPhase::Done && job.runner->has_rows()) keep_rows(job);
+  // This call was posted, so the runner is not on the stack. From here on the record is made of job.state.
   job.runner.reset();
   over(id, job);
   start_queued();
 }
 
 void JobService::Impl::over(const std::string& id, Job& job) {
-  job.status.finished_unix_us = clock_.wall_now().us;
-  job.status.paused = false;
-  metrics_.dead_letters.add(job.status.dead_letters);
-  (job.status.phase == rpc::JobPhase::Done     ? metrics_.done
-   : job.status.phase == rpc::JobPhase::Failed ? metrics_.failed
-                                               : metrics_.cancelled)
+  job.state.finished_unix_us = clock_.wall_now().us;
+  job.state.paused = false;
+  metrics_.dead_letters.add(job.state.dead_letters.size());
+  (job.state.phase == rpc::JobPhase::Done     ? metrics_.done
+   : job.state.phase == rpc::JobPhase::Failed ? metrics_.failed
+                                              : metrics_.cancelled)
       .add();
-  if (!job.status.error) log::info("job", "{} ended: {}", id, job.status.error.to_string());
+  if (!job.state.error) log::info("job", "{} ended: {}", id, job.state.error.to_string());
   for (auto& [number, waiter] : std::exchange(job.waiters, {})) waiter.respond(answer_to(waiter.request));
   finished_.push_back(id);
   if (job.writer->has_record()) {
@@ -498,7 +496,7 @@ void JobService::Impl::forget_oldest() {
 void JobService::Impl::renew_later() {
   executor_->post_after(options_.renew_interval, [this] {
     for (auto& [id, job] : jobs_) {
-      if (!job.writer->has_record() || is_over(job.status.phase)) continue;
+      if (!job.writer->has_record() || is_over(job.state.phase)) continue;
       job.writer->save({});
       if (job.runner != nullptr && job.runner->puts_documents() && may_be_lost(job)) stand_down(id, job);
     }

@@ -14,14 +14,10 @@
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/tuner/controllers.h"
 #include "fjord/visitors/mailbox.h"
-#include "runner/job_record_writer.h"
+#include "record/job_record_writer.h"
 #include "runner/job_runner.h"
 
 namespace fjord::mapreduce {
-
-inline bool is_over(rpc::JobPhase phase) {
-  return phase == rpc::JobPhase::Done || phase == rpc::JobPhase::Failed || phase == rpc::JobPhase::Cancelled;
-}
 
 struct JobMetrics {
   explicit JobMetrics(MetricRegistry& registry)
@@ -73,7 +69,8 @@ class JobService::Impl {
     rpc::Responder respond;
   };
   struct Job {
-    rpc::JobStatus status;  ///< Not current while there is a runner: then the runner's status counts.
+    JobState state;         ///< Not current while there is a runner: then the runner's state counts.
+    std::string waits_for;  ///< Shown while there is no runner.
     std::unique_ptr<JobRunner> runner;
     std::shared_ptr<JobRecordWriter> writer;  ///< Keeps the job's record, if the job gets one.
     std::uint64_t number = 0;                 ///< Unique in this process, even among jobs with the same id.
@@ -90,7 +87,7 @@ class JobService::Impl {
     std::uint64_t revision = 0;
     MonotonicTime since;
   };
-  using Records = std::vector<rpc::JobStatus>;
+  using Headers = std::vector<JobRecordHeader>;
 
   // Answers.
   rpc::ListJobsReply answer_to(const rpc::ListJobs& request) const;
@@ -100,22 +97,22 @@ class JobService::Impl {
   static bool has_kept_rows(const Job& job);
   void read_kept_rows(const rpc::ListJobs& request, rpc::Responder respond);
   static void add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply);
-  /// Removes what `request` did not ask for, and sets the time until which results are kept.
-  void prepare(const rpc::ListJobs& request, rpc::JobStatus& status) const;
-  rpc::JobStatus status_of(const Job& job) const;
+  JobAnswerOptions answer_options(const rpc::ListJobs& request, const JobOutlook* outlook) const;
+  /// Returns the answer about a job of this process.
+  rpc::JobStatus status_of(const Job& job, const rpc::ListJobs& request) const;
   void keep_rows(Job& job);
   void forget_rows(Job& job);
 
   // Jobs.
-  Job& add(rpc::JobStatus status, bool is_recorded);
+  Job& add(JobState state, bool is_recorded);
   /// Returns the content that the job's record should have.
-  rpc::JobStatus record_of(const Job& job) const;
+  JobState record_of(const Job& job) const;
   void make_writer(const std::string& id, Job& job, std::uint64_t revision);
   /// Returns null if that job is not here any more.
   Job* find(const std::string& id, std::uint64_t number);
   void save(const std::string& id, std::function<void()> then = {});
-  void wanted(const std::string& id, const rpc::JobStatus& record);
-  void lost(const std::string& id, const rpc::JobStatus& record);
+  void wanted(const std::string& id, const JobState& record);
+  void lost(const std::string& id, const JobState& record);
   Status apply(Job& job, const std::string& id, const rpc::ControlJob& request);
   void control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
   std::size_t running() const;
@@ -132,21 +129,21 @@ class JobService::Impl {
   // Jobs of other processes.
   void scan_later(Duration wait);
   void scan();
-  void on_scanned(const Records& records);
-  void end_elsewhere(const rpc::JobStatus& record, const Job& job);
-  bool has_no_owner(const rpc::JobStatus& record);
+  void on_scanned(const Headers& records);
+  void end_elsewhere(const JobRecordHeader& record, const Job& job);
+  bool has_no_owner(const JobRecordHeader& record);
   void take_over(const std::string& id, std::uint64_t revision);
-  void taken(rpc::JobStatus record);
-  void expire(const Records& records);
+  void taken(JobState record);
+  void expire(const Headers& records);
 
   // Removing ended jobs and their results (job_service_results.cpp).
   void remove(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
-  void mark_removed(rpc::JobStatus record, bool whole);
-  void remove_results(const rpc::JobStatus& record, bool whole);
-  void remove_rest(const rpc::JobStatus& record, bool whole, const Status& status);
+  void mark_removed(JobState record, bool whole);
+  void remove_results(const JobState& record, bool whole);
+  void remove_rest(const JobState& record, bool whole, const Status& status);
   void removed(const std::string& id, const Status& status);
   bool is_responsible_for(const std::string& id, const std::string& owner) const;
-  void remove_expired(const rpc::JobStatus& record, rpc::JobAction action);
+  void remove_expired(const JobRecordHeader& record, rpc::JobAction action);
 
   void renew_later();
   void guard_later();

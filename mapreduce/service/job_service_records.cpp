@@ -34,25 +34,21 @@ Status rows_error(const std::string& job, const Status& error) {
 
 // --- Answers
 
-void JobService::Impl::prepare(const rpc::ListJobs& request, rpc::JobStatus& status) const {
-  const bool has_results = status.phase == rpc::JobPhase::Done && status.results > 0 && !status.results_removed;
-  const Duration kept = milliseconds(results_retention_.value());
-  status.results_until_unix_us = has_results && kept > Duration(0) ? status.finished_unix_us + kept.count() : 0;
-  if (!request.dead_letters || request.job_id.empty()) status.dead_letter_list.clear();
-  status.resume.clear();
-  status.expected.clear();
+JobAnswerOptions JobService::Impl::answer_options(const rpc::ListJobs& request, const JobOutlook* outlook) const {
+  return {.outlook = outlook,
+          .results_kept = milliseconds(results_retention_.value()),
+          .dead_letters = request.dead_letters && !request.job_id.empty()};
 }
 
 rpc::ListJobsReply JobService::Impl::answer_to(const rpc::ListJobs& request) const {
   rpc::ListJobsReply reply;
   for (const auto& [id, job] : jobs_) {
     if (!request.job_id.empty() && request.job_id != id) continue;
-    reply.jobs.push_back(status_of(job));
-    prepare(request, reply.jobs.back());
+    reply.jobs.push_back(status_of(job, request));
   }
   if (request.job_id.empty() || reply.jobs.empty() || request.results_bytes_max == 0) return reply;
   const Job& job = jobs_.at(request.job_id);
-  if (job.status.phase != rpc::JobPhase::Done || job.status.shuffle != rpc::Shuffle::Direct) return reply;
+  if (job.state.phase != rpc::JobPhase::Done || job.state.shuffle != rpc::Shuffle::Direct) return reply;
   if (!job.has_rows) {
     reply.status = not_held(request.job_id);
     return reply;
@@ -62,7 +58,7 @@ rpc::ListJobsReply JobService::Impl::answer_to(const rpc::ListJobs& request) con
 }
 
 bool JobService::Impl::has_kept_rows(const Job& job) {
-  return job.status.phase == rpc::JobPhase::Done && job.status.shuffle == rpc::Shuffle::Direct && !job.has_rows &&
+  return job.state.phase == rpc::JobPhase::Done && job.state.shuffle == rpc::Shuffle::Direct && !job.has_rows &&
          job.writer->has_record();
 }
 
@@ -94,30 +90,27 @@ void JobService::Impl::add_rows(const rpc::ListJobs& request, const JobRows& row
 }
 
 void JobService::Impl::list_records(const rpc::ListJobs& request, rpc::Responder respond) {
-  records_.list(true, mailbox_,
-                [this, request, answer = std::make_shared<rpc::Responder>(std::move(respond))](Result<Records> found) {
-                  rpc::ListJobsReply reply = answer_to(request);
-                  if (!found) reply.status = found.error();
-                  for (rpc::JobStatus& record : found ? *found : Records()) {
-                    if (jobs_.contains(record.job_id)) continue;
-                    prepare(request, record);
-                    reply.jobs.push_back(std::move(record));
-                  }
-                  (*answer)(std::move(reply));
-                });
+  records_.list(mailbox_, [this, request, answer = std::make_shared<rpc::Responder>(std::move(respond))](
+                              const Result<std::vector<JobState>>& found) {
+    rpc::ListJobsReply reply = answer_to(request);
+    if (!found) reply.status = found.error();
+    for (const JobState& record : found ? *found : std::vector<JobState>()) {
+      if (!jobs_.contains(record.job_id)) reply.jobs.push_back(to_status(record, answer_options(request, nullptr)));
+    }
+    (*answer)(std::move(reply));
+  });
 }
 
 void JobService::Impl::read_record(const rpc::ListJobs& request, rpc::Responder respond) {
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));
-  records_.read(request.job_id, mailbox_, [this, request, answer](Result<rpc::JobStatus> found) {
+  records_.read(request.job_id, mailbox_, [this, request, answer](const Result<JobState>& found) {
     rpc::ListJobsReply reply;
     if (!found) {
       if (found.error().code() != StatusCode::NotFound) reply.status = found.error();
       return (*answer)(std::move(reply));
     }
     const bool has_rows = found->phase == rpc::JobPhase::Done && found->shuffle == rpc::Shuffle::Direct;
-    reply.jobs.push_back(std::move(*found));
-    prepare(request, reply.jobs.front());
+    reply.jobs.push_back(to_status(*found, answer_options(request, nullptr)));
     if (!has_rows || request.results_bytes_max == 0) return (*answer)(std::move(reply));
     records_.read_rows(request.job_id, mailbox_, [request, answer, reply](const Result<JobRows>& rows) mutable {
       if (rows) {
@@ -130,15 +123,15 @@ void JobService::Impl::read_record(const rpc::ListJobs& request, rpc::Responder 
   });
 }
 
-/// Returns the status of a job. A job whose runner has ended is in clean-up until its results can be read.
-rpc::JobStatus JobService::Impl::status_of(const Job& job) const {
-  rpc::JobStatus status = job.runner == nullptr ? job.status : job.runner->status();
-  if (job.runner != nullptr && is_over(status.phase)) status.phase = rpc::JobPhase::CleanUp;
-  status.owner = options_.name;
-  status.owner_id = own_id_;
-  status.epoch = job.status.epoch;
-  status.live = true;
-  return status;
+/// Returns the answer about a job. A job whose runner has ended is in clean-up until its results can be read.
+rpc::JobStatus JobService::Impl::status_of(const Job& job, const rpc::ListJobs& request) const {
+  JobState state = job.runner == nullptr ? job.state : job.runner->state();
+  if (job.runner != nullptr && is_over(state.phase)) state.phase = rpc::JobPhase::CleanUp;
+  state.owner = options_.name;
+  state.owner_id = own_id_;
+  state.epoch = job.state.epoch;
+  const JobOutlook outlook = job.runner == nullptr ? JobOutlook{.bound_by = job.waits_for} : job.runner->outlook();
+  return to_status(state, answer_options(request, &outlook));
 }
 
 /// Keeps the results of `job` in memory and drops those of the oldest jobs if all together exceed the limit.
@@ -171,15 +164,15 @@ void JobService::Impl::scan() {
   if (options_.refresh_snapshot) options_.refresh_snapshot();
   const auto snapshot = snapshot_.get();
   if (snapshot == nullptr || snapshot->state_version() == 0) return scan_later(options_.scan_interval);
-  records_.list(false, mailbox_, [this](const Result<Records>& records) {
+  records_.list_headers(mailbox_, [this](const Result<Headers>& records) {
     if (records) on_scanned(*records);
     scan_later(options_.scan_interval);
   });
 }
 
-void JobService::Impl::on_scanned(const Records& records) {
+void JobService::Impl::on_scanned(const Headers& records) {
   std::map<std::string, Seen> seen;
-  for (const rpc::JobStatus& record : records) {
+  for (const JobRecordHeader& record : records) {
     if (record.finished_unix_us != 0 || jobs_.contains(record.job_id)) continue;
     const auto before = seen_.find(record.job_id);
     const bool is_same =
@@ -187,11 +180,11 @@ void JobService::Impl::on_scanned(const Records& records) {
     seen[record.job_id] = is_same ? before->second : Seen{record.epoch, record.revision, clock_.now()};
   }
   seen_ = std::move(seen);
-  for (const rpc::JobStatus& record : records) {
+  for (const JobRecordHeader& record : records) {
     if (seen_.contains(record.job_id) && has_no_owner(record)) take_over(record.job_id, record.revision);
     const auto mine = jobs_.find(record.job_id);
     if (record.finished_unix_us != 0 || mine == jobs_.end() || mine->second.writer->has_record()) continue;
-    if (is_over(mine->second.status.phase)) end_elsewhere(record, mine->second);
+    if (is_over(mine->second.state.phase)) end_elsewhere(record, mine->second);
   }
   expire(records);
 }
@@ -199,9 +192,9 @@ void JobService::Impl::on_scanned(const Records& records) {
 /// Ends the record of a job that has ended here without one. Its client found no owner and submitted the job again to
 /// this process; but its former process is alive and wrote a record. The former process drops the job at its next
 /// write. If this write fails, the next scan repeats it.
-void JobService::Impl::end_elsewhere(const rpc::JobStatus& record, const Job& job) {
+void JobService::Impl::end_elsewhere(const JobRecordHeader& record, const Job& job) {
   log::info("job", "{} has ended here; its record says so, and {} drops it", record.job_id, record.owner);
-  rpc::JobStatus ended = record_of(job);
+  JobState ended = record_of(job);
   ended.epoch = record.epoch + 1;
   ended.revision = record.revision + 1;
   auto write = [this, ended, expected = record.revision] {
@@ -215,7 +208,7 @@ void JobService::Impl::end_elsewhere(const rpc::JobStatus& record, const Job& jo
 
 /// True if the job's process seems to have ended: it is an earlier incarnation of this process, down, or silent for the
 /// lease. If it is alive, it notices at its next write that it is no longer the owner.
-bool JobService::Impl::has_no_owner(const rpc::JobStatus& record) {
+bool JobService::Impl::has_no_owner(const JobRecordHeader& record) {
   if (record.owner == options_.name) {
     if (record.owner_id != own_id_) return true;
   } else {
@@ -227,7 +220,7 @@ bool JobService::Impl::has_no_owner(const rpc::JobStatus& record) {
 
 void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) {
   if (!taking_.insert(id).second) return;
-  records_.read(id, mailbox_, [this, id, revision](Result<rpc::JobStatus> found) {
+  records_.read(id, mailbox_, [this, id, revision](Result<JobState> found) {
     // A process that has just started may not have the schemas yet.
     const bool is_free = found && found->revision == revision && found->finished_unix_us == 0 && !jobs_.contains(id) &&
                          snapshot_.get()->types()->find(passes_of(found->spec).front().document_type) != nullptr;
@@ -235,7 +228,7 @@ void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) 
       taking_.erase(id);
       return;
     }
-    rpc::JobStatus record = std::move(*found);
+    JobState record = std::move(*found);
     record.owner = options_.name;
     record.owner_id = own_id_;
     ++record.epoch;
@@ -249,9 +242,9 @@ void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) 
   });
 }
 
-void JobService::Impl::taken(rpc::JobStatus record) {
+void JobService::Impl::taken(JobState record) {
   log::info("job", "{} goes on here; it was run by another process before: phase {}, {} buckets mapped in run {}: {}",
-            record.job_id, static_cast<int>(record.phase), record.map_tasks_done, record.run, record.resume);
+            record.job_id, static_cast<int>(record.phase), record.counts.map_tasks_done, record.run, record.resume);
   metrics_.taken_over.add();
   const std::string id = record.job_id;
   if (record.settings.empty()) record.settings = record.spec.settings;

@@ -24,7 +24,7 @@ void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<voi
   const std::string& id = request.job_id;
   const bool whole = request.action == rpc::JobAction::Remove;
   const auto known = jobs_.find(id);
-  if (known != jobs_.end() && !is_over(known->second.status.phase)) return done(not_ended(id));
+  if (known != jobs_.end() && !is_over(known->second.state.phase)) return done(not_ended(id));
   if (known == jobs_.end() && !request.records) {
     return done(Status(StatusCode::NotFound, "there is no job " + id + " at this distributor"));
   }
@@ -32,10 +32,10 @@ void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<voi
   removal->second.waiting.push_back(std::move(done));
   if (!is_new) return;
   if (known != jobs_.end() && !known->second.writer->has_record()) {  // short jobs have nothing stored
-    remove_rest(known->second.status, whole, Status::ok());
+    remove_rest(known->second.state, whole, Status::ok());
     return;
   }
-  records_.read(id, mailbox_, [this, id, whole](Result<rpc::JobStatus> found) {
+  records_.read(id, mailbox_, [this, id, whole](Result<JobState> found) {
     if (!found) return removed(id, found.error());
     if (found->finished_unix_us == 0) return removed(id, not_ended(id));
     mark_removed(std::move(*found), whole);
@@ -43,7 +43,7 @@ void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<voi
 }
 
 /// Marks the results as removed in the record first, so that no reader takes a part of them for all.
-void JobService::Impl::mark_removed(rpc::JobStatus record, bool whole) {
+void JobService::Impl::mark_removed(JobState record, bool whole) {
   if (record.results_removed) return remove_results(record, whole);
   record.results_removed = true;
   const std::uint64_t expected = record.revision++;
@@ -54,10 +54,10 @@ void JobService::Impl::mark_removed(rpc::JobStatus record, bool whole) {
 }
 
 /// Removes the result documents. A failed job may also have some, put by its reduce tasks.
-void JobService::Impl::remove_results(const rpc::JobStatus& record, bool whole) {
+void JobService::Impl::remove_results(const JobState& record, bool whole) {
   if (const auto known = jobs_.find(record.job_id); known != jobs_.end()) {
-    known->second.status.results_removed = true;
-    known->second.status.revision = record.revision;
+    known->second.state.results_removed = true;
+    known->second.state.revision = record.revision;
     forget_rows(known->second);
   }
   const auto snapshot = snapshot_.get();
@@ -89,14 +89,14 @@ void JobService::Impl::remove_results(const rpc::JobStatus& record, bool whole) 
   session->start();
 }
 
-void JobService::Impl::remove_rest(const rpc::JobStatus& record, bool whole, const Status& status) {
+void JobService::Impl::remove_rest(const JobState& record, bool whole, const Status& status) {
   const std::string& id = record.job_id;
   if (!status) return removed(id, status.with_context("removing the results of " + id));
   const auto forget = [this, id, whole] {
     const auto known = jobs_.find(id);
     if (known == jobs_.end()) return;
     forget_rows(known->second);
-    known->second.status.results_removed = true;
+    known->second.state.results_removed = true;
     if (!whole) return;
     std::erase(finished_, id);
     jobs_.erase(known);
@@ -140,9 +140,9 @@ bool JobService::Impl::is_responsible_for(const std::string& id, const std::stri
 }
 
 /// Removes results older than the retention time, and the oldest jobs beyond the number of records that are kept.
-void JobService::Impl::expire(const Records& records) {
-  std::vector<const rpc::JobStatus*> ended;
-  for (const rpc::JobStatus& record : records) {
+void JobService::Impl::expire(const Headers& records) {
+  std::vector<const JobRecordHeader*> ended;
+  for (const JobRecordHeader& record : records) {
     if (record.finished_unix_us != 0) ended.push_back(&record);
   }
   std::sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
@@ -165,7 +165,7 @@ void JobService::Impl::expire(const Records& records) {
   std::erase_if(expired_, [&known](const std::string& id) { return !known.contains(id); });
 }
 
-void JobService::Impl::remove_expired(const rpc::JobStatus& record, rpc::JobAction action) {
+void JobService::Impl::remove_expired(const JobRecordHeader& record, rpc::JobAction action) {
   const std::string& id = record.job_id;
   const bool has_room = removals_.size() < kRemovalsMax && !removals_.contains(id);
   if (!has_room || !is_responsible_for(id, record.owner)) return;

@@ -218,10 +218,11 @@ class BatchWorld {
 
 /// Submits the job, ends its process once `when` holds for its record, and starts another process with `applications`
 /// (null: the same). Returns the job's final record.
-rpc::JobStatus taken_over(JobWorld& jobs, const rpc::JobSpec& spec, std::function<bool(const rpc::JobStatus&)> when,
+rpc::JobStatus taken_over(JobWorld& jobs, const rpc::JobSpec& spec,
+                          std::function<bool(const mapreduce::JobState&)> when,
                           mapreduce::ApplicationRegistry* applications) {
   bool ended = false;
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
     if (ended || !when(record)) return;
     ended = true;
     jobs.world.scheduler.outside().post([&] {
@@ -235,7 +236,7 @@ rpc::JobStatus taken_over(JobWorld& jobs, const rpc::JobSpec& spec, std::functio
   REQUIRE(jobs.world.run_until([&] {
     const auto it = jobs.records.records.find("job");
     if (it == jobs.records.records.end()) return false;
-    status = it->second;
+    status = mapreduce::to_status(it->second, {.dead_letters = true});
     return ended && status.finished_unix_us != 0;
   }));
   CHECK(status.taken_over == 1);
@@ -418,7 +419,7 @@ TEST_CASE("a job that is taken over goes on with the version of a later pass tha
   ChainWorld::add_digits(newer, "8");
   const rpc::JobStatus status = taken_over(
       world.jobs, ChainWorld::chain(rpc::Shuffle::Store),
-      [](const rpc::JobStatus& record) { return record.passes_done.size() == 1; }, is_replaced ? &newer : nullptr);
+      [](const mapreduce::JobState& record) { return record.passes_done.size() == 1; }, is_replaced ? &newer : nullptr);
   if (!is_replaced) return world.check_chain(status);
   CHECK(status.phase == rpc::JobPhase::Failed);
   CHECK(status.error.message() ==
@@ -458,7 +459,9 @@ TEST_CASE("a job goes on with the version of its application that it began with,
   add_sizes(newer, "3");
   const rpc::JobStatus status = taken_over(
       world.jobs, world.spec(rpc::Shuffle::Store, {{"visitors_per_node", "1"}}),
-      [](const rpc::JobStatus& record) { return record.phase == rpc::JobPhase::Map && record.map_tasks_done > 3; },
+      [](const mapreduce::JobState& record) {
+        return record.phase == rpc::JobPhase::Map && record.counts.map_tasks_done > 3;
+      },
       is_replaced ? &newer : nullptr);
   if (!is_replaced) return world.check(status, 500);
   CHECK(status.phase == rpc::JobPhase::Failed);

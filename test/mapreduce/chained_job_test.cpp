@@ -290,7 +290,7 @@ TEST_CASE("a chained job goes on with the pass that was under way, whatever it w
   if (phase == rpc::JobPhase::CleanUp && pass == 0) return;
   if (phase == rpc::JobPhase::Put && pass == 0 && !keeps) return;
   bool ended = false;
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
     if (record.phase != phase || record.passes_done.size() != pass || ended) return;
     ended = true;
     jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
@@ -320,7 +320,7 @@ TEST_CASE("a job is not done while tasks that were given up may put its document
   const std::string how = GENERATE("in peace", "paused", "taken over", "repeated");
   CAPTURE(shuffle, how);
   std::optional<MonotonicTime> given_up;
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
     if (record.phase != rpc::JobPhase::Put || given_up) return;
     given_up = jobs.world.scheduler.clock().now();
     jobs.sink.failure = Status(StatusCode::Timeout, "no answer");
@@ -429,8 +429,8 @@ TEST_CASE("what was mapped of one pass when the job was taken over is not taken 
   JobWorld jobs(12, 3, kSchema, {}, recorded_at_once());
   const Counts counts = put_places(jobs, 80);
   int ended = 0;
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
-    const bool is_first = ended == 0 && record.map_tasks_done > 3;
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
+    const bool is_first = ended == 0 && record.counts.map_tasks_done > 3;
     const bool is_next = ended == 1 && record.passes_done.size() == 1 && record.bits != 0;
     if (record.phase != rpc::JobPhase::Map || !(is_first || is_next)) return;
     ++ended;
@@ -451,7 +451,7 @@ TEST_CASE("what another process finds in the middle of a chained job is not done
   JobWorld jobs(7, 3, kSchema, {}, recorded_at_once());
   const Counts counts = put_places(jobs, 80);
   bool ended = false;
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
     if (record.phase != rpc::JobPhase::Map || record.passes_done.size() != 1 || ended) return;
     ended = true;
     // A first pass that began again would count these.
@@ -505,7 +505,7 @@ TEST_CASE("a pass that does not find all that the one before put fails the job")
   JobWorld jobs(9, 2, kSchema, {}, recorded_at_once());
   put_places(jobs, 40);
   const bool loses_row = GENERATE(false, true);
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
     if (record.phase != rpc::JobPhase::Map || record.passes_done.size() != 1) return;
     const auto stored = jobs.world.stored(loses_row ? "fjord_tuples" : "city_count");
     for (const auto& [id, document] : stored) {

@@ -81,11 +81,11 @@ TEST_CASE("a job goes on after the end of its process, whatever it was doing") {
   const auto phase = GENERATE(rpc::JobPhase::Queued, rpc::JobPhase::Map, rpc::JobPhase::Reduce, rpc::JobPhase::CleanUp);
   bool ended = false;
   std::uint64_t done = 0;
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
-    const bool is_then = record.phase == phase && (phase != rpc::JobPhase::Map || record.map_tasks_done > 3);
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
+    const bool is_then = record.phase == phase && (phase != rpc::JobPhase::Map || record.counts.map_tasks_done > 3);
     if (!is_then || ended) return;
     ended = true;
-    done = record.map_tasks_done;
+    done = record.counts.map_tasks_done;
     jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
   };
   const Status submitted = jobs.submit("job", spec_of(rpc::Shuffle::Store, {{"visitors_per_node", "1"}}));
@@ -110,8 +110,8 @@ TEST_CASE("a direct job begins anew after the end of its process, and its result
   JobWorld jobs(2, 2, kSchema, {}, recorded_at_once());
   const auto counts = put_places(jobs, 300);
   bool ended = false;
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
-    if (ended || record.phase != rpc::JobPhase::Map || record.map_tasks_done == 0) return;
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
+    if (ended || record.phase != rpc::JobPhase::Map || record.counts.map_tasks_done == 0) return;
     ended = true;
     jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
   };
@@ -148,7 +148,7 @@ TEST_CASE("who was taken to be gone stops when it sees that another process has 
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Store, {{"throttle", "100"}})).is_ok());
   jobs.world.scheduler.run_for(seconds(2));
   REQUIRE(jobs.status("job").phase == rpc::JobPhase::Map);
-  rpc::JobStatus& record = jobs.records.records.at("job");
+  mapreduce::JobState& record = jobs.records.records.at("job");
   ++record.epoch;
   ++record.revision;
   record.owner = "distributor.1";
@@ -195,9 +195,10 @@ TEST_CASE("a job that was submitted again, and is over, is ended where it was ru
   const rpc::JobStatus done = jobs.finish("job");
   REQUIRE(jobs.records.writes == 0);
   // The client had paused the job at a process that was then suspended for so long that it counted as gone.
-  rpc::JobStatus before = done;
+  mapreduce::JobState before;
+  before.job_id = "job";
+  before.spec = done.spec;
   before.phase = rpc::JobPhase::Map;
-  before.finished_unix_us = 0;
   before.paused = true;
   before.owner = "distributor.1";
   before.owner_id = 77;
@@ -205,7 +206,7 @@ TEST_CASE("a job that was submitted again, and is over, is ended where it was ru
   before.revision = 5;
   jobs.records.records["job"] = before;
   jobs.world.scheduler.run_for(seconds(5));
-  const rpc::JobStatus& record = jobs.records.records.at("job");
+  const mapreduce::JobState& record = jobs.records.records.at("job");
   CHECK(record.phase == rpc::JobPhase::Done);
   CHECK(record.finished_unix_us == done.finished_unix_us);
   CHECK_FALSE(record.paused);
@@ -222,7 +223,7 @@ TEST_CASE("a job of a process that is up is taken over when its lease has run ou
   options.name = "distributor.5";
   JobWorld jobs(5, 2, kSchema, {}, options);
   const auto counts = put_places(jobs, 100);
-  rpc::JobStatus record;
+  mapreduce::JobState record;
   record.job_id = "job";
   record.spec = spec_of(rpc::Shuffle::Store);
   record.phase = rpc::JobPhase::Queued;
@@ -244,7 +245,7 @@ TEST_CASE("a job goes on while its record cannot be written, and waits for it wh
   JobWorld jobs(6, 2, kSchema);
   const auto counts = put_places(jobs, 200);
   bool is_gone = false;
-  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+  jobs.records.on_write = [&](const mapreduce::JobState& record) {
     if (record.phase == rpc::JobPhase::Map && !std::exchange(is_gone, true)) jobs.records.is_there = false;
   };
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Store)).is_ok());

@@ -75,20 +75,21 @@ class IncarnationTransport final : public rpc::Transport {
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
-/// Job records in memory. Each call takes a millisecond.
+/// Job records in memory, as they are read after they were encoded. Each call takes a millisecond.
 class WorldRecords final : public mapreduce::JobRecords {
  public:
   WorldRecords(VisitorWorld& world, mapreduce::DocumentSink& sink) : world_(world), sink_(sink) {}
 
-  void read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) override {
-    later(std::move(reply_to), std::move(done), [this, job]() -> Result<rpc::JobStatus> {
+  void read(std::string job, visitors::Mailbox reply_to, Done<Result<mapreduce::JobState>> done) override {
+    later(std::move(reply_to), std::move(done), [this, job]() -> Result<mapreduce::JobState> {
       if (!is_there) return away();
       const auto it = records.find(job);
       if (it == records.end()) return Status(StatusCode::NotFound, "no record of " + job);
       return it->second;
     });
   }
-  void write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) override {
+  void write(mapreduce::JobState record, std::uint64_t expected, visitors::Mailbox reply_to,
+             Done<Status> done) override {
     later(std::move(reply_to), std::move(done), [this, record = std::move(record), expected]() -> Status {
       if (!is_there) return away();
       ++writes;
@@ -96,7 +97,7 @@ class WorldRecords final : public mapreduce::JobRecords {
       if ((it == records.end() ? 0 : it->second.revision) != expected) {
         return Status(StatusCode::TestAndSetFailed, "another revision");
       }
-      records[record.job_id] = record;
+      records[record.job_id] = mapreduce::decode_job_state(mapreduce::encode_job_state(record)).value();
       if (on_write) on_write(record);
       return Status::ok();
     });
@@ -108,23 +109,11 @@ class WorldRecords final : public mapreduce::JobRecords {
       return Status::ok();
     });
   }
-  void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) override {
-    later(std::move(reply_to), std::move(done), [this, whole]() -> Result<std::vector<rpc::JobStatus>> {
-      if (!is_there) return away();
-      std::vector<rpc::JobStatus> all;
-      for (const auto& [id, record] : records) {
-        rpc::JobStatus& one = all.emplace_back(record);
-        if (whole) continue;
-        one = {};
-        one.job_id = id;
-        one.owner = record.owner;
-        one.owner_id = record.owner_id;
-        one.epoch = record.epoch;
-        one.revision = record.revision;
-        one.finished_unix_us = record.finished_unix_us;
-      }
-      return all;
-    });
+  void list(visitors::Mailbox reply_to, Done<Result<std::vector<mapreduce::JobState>>> done) override {
+    later(std::move(reply_to), std::move(done), [this] { return all<mapreduce::JobState>(); });
+  }
+  void list_headers(visitors::Mailbox reply_to, Done<Result<std::vector<mapreduce::JobRecordHeader>>> done) override {
+    later(std::move(reply_to), std::move(done), [this] { return all<mapreduce::JobRecordHeader>(); });
   }
   void write_rows(std::string job, const mapreduce::JobRows& given, visitors::Mailbox reply_to,
                   Done<Status> done) override {
@@ -150,14 +139,21 @@ class WorldRecords final : public mapreduce::JobRecords {
 
   mapreduce::DocumentSink& sink() override { return sink_; }
 
-  std::map<std::string, rpc::JobStatus> records;
+  std::map<std::string, mapreduce::JobState> records;
   std::map<std::string, mapreduce::JobRows> rows;
   int writes = 0;
   bool is_there = true;        ///< False: no record can be read or written.
   bool are_rows_there = true;  ///< False: no rows can be read or written.
-  std::function<void(const rpc::JobStatus&)> on_write;
+  std::function<void(const mapreduce::JobState&)> on_write;
 
  private:
+  template <typename T>
+  Result<std::vector<T>> all() const {
+    if (!is_there) return away();
+    std::vector<T> found;
+    for (const auto& [id, record] : records) found.push_back(record);
+    return found;
+  }
   static Status away() { return Status(StatusCode::Unavailable, "the records are not available"); }
 
   template <typename D, typename F>

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "fjord/client/client_options.h"
@@ -11,13 +10,11 @@
 #include "fjord/common/runtime.h"
 #include "fjord/common/unique_function.h"
 #include "fjord/mapreduce/document_sink.h"
+#include "fjord/mapreduce/job_state.h"
 #include "fjord/rpc/transport.h"
 #include "fjord/visitors/mailbox.h"
 
 namespace fjord::mapreduce {
-
-/// Key and JSON value.
-using JobRows = std::vector<std::pair<std::string, std::string>>;
 
 /// The records of jobs. With a record a job does not depend on one process (docs/design/0010-durable-jobs.md).
 ///
@@ -31,14 +28,15 @@ class JobRecords {
   virtual ~JobRecords() = default;
 
   /// Reads the record of a job. Errors: NotFound; Corruption; those of a get.
-  virtual void read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) = 0;
+  virtual void read(std::string job, visitors::Mailbox reply_to, Done<Result<JobState>> done) = 0;
   /// Replaces the job's record by `record` if the stored revision is `expected`; 0: if there is no record. Errors:
   /// TestAndSetFailed if the stored revision differs; those of a put, after which either record may be the stored one.
-  virtual void write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
+  virtual void write(JobState record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
   virtual void remove(std::string job, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
-  /// Lists all records. With `whole` false only the fields in document headers are set: job, owner, owner_id, epoch,
-  /// revision, finished_unix_us. Errors: those of a visit.
-  virtual void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) = 0;
+  /// Lists all records. list_headers() reads no bodies. Records that cannot be read are left out. Errors: those of a
+  /// visit.
+  virtual void list(visitors::Mailbox reply_to, Done<Result<std::vector<JobState>>> done) = 0;
+  virtual void list_headers(visitors::Mailbox reply_to, Done<Result<std::vector<JobRecordHeader>>> done) = 0;
 
   /// Results of a job, stored beside its record.
   virtual void write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) = 0;
@@ -58,10 +56,11 @@ class StoredJobRecords final : public JobRecords {
   StoredJobRecords(ClientOptions options, Runtime& runtime, rpc::Transport& transport);
   ~StoredJobRecords() override;
 
-  void read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) override;
-  void write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) override;
+  void read(std::string job, visitors::Mailbox reply_to, Done<Result<JobState>> done) override;
+  void write(JobState record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) override;
   void remove(std::string job, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) override;
-  void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) override;
+  void list(visitors::Mailbox reply_to, Done<Result<std::vector<JobState>>> done) override;
+  void list_headers(visitors::Mailbox reply_to, Done<Result<std::vector<JobRecordHeader>>> done) override;
   void write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) override;
   void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) override;
   void remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) override;

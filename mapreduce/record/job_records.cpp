@@ -2,13 +2,14 @@
 
 #include <atomic>
 #include <map>
+#include <type_traits>
 
 #include "fjord/client/client.h"
 #include "fjord/common/hash.h"
+#include "fjord/common/log.h"
 #include "fjord/document/docblock.h"
 #include "fjord/document/document.h"
 #include "fjord/mapreduce/task_visitors.h"
-#include "fjord/rpc/codec.h"
 #include "fjord/visitors/visitor_session.h"
 #include "task/task.h"
 
@@ -36,22 +37,8 @@ std::string rows_id(const std::string& job) {
   return "id:fjord:fjord_job:n=" + std::to_string(hash64(job) >> 1) + ":" + job + "/rows";
 }
 
-/// Encodes the content as an answer to listJobs in wire format. The format can be extended, and every reader of such
-/// answers can read it.
-std::string packed(rpc::ListJobsReply content) {
-  return rpc::encode_reply({rpc::ListJobs::kName, 0, rpc::WireProtocol::Compact}, rpc::Reply(std::move(content)));
-}
-
-Result<rpc::ListJobsReply> unpacked(std::string_view bytes) {
-  FJORD_TRY_ASSIGN(auto decoded, rpc::decode_reply(bytes));
-  if (!decoded.reply) return decoded.reply.error();
-  auto* content = std::get_if<rpc::ListJobsReply>(&*decoded.reply);
-  if (content == nullptr) return Status(StatusCode::Corruption, "the record of a job holds something else");
-  return std::move(*content);
-}
-
 Result<EncodedDocument> document_of(const DocumentTypeRepo& types, const std::string& id, int kind,
-                                    const rpc::JobStatus& record, std::string content) {
+                                    const JobRecordHeader& record, std::string content) {
   const DocumentType* type = types.find(kJobType);
   if (type == nullptr) return Status(StatusCode::NotReady, "there is no document type fjord_job yet");
   FJORD_TRY_ASSIGN(const DocumentId parsed, DocumentId::parse(id));
@@ -77,29 +64,62 @@ std::string text(const DocumentView& view, std::string_view field) {
   return slice ? std::string(slice->as_string_view()) : std::string();
 }
 
-rpc::JobStatus header_of(const DocumentView& view) {
-  rpc::JobStatus status;
-  status.job_id = text(view, "job");
-  status.owner = text(view, "owner");
-  status.owner_id = number(view, "owner_id");
-  status.epoch = number(view, "epoch");
-  status.revision = number(view, "revision");
-  status.finished_unix_us = static_cast<std::int64_t>(number(view, "finished_unix_us"));
-  return status;
+JobRecordHeader header_of(const DocumentView& view) {
+  return {.job_id = text(view, "job"),
+          .owner = text(view, "owner"),
+          .owner_id = number(view, "owner_id"),
+          .epoch = number(view, "epoch"),
+          .revision = number(view, "revision"),
+          .finished_unix_us = static_cast<std::int64_t>(number(view, "finished_unix_us"))};
 }
 
-Result<rpc::ListJobsReply> content_of(const DocumentTypeRepo& types, std::string_view header, std::string_view body) {
+/// Returns the content of a record or of results (FORMAT.md).
+Result<std::string> content_of(const DocumentTypeRepo& types, std::string_view header, std::string_view body) {
   FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(types, header, body));
   const auto record = view.field("record");
   if (!record) return Status(StatusCode::Corruption, "the record of a job is empty");
-  return unpacked(record->as_string_view());
+  return std::string(record->as_string_view());
 }
 
-Result<rpc::JobStatus> status_in(Result<rpc::ListJobsReply> content) {
-  if (!content) return content.error();
-  if (content->jobs.size() != 1) return Status(StatusCode::Corruption, "the record of a job is malformed");
-  return std::move(content->jobs.front());
+Result<JobRecordHeader> read_record(const DocumentTypeRepo& types, const EntryView& entry, JobRecordHeader*) {
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(types, entry.header, entry.body));
+  return header_of(view);
 }
+
+Result<JobState> read_record(const DocumentTypeRepo& types, const EntryView& entry, JobState*) {
+  FJORD_TRY_ASSIGN(const std::string content, content_of(types, entry.header, entry.body));
+  return decode_job_state(content);
+}
+
+/// A visit of all records. `T` is what is read of each record: JobState or JobRecordHeader.
+template <typename T>
+struct Listing {
+  using Done = UniqueFunction<void(Result<std::vector<T>>)>;
+
+  visitors::Mailbox reply_to;
+  Done done;
+  std::map<std::string, T> found;
+
+  void finish(const Status& status) {
+    std::vector<T> all;
+    for (auto& [id, record] : found) all.push_back(std::move(record));
+    auto result = std::make_shared<Result<std::vector<T>>>(status ? Result<std::vector<T>>(std::move(all)) : status);
+    reply_to.post([result, answer = std::make_shared<Done>(std::move(done))] { (*answer)(std::move(*result)); });
+  }
+  /// Leaves out records that cannot be read. A record that is read twice counts with its newest revision.
+  void take(const DocumentTypeRepo& types, const std::string& block) {
+    DocBlockReader reader(block);
+    while (const auto entry = reader.next()) {
+      auto record = read_record(types, *entry, static_cast<T*>(nullptr));
+      if (!record) {
+        log::warning("job", "a record cannot be read: {}", record.error().to_string());
+        continue;
+      }
+      T& known = found[record->job_id];
+      if (known.job_id.empty() || record->revision > known.revision) known = std::move(*record);
+    }
+  }
+};
 
 }  // namespace
 
@@ -136,7 +156,7 @@ class StoredJobRecords::Impl {
     });
   }
 
-  void put(std::string id, int kind, rpc::JobStatus record, std::string content, std::string condition, bool create,
+  void put(std::string id, int kind, JobRecordHeader record, std::string content, std::string condition, bool create,
            visitors::Mailbox reply_to, Done<Status> done) {
     with_types(
         [this, id = std::move(id), kind, record = std::move(record), content = std::move(content),
@@ -158,23 +178,23 @@ class StoredJobRecords::Impl {
   }
 
   /// Reads the document `id` and passes its content to `done`.
-  void get(std::string id, visitors::Mailbox reply_to, Done<Result<rpc::ListJobsReply>> done) {
-    with_types([this, id = std::move(id), reply_to = std::move(reply_to),
-                done = std::make_shared<Done<Result<rpc::ListJobsReply>>>(std::move(done))](const Status& ready,
-                                                                                            const auto& types) {
-      const auto answer = [reply_to, done](Result<rpc::ListJobsReply> content) {
-        reply_to.post([done, shared = std::make_shared<Result<rpc::ListJobsReply>>(std::move(content))] {
-          (*done)(std::move(*shared));
+  void get(std::string id, visitors::Mailbox reply_to, Done<Result<std::string>> done) {
+    with_types(
+        [this, id = std::move(id), reply_to = std::move(reply_to),
+         done = std::make_shared<Done<Result<std::string>>>(std::move(done))](const Status& ready, const auto& types) {
+          const auto answer = [reply_to, done](Result<std::string> content) {
+            reply_to.post([done, shared = std::make_shared<Result<std::string>>(std::move(content))] {
+              (*done)(std::move(*shared));
+            });
+          };
+          if (!ready) return answer(ready);
+          rpc::Operation operation = get_operation(id);
+          operation.priority = rpc::Priority::High;
+          client_.execute(std::move(operation), kTimeout, [answer, types](OperationOutcome outcome) {
+            if (!outcome.is_ok()) return answer(outcome.status);
+            answer(content_of(*types, outcome.header, outcome.body));
+          });
         });
-      };
-      if (!ready) return answer(ready);
-      rpc::Operation operation = get_operation(id);
-      operation.priority = rpc::Priority::High;
-      client_.execute(std::move(operation), kTimeout, [answer, types](OperationOutcome outcome) {
-        if (!outcome.is_ok()) return answer(outcome.status);
-        answer(content_of(*types, outcome.header, outcome.body));
-      });
-    });
   }
 
   void remove(std::string id, std::string condition, visitors::Mailbox reply_to, Done<Status> done) {
@@ -188,58 +208,20 @@ class StoredJobRecords::Impl {
                     });
   }
 
-  void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) {
-    auto listing = std::make_shared<Listing>();
+  template <typename T>
+  void list(visitors::Mailbox reply_to, Done<Result<std::vector<T>>> done) {
+    auto listing = std::make_shared<Listing<T>>();
     listing->reply_to = std::move(reply_to);
     listing->done = std::move(done);
-    with_types([this, whole, listing](const Status& ready, const auto& types) {
+    with_types([this, listing](const Status& ready, const auto& types) {
       if (!ready) return listing->finish(ready);
-      mailbox_.post([this, whole, listing, types] { begin_listing(whole, listing, types); });
+      mailbox_.post([this, listing, types] { begin_listing(listing, types); });
     });
   }
 
  private:
-  using Records = std::vector<rpc::JobStatus>;
-  struct Listing {
-    visitors::Mailbox reply_to;
-    Done<Result<Records>> done;
-    std::map<std::string, rpc::JobStatus> found;
-    Status malformed;
-
-    void finish(const Status& status) {
-      auto result = std::make_shared<Result<Records>>(status ? Result<Records>(Records()) : Result<Records>(status));
-      if (status) {
-        for (auto& [id, record] : found) (*result)->push_back(std::move(record));
-      }
-      reply_to.post([result, answer = std::make_shared<Done<Result<Records>>>(std::move(done))] {
-        (*answer)(std::move(*result));
-      });
-    }
-    void take(bool whole, const DocumentTypeRepo& types, const std::string& block) {
-      DocBlockReader reader(block);
-      while (const auto entry = reader.next()) {
-        const auto view = DocumentView::open(types, entry->header, entry->body);
-        if (!view) {
-          malformed = view.error();
-          continue;
-        }
-        rpc::JobStatus record = header_of(*view);
-        if (whole) {
-          auto content = status_in(content_of(types, entry->header, entry->body));
-          if (!content) {
-            malformed = content.error();
-            continue;
-          }
-          record = std::move(*content);
-        }
-        rpc::JobStatus& known = found[record.job_id];
-        if (known.job_id.empty() || record.revision > known.revision) known = std::move(record);
-      }
-    }
-  };
-
-  void begin_listing(bool whole, const std::shared_ptr<Listing>& listing,
-                     const std::shared_ptr<const DocumentTypeRepo>& types) {
+  template <typename T>
+  void begin_listing(const std::shared_ptr<Listing<T>>& listing, const std::shared_ptr<const DocumentTypeRepo>& types) {
     if (const auto snapshot = client_.snapshot(); snapshot != nullptr) {
       if (const auto updated = snapshots_.update(snapshot->info()); !updated) return listing->finish(updated.error());
     }
@@ -248,15 +230,13 @@ class StoredJobRecords::Impl {
     options.selection = std::string(kJobType) + ".kind == " + std::to_string(kRecord);
     options.buckets.emplace({BucketId(snapshot->distribution_bits(), kRecordLocation)});
     options.follow_bits = true;
-    options.header_only = !whole;
+    options.header_only = std::is_same_v<T, JobRecordHeader>;
     options.priority = rpc::Priority::High;
     options.deadline = kTimeout;
     options.poll_wait = milliseconds(200);
     const std::uint64_t id = next_session_++;
     visitors::VisitorSessionCallbacks callbacks;
-    callbacks.on_docblock = [listing, whole, types](BucketId, const std::string& block) {
-      listing->take(whole, *types, block);
-    };
+    callbacks.on_docblock = [listing, types](BucketId, const std::string& block) { listing->take(*types, block); };
     callbacks.on_finished = [this, id, listing](const Status& status) {
       listing->finish(status);
       mailbox_.post([this, id] { sessions_.erase(id); });
@@ -284,21 +264,19 @@ StoredJobRecords::StoredJobRecords(ClientOptions options, Runtime& runtime, rpc:
     : impl_(std::make_unique<Impl>(std::move(options), runtime, transport)) {}
 StoredJobRecords::~StoredJobRecords() = default;
 
-void StoredJobRecords::read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) {
-  impl_->get(record_id(job), std::move(reply_to), [done = std::move(done)](Result<rpc::ListJobsReply> content) mutable {
-    done(status_in(std::move(content)));
+void StoredJobRecords::read(std::string job, visitors::Mailbox reply_to, Done<Result<JobState>> done) {
+  impl_->get(record_id(job), std::move(reply_to), [done = std::move(done)](const Result<std::string>& content) mutable {
+    done(content ? decode_job_state(*content) : content.error());
   });
 }
 
-void StoredJobRecords::write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to,
-                             Done<Status> done) {
+void StoredJobRecords::write(JobState record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) {
   // With `expected` 0 no stored record satisfies the condition, so the put succeeds only if it creates the document.
   const std::string condition =
       std::string(kJobType) + ".revision == " + (expected == 0 ? std::string("-1") : std::to_string(expected));
   const std::string id = record_id(record.job_id);
-  rpc::ListJobsReply content;
-  content.jobs.push_back(record);
-  impl_->put(id, kRecord, std::move(record), packed(std::move(content)), condition, expected == 0, std::move(reply_to),
+  std::string content = encode_job_state(record);
+  impl_->put(id, kRecord, std::move(record), std::move(content), condition, expected == 0, std::move(reply_to),
              std::move(done));
 }
 
@@ -307,25 +285,24 @@ void StoredJobRecords::remove(std::string job, std::uint64_t expected, visitors:
                 std::move(done));
 }
 
-void StoredJobRecords::list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) {
-  impl_->list(whole, std::move(reply_to), std::move(done));
+void StoredJobRecords::list(visitors::Mailbox reply_to, Done<Result<std::vector<JobState>>> done) {
+  impl_->list<JobState>(std::move(reply_to), std::move(done));
+}
+
+void StoredJobRecords::list_headers(visitors::Mailbox reply_to, Done<Result<std::vector<JobRecordHeader>>> done) {
+  impl_->list<JobRecordHeader>(std::move(reply_to), std::move(done));
 }
 
 void StoredJobRecords::write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) {
-  rpc::ListJobsReply content;
-  for (const auto& [key, value] : rows) content.results.push_back({key, value});
-  rpc::JobStatus header;
+  JobRecordHeader header;
   header.job_id = job;
-  impl_->put(rows_id(job), kRows, std::move(header), packed(std::move(content)), {}, false, std::move(reply_to),
+  impl_->put(rows_id(job), kRows, std::move(header), encode_job_rows(rows), {}, false, std::move(reply_to),
              std::move(done));
 }
 
 void StoredJobRecords::read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) {
-  impl_->get(rows_id(job), std::move(reply_to), [done = std::move(done)](Result<rpc::ListJobsReply> content) mutable {
-    if (!content) return done(content.error());
-    JobRows rows;
-    for (rpc::Parameter& row : content->results) rows.emplace_back(std::move(row.name), std::move(row.value));
-    done(std::move(rows));
+  impl_->get(rows_id(job), std::move(reply_to), [done = std::move(done)](const Result<std::string>& content) mutable {
+    done(content ? decode_job_rows(*content) : content.error());
   });
 }
 

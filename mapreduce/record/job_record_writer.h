@@ -20,11 +20,11 @@ class JobRecordWriter : public std::enable_shared_from_this<JobRecordWriter> {
  public:
   struct Callbacks {
     /// Returns the content of the next record; owner, owner_id and epoch are those of this process.
-    std::function<rpc::JobStatus()> current;
+    std::function<JobState()> current;
     /// Another process has requested what `record` contains: paused, cancel_wanted, settings.
-    std::function<void(const rpc::JobStatus& record)> on_wanted;
+    std::function<void(const JobState& record)> on_wanted;
     /// Another process owns the job, as `record` says. No callback is called after this one.
-    std::function<void(const rpc::JobStatus& record)> on_lost;
+    std::function<void(const JobState& record)> on_lost;
   };
 
   /// `revision` is that of the stored record; 0: there is none. `ignores_owners` is a fault injection: the writer
@@ -55,8 +55,8 @@ class JobRecordWriter : public std::enable_shared_from_this<JobRecordWriter> {
   /// A read or write of rows that is retried until it succeeds or fails for good.
   struct RowsCall;
   void write();
-  void on_written(const rpc::JobStatus& record, const Status& status);
-  void on_read(const rpc::JobStatus& wanted, bool was_refused, Result<rpc::JobStatus> found);
+  void on_written(const JobState& record, const Status& status);
+  void on_read(const JobState& wanted, bool was_refused, Result<JobState> found);
   void written(std::uint64_t revision);
   void write_later();
   void write_rows(std::shared_ptr<RowsCall> call);

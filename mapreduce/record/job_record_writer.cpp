@@ -39,26 +39,26 @@ void JobRecordWriter::write() {
   write_began_ = clock_.now();
   std::move(later_.begin(), later_.end(), std::back_inserter(now_));
   later_.clear();
-  rpc::JobStatus record = callbacks_.current();
+  JobState record = callbacks_.current();
   record.revision = revision_ + 1;
   records_.write(record, revision_, mailbox_, [weak = weak_from_this(), record](const Status& status) {
     if (const auto self = weak.lock()) self->on_written(record, status);
   });
 }
 
-void JobRecordWriter::on_written(const rpc::JobStatus& record, const Status& status) {
+void JobRecordWriter::on_written(const JobState& record, const Status& status) {
   if (status) {
     written(record.revision);
     return;
   }
   // After any error the stored record is read: the write may have been applied.
   const bool was_refused = status.code() == StatusCode::TestAndSetFailed;
-  records_.read(record.job_id, mailbox_, [weak = weak_from_this(), record, was_refused](Result<rpc::JobStatus> found) {
+  records_.read(record.job_id, mailbox_, [weak = weak_from_this(), record, was_refused](Result<JobState> found) {
     if (const auto self = weak.lock()) self->on_read(record, was_refused, std::move(found));
   });
 }
 
-void JobRecordWriter::on_read(const rpc::JobStatus& wanted, bool was_refused, Result<rpc::JobStatus> found) {
+void JobRecordWriter::on_read(const JobState& wanted, bool was_refused, Result<JobState> found) {
   if (!found) {
     if (found.error().code() == StatusCode::NotFound) revision_ = 0;
     write_later();
