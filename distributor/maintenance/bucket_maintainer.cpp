@@ -470,7 +470,7 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
   });
 }
 
-/// Merges the members first: once they have what non-member replicas held, guarded operations may go on.
+/// Merges the members first: once they have what non-member replicas held, conditional operations may go on.
 void BucketMaintainer::merge_members(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
   std::vector<std::uint16_t> targets = entry.set.nodes;

@@ -72,7 +72,7 @@ std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() {
 }
 
 bool OperationEngine::may_repeat(const OpRef& ref) {
-  if (ref.op().guard != nullptr) return true;  // A guarded one reads first and gets another timestamp.
+  if (ref.op().conditional != nullptr) return true;  // A conditional one reads first and gets another timestamp.
   const auto doubt = doubts_.extract(ClientSequence{ref.batch->request.client_id, ref.request().sequence});
   return !doubt.empty() && context_.clock.now() < doubt.mapped().until;
 }
@@ -115,7 +115,7 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
   if (status.code() == StatusCode::Timeout) {
     token->state = Windows::State::InDoubt;
     token->timestamp_us = ref.op().timestamp_us;
-    if (ref.op().timestamp_us != 0 && ref.op().guard == nullptr && !ref.op().outlived) {
+    if (ref.op().timestamp_us != 0 && ref.op().conditional == nullptr && !ref.op().outlived) {
       doubts_[{client, sequence}] = {ref.op().gid, ref.op().timestamp_us, context_.clock.now() + kRepeatWithin};
     }
     token->existed = ref.op().result.existed;

@@ -183,7 +183,7 @@ Status OperationEngine::prepare(const OpRef& ref) {
   }
   if (operation.kind == rpc::OperationKind::Put) FJORD_TRY(prepare_document(operation, id));
   if (!operation.reads_first()) return Status::ok();
-  FJORD_TRY_ASSIGN(ref.op().guard, GuardedWrite::parse(operation, id, types));
+  FJORD_TRY_ASSIGN(ref.op().conditional, ConditionalWrite::parse(operation, id, types));
   return Status::ok();
 }
 

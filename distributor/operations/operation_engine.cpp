@@ -97,8 +97,8 @@ void OperationEngine::dispatch(OpRef ref) {
   } else if (!op.counted && op.at_large == 0 && is_clogged(*entry)) {
     refuse_at_once(ref, Admission::Refusal::SlowNode);
   } else if (may_begin(ref, *entry)) {
-    if (op.guard != nullptr) {
-      dispatch_guarded(ref, *entry);
+    if (op.conditional != nullptr) {
+      dispatch_conditional(ref, *entry);
     } else {
       dispatch_write(ref, *entry);
     }
@@ -183,8 +183,8 @@ BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
 
 Status OperationEngine::check_space(const OpRef& ref, const BucketEntry& entry) const {
   const Op& op = ref.op();
-  // A write that may be on a replica already is finished. A guarded one may have been applied, or may be a remove.
-  if (op.counted || op.at_large > 0 || op.guard != nullptr || ref.request().kind != rpc::OperationKind::Put) {
+  // A write that may be on a replica already is finished. A conditional one may have been applied, or may be a remove.
+  if (op.counted || op.at_large > 0 || op.conditional != nullptr || ref.request().kind != rpc::OperationKind::Put) {
     return Status::ok();
   }
   if (is_job_record(ref.request())) return Status::ok();
@@ -195,7 +195,7 @@ bool OperationEngine::may_begin(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   // A counted write goes on: a replica set changes only after all counted ones have ended.
   if (op.counted) return true;
-  const bool needs_one_for_all = op.guard != nullptr || ref.is_session_read();
+  const bool needs_one_for_all = op.conditional != nullptr || ref.is_session_read();
   if (needs_one_for_all && entry.may_differ() && !context_.options.sabotage.guard_reads_anywhere) {
     std::string why = "the bucket's replicas are being brought in sync";
     if (!entry.merge_problem.empty()) why += "; the last merge failed: " + entry.merge_problem;
@@ -204,7 +204,7 @@ bool OperationEngine::may_begin(const OpRef& ref, BucketEntry& entry) {
     maintainer_.await_sync(entry);
     return false;
   }
-  const Turn turn = op.guard != nullptr ? Turn::Alone : ref.is_write() ? Turn::Write : Turn::Read;
+  const Turn turn = op.conditional != nullptr ? Turn::Alone : ref.is_write() ? Turn::Write : Turn::Read;
   if (!op.has_turn) op.has_turn = turns_.enter(op.gid, turn, ref);
   if (!op.has_turn) op.last_problem = Status(StatusCode::NotReady, "other operations on the document have not ended");
   return op.has_turn;
@@ -238,7 +238,7 @@ void OperationEngine::count(BucketEntry& entry, Op& op) {
 
 /// Reads one intact replica, as each holds what all earlier operations on the document wrote. Reads all members if none
 /// is intact or the lease is over.
-void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
+void OperationEngine::dispatch_conditional(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   count(entry, op);
   op.reading = true;
@@ -260,12 +260,12 @@ void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
 void OperationEngine::decide(const OpRef& ref) {
   Op& op = ref.op();
   rpc::OperationResult stored = std::exchange(op.result, {});
-  op.result.existed = op.guard->content().existed;
+  op.result.existed = op.conditional->content().existed;
   if (context_.options.sabotage.forget_tokens) stored.token_entry.clear();
   const std::int64_t now = context_.clock.wall_now().us / 1'000'000;
-  GuardedWrite::Decision decision = op.guard->decide(stored, op.timestamp_us, now);
-  using Kind = GuardedWrite::Decision::Kind;
-  const GuardedWrite::Content& content = op.guard->content();
+  ConditionalWrite::Decision decision = op.conditional->decide(stored, op.timestamp_us, now);
+  using Kind = ConditionalWrite::Decision::Kind;
+  const ConditionalWrite::Content& content = op.conditional->content();
   if (decision.kind == Kind::Write && !content.remove) {
     if (Status fits = guard_rails_.check(ref.request().id, content.header, content.body); !fits) {
       decision.kind = Kind::Fail;
@@ -308,8 +308,8 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   op.completing = false;
   op.acknowledged = 0;
   op.partial = false;
-  // A guarded one has read whether it was applied, unless an absent node may have it and come back with it.
-  op.doubtful = op.at_large > 0 && (op.guard == nullptr || context_.absent_nodes() > 0);
+  // A conditional one has read whether it was applied, unless an absent node may have it and come back with it.
+  op.doubtful = op.at_large > 0 && (op.conditional == nullptr || context_.absent_nodes() > 0);
   // `missing` changes only with answers, which come later.
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
 }
@@ -385,14 +385,15 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
   out.gid = op.gid;
   out.id = operation.id;
   out.durability = operation.durability;
-  if (op.guard != nullptr) out.token_gid = op.guard->token_gid();
+  if (op.conditional != nullptr) out.token_gid = op.conditional->token_gid();
   if (ref.is_reading()) {
     out.kind = rpc::OperationKind::Get;
     const BucketEntry* entry = context_.buckets.find(op.bucket);
     out.even_damaged = entry != nullptr && entry->is_damaged(node);
-    out.header_only = op.guard != nullptr ? !op.guard->needs_body() : op.fields != nullptr && !op.fields->needs_body();
-  } else if (op.guard != nullptr) {
-    const GuardedWrite::Content& content = op.guard->content();
+    out.header_only =
+        op.conditional != nullptr ? !op.conditional->needs_body() : op.fields != nullptr && !op.fields->needs_body();
+  } else if (op.conditional != nullptr) {
+    const ConditionalWrite::Content& content = op.conditional->content();
     out.kind = content.remove ? rpc::OperationKind::Remove : rpc::OperationKind::Put;
     out.header = content.header;
     out.body = content.body;
@@ -525,8 +526,8 @@ void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc:
   }
   if (result.status) {
     ++op.acknowledged;
-    // A guarded operation knows this from its own read.
-    if (op.guard == nullptr) op.result.existed = op.result.existed || result.existed;
+    // A conditional operation knows this from its own read.
+    if (op.conditional == nullptr) op.result.existed = op.result.existed || result.existed;
   } else {
     // Any other refusal replaces a lack of space, which passes by itself.
     if ((!op.partial && op.refused.empty()) || rpc::is_lack_of_space(op.last_problem.code()))
@@ -588,7 +589,8 @@ void OperationEngine::finish_write(const OpRef& ref) {
   if (!op.partial) {
     send_to_filling(ref);
     settle(ref, Status::ok());
-  } else if (op.acknowledged == 0 && op.guard != nullptr && op.last_problem.code() == StatusCode::TestAndSetFailed) {
+  } else if (op.acknowledged == 0 && op.conditional != nullptr &&
+             op.last_problem.code() == StatusCode::TestAndSetFailed) {
     // A version that was in flight when this one was read came first everywhere.
     op.reading = true;
     dispatch(ref);
@@ -665,8 +667,8 @@ void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {
   std::erase_if(doubts_, [&](const auto& doubt) { return had_another_owner(doubt.second.gid); });
   for (const auto& [number, batch] : batches_) {
     for (Op& op : batch->ops) {
-      // A guarded one reads again and gets another timestamp.
-      if (op.settled || op.timestamp_us == 0 || op.guard != nullptr || !had_another_owner(op.gid)) continue;
+      // A conditional one reads again and gets another timestamp.
+      if (op.settled || op.timestamp_us == 0 || op.conditional != nullptr || !had_another_owner(op.gid)) continue;
       if (op.at_large == 0) {
         op.timestamp_us = 0;  // No node has it.
       } else {
@@ -686,7 +688,7 @@ void OperationEngine::buckets_forgotten() {
       if (op.settled || op.attempt == 0) continue;  // Settled, or a duplicate that waits for the first.
       if (is_known(op.bucket)) continue;
       op.counted = false;  // The entry that counted it is gone.
-      // Operations with a document lock go first. A guarded one reads again, since its write may be there or not.
+      // Operations with a document lock go first. A conditional one reads again, since its write may be there or not.
       (op.has_turn ? waiting_for_state_ : behind).push_back({batch, i, ++op.attempt});
     }
   }

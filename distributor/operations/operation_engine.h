@@ -9,11 +9,11 @@
 
 #include "admission.h"
 #include "client_window.h"
+#include "conditional_write.h"
 #include "context.h"
 #include "document_turns.h"
 #include "fjord/document/field_set.h"
 #include "guard_rails.h"
-#include "guarded_write.h"
 #include "maintenance/bucket_maintainer.h"
 #include "node_latencies.h"
 #include "unclaimed_answers.h"
@@ -45,7 +45,7 @@ struct OperationMetrics {
 /// Runs clients' operations: finds the bucket, gives a write its timestamp, sends it to the replicas that must have it,
 /// retries if there is no answer, and answers the client when it is settled. Confined to the executor.
 ///
-/// An operation that depends on what is stored (an update, a condition, a token) is guarded. It locks the document
+/// An operation that depends on what is stored (an update, a condition, a token) is conditional. It locks the document
 /// exclusively, waits until all replicas of its bucket are known to be equal, reads, decides, and is a plain write from
 /// then on. No other write of the document begins before it has ended. The README says why that is enough.
 class OperationEngine {
@@ -112,8 +112,8 @@ class OperationEngine {
     std::optional<std::uint16_t> silent;  ///< Replica that did not answer the last read.
     Status last_problem;
     rpc::OperationResult result;
-    std::unique_ptr<GuardedWrite> guard;  ///< Set if it reads before it writes.
-    bool reading = false;                 ///< Guarded, and not decided yet.
+    std::unique_ptr<ConditionalWrite> conditional;  ///< Set if it reads before it writes.
+    bool reading = false;                           ///< Conditional, and not decided yet.
     bool has_turn = false;
     std::unique_ptr<FieldSet> fields;  ///< Get: the wanted fields; null: all.
   };
@@ -183,7 +183,7 @@ class OperationEngine {
   void on_replica_result(const OpRef& ref, rpc::OperationResult result);
   /// True if the operation may begin; false: it waits for its bucket or for the lock of its document.
   bool may_begin(const OpRef& ref, BucketEntry& entry);
-  void dispatch_guarded(const OpRef& ref, BucketEntry& entry);
+  void dispatch_conditional(const OpRef& ref, BucketEntry& entry);
   void decide(const OpRef& ref);
   void leave_turn(const OpRef& ref);
   /// NO_SPACE before anything is sent, if a member is full. Else some members would have the put, and the full ones

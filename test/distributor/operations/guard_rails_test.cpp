@@ -46,7 +46,8 @@ class LogCapture {
 
 }  // namespace
 
-TEST_CASE("guard rails: the first document above a warning threshold is logged, then one a minute for each limit") {
+TEST_CASE(
+    "conditional rails: the first document above a warning threshold is logged, then one a minute for each limit") {
   TunableRegistry tunables;
   MetricRegistry metrics;
   sim::SimClock clock;

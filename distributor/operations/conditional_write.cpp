@@ -1,4 +1,4 @@
-#include "guarded_write.h"
+#include "conditional_write.h"
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -12,16 +12,17 @@ constexpr std::size_t kConditionShown = 200;
 
 }  // namespace
 
-GuardedWrite::GuardedWrite(const rpc::Operation& operation, GlobalId gid, std::shared_ptr<const DocumentTypeRepo> types)
+ConditionalWrite::ConditionalWrite(const rpc::Operation& operation, GlobalId gid,
+                                   std::shared_ptr<const DocumentTypeRepo> types)
     : operation_(operation), gid_(gid), types_(std::move(types)) {}
 
-Result<std::unique_ptr<GuardedWrite>> GuardedWrite::parse(const rpc::Operation& operation, const DocumentId& id,
-                                                          std::shared_ptr<const DocumentTypeRepo> types) {
+Result<std::unique_ptr<ConditionalWrite>> ConditionalWrite::parse(const rpc::Operation& operation, const DocumentId& id,
+                                                                  std::shared_ptr<const DocumentTypeRepo> types) {
   if (operation.token.size() > rpc::kTokenBytesMax) {
     return Status(StatusCode::InvalidArgument, fmt::format("a token of {} bytes; at most {} are allowed",
                                                            operation.token.size(), rpc::kTokenBytesMax));
   }
-  std::unique_ptr<GuardedWrite> write(new GuardedWrite(operation, id.gid(), std::move(types)));
+  std::unique_ptr<ConditionalWrite> write(new ConditionalWrite(operation, id.gid(), std::move(types)));
   if (!operation.token.empty()) write->token_gid_ = rpc::token_gid(id.gid(), operation.token);
   if (!operation.condition.empty()) {
     FJORD_TRY_ASSIGN(write->condition_, Selection::parse(operation.condition, *write->types_));
@@ -43,8 +44,8 @@ Result<std::unique_ptr<GuardedWrite>> GuardedWrite::parse(const rpc::Operation& 
   return write;
 }
 
-std::optional<GuardedWrite::Decision> GuardedWrite::look_at_token(const rpc::OperationResult& stored,
-                                                                  std::uint64_t sent_timestamp_us) const {
+std::optional<ConditionalWrite::Decision> ConditionalWrite::look_at_token(const rpc::OperationResult& stored,
+                                                                          std::uint64_t sent_timestamp_us) const {
   if (!operation_.token.empty()) {
     const std::optional<rpc::TokenEntry> entry = rpc::TokenEntry::parse(stored.token_entry);
     if (!entry || !entry->is_of(operation_.token) || entry->state == rpc::TokenEntry::State::Cancelled) return {};
@@ -66,7 +67,7 @@ std::optional<GuardedWrite::Decision> GuardedWrite::look_at_token(const rpc::Ope
                                    "it was applied")};
 }
 
-Status GuardedWrite::check_version(std::uint64_t version_us) const {
+Status ConditionalWrite::check_version(std::uint64_t version_us) const {
   if (!operation_.required_version || *operation_.required_version == version_us) return Status::ok();
   const std::string required =
       *operation_.required_version == 0
@@ -77,7 +78,7 @@ Status GuardedWrite::check_version(std::uint64_t version_us) const {
   return Status(StatusCode::TestAndSetFailed, fmt::format("{}, and {}", found, required));
 }
 
-Status GuardedWrite::check_condition(const DocumentView* view, std::int64_t now_seconds) const {
+Status ConditionalWrite::check_condition(const DocumentView* view, std::int64_t now_seconds) const {
   if (!condition_) return Status::ok();
   const std::string text = operation_.condition.substr(0, kConditionShown);
   if (view == nullptr) {
@@ -93,7 +94,7 @@ Status GuardedWrite::check_condition(const DocumentView* view, std::int64_t now_
                                                           match == Match::False ? "false" : "invalid", operation_.id));
 }
 
-Status GuardedWrite::make_content(const DocumentView* view) {
+Status ConditionalWrite::make_content(const DocumentView* view) {
   content_.remove = operation_.kind == rpc::OperationKind::Remove;
   if (update_) {
     FJORD_TRY_ASSIGN(EncodedDocument document, update_->apply_to(view));
@@ -106,8 +107,8 @@ Status GuardedWrite::make_content(const DocumentView* view) {
   return Status::ok();
 }
 
-GuardedWrite::Decision GuardedWrite::decide(const rpc::OperationResult& stored, std::uint64_t sent_timestamp_us,
-                                            std::int64_t now_seconds) {
+ConditionalWrite::Decision ConditionalWrite::decide(const rpc::OperationResult& stored, std::uint64_t sent_timestamp_us,
+                                                    std::int64_t now_seconds) {
   if (std::optional<Decision> known = look_at_token(stored, sent_timestamp_us)) return *known;
   Decision decision;
   std::optional<DocumentView> view;

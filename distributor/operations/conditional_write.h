@@ -13,12 +13,12 @@ namespace fjord::distributor {
 
 /// The pure computation in an operation that reads before it writes: from what is stored to what has to be stored. One
 /// for each operation, kept over its repetitions.
-class GuardedWrite {
+class ConditionalWrite {
  public:
   /// Parses condition and update. `operation` concerns the document `id` and outlives the result. Errors:
   /// InvalidSelection, UnknownType, InvalidField, InvalidId, InvalidArgument; Corruption if the update is malformed.
-  static Result<std::unique_ptr<GuardedWrite>> parse(const rpc::Operation& operation, const DocumentId& id,
-                                                     std::shared_ptr<const DocumentTypeRepo> types);
+  static Result<std::unique_ptr<ConditionalWrite>> parse(const rpc::Operation& operation, const DocumentId& id,
+                                                         std::shared_ptr<const DocumentTypeRepo> types);
 
   bool needs_body() const { return update_.has_value() || (condition_ && condition_->needs_body()); }
   /// Id of the token's entry; zero without a token.
@@ -55,7 +55,7 @@ class GuardedWrite {
   const Content& content() const { return content_; }
 
  private:
-  GuardedWrite(const rpc::Operation& operation, GlobalId gid, std::shared_ptr<const DocumentTypeRepo> types);
+  ConditionalWrite(const rpc::Operation& operation, GlobalId gid, std::shared_ptr<const DocumentTypeRepo> types);
 
   std::optional<Decision> look_at_token(const rpc::OperationResult& stored, std::uint64_t sent_timestamp_us) const;
   /// `version_us` is the stored version of the document; 0: there is none.
