@@ -85,7 +85,7 @@ void OperationEngine::settle(const OpRef& ref, Status status) {
     BucketEntry* entry = op.trailing == 0 ? context_.buckets.find(op.bucket) : nullptr;
     if (entry != nullptr && --entry->writes_under_way == 0) maintainer_.drained(*entry);
   }
-  leave_turn(ref);
+  release_lock(ref);
   if (ref.is_write()) settle_token(ref, status);
   op.result.status = std::move(status);
   if (op.result.status && !ref.is_write()) shape_document(ref);

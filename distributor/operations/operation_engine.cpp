@@ -204,18 +204,20 @@ bool OperationEngine::may_begin(const OpRef& ref, BucketEntry& entry) {
     maintainer_.await_sync(entry);
     return false;
   }
-  const Turn turn = op.conditional != nullptr ? Turn::Alone : ref.is_write() ? Turn::Write : Turn::Read;
-  if (!op.has_turn) op.has_turn = turns_.enter(op.gid, turn, ref);
-  if (!op.has_turn) op.last_problem = Status(StatusCode::NotReady, "other operations on the document have not ended");
-  return op.has_turn;
+  const LockMode mode = op.conditional != nullptr ? LockMode::Exclusive
+                        : ref.is_write()          ? LockMode::SharedWrite
+                                                  : LockMode::SharedRead;
+  if (!op.has_lock) op.has_lock = locks_.acquire(op.gid, mode, ref);
+  if (!op.has_lock) op.last_problem = Status(StatusCode::NotReady, "other operations on the document have not ended");
+  return op.has_lock;
 }
 
-void OperationEngine::leave_turn(const OpRef& ref) {
+void OperationEngine::release_lock(const OpRef& ref) {
   Op& op = ref.op();
-  if (!std::exchange(op.has_turn, false)) return;
-  std::vector<OpRef> next = turns_.leave(op.gid, [](const OpRef& waiting) { return waiting.is_current(); });
+  if (!std::exchange(op.has_lock, false)) return;
+  std::vector<OpRef> next = locks_.release(op.gid, [](const OpRef& waiting) { return waiting.is_current(); });
   if (next.empty()) return;
-  for (const OpRef& waiting : next) waiting.op().has_turn = true;
+  for (const OpRef& waiting : next) waiting.op().has_lock = true;
   // Posted to avoid recursion: the next operation may end at once and release its lock, and so on.
   context_.executor.post([this, next = std::move(next)] {
     for (const OpRef& waiting : next) {
@@ -327,7 +329,7 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
     if (context_.options.sabotage.read_out_of_sync) {
       candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
     }
-    std::optional<std::uint16_t>* before = turns_.reader(op.gid);
+    std::optional<std::uint16_t>* before = locks_.reader(op.gid);
     const bool is_lost = before != nullptr && *before && !std::count(candidates.begin(), candidates.end(), **before);
     if (is_lost) {
       op.missing = entry.set.nodes;
@@ -689,11 +691,11 @@ void OperationEngine::buckets_forgotten() {
       if (is_known(op.bucket)) continue;
       op.counted = false;  // The entry that counted it is gone.
       // Operations with a document lock go first. A conditional one reads again, since its write may be there or not.
-      (op.has_turn ? waiting_for_state_ : behind).push_back({batch, i, ++op.attempt});
+      (op.has_lock ? waiting_for_state_ : behind).push_back({batch, i, ++op.attempt});
     }
   }
   waiting_for_state_.insert(waiting_for_state_.end(), behind.begin(), behind.end());
-  turns_.drop_waiting([](const OpRef& waiting) { return !waiting.is_current(); });
+  locks_.drop_waiting([](const OpRef& waiting) { return !waiting.is_current(); });
 }
 
 void OperationEngine::state_ready() {

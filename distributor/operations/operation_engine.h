@@ -11,7 +11,7 @@
 #include "client_window.h"
 #include "conditional_write.h"
 #include "context.h"
-#include "document_turns.h"
+#include "document_locks.h"
 #include "fjord/document/field_set.h"
 #include "guard_rails.h"
 #include "maintenance/bucket_maintainer.h"
@@ -114,7 +114,7 @@ class OperationEngine {
     rpc::OperationResult result;
     std::unique_ptr<ConditionalWrite> conditional;  ///< Set if it reads before it writes.
     bool reading = false;                           ///< Conditional, and not decided yet.
-    bool has_turn = false;
+    bool has_lock = false;
     std::unique_ptr<FieldSet> fields;  ///< Get: the wanted fields; null: all.
   };
   struct Batch {
@@ -185,7 +185,7 @@ class OperationEngine {
   bool may_begin(const OpRef& ref, BucketEntry& entry);
   void dispatch_conditional(const OpRef& ref, BucketEntry& entry);
   void decide(const OpRef& ref);
-  void leave_turn(const OpRef& ref);
+  void release_lock(const OpRef& ref);
   /// NO_SPACE before anything is sent, if a member is full. Else some members would have the put, and the full ones
   /// not.
   Status check_space(const OpRef& ref, const BucketEntry& entry) const;
@@ -236,7 +236,7 @@ class OperationEngine {
   const Tunable& reads_when_down_;
   Windows windows_;
   std::map<ClientSequence, Doubt> doubts_;
-  DocumentTurns<OpRef> turns_;
+  DocumentLocks<OpRef> locks_;
   MonotonicTime last_forget_;
   std::vector<OpRef> waiting_for_state_;
   std::map<std::uint64_t, std::vector<OpRef>> waiting_for_bucket_;  // By raw bucket id.
