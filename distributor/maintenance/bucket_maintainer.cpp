@@ -185,10 +185,10 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
   }
   damaged_replicas_.add(entry.damaged.size());
   // Only reported replicas count: one that is still to be created holds nothing that the members lack.
-  const bool outsider_reported = std::any_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
+  const bool non_member_reported = std::any_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
     return std::find(entry.set.nodes.begin(), entry.set.nodes.end(), report.node) == entry.set.nodes.end();
   });
-  entry.unsettled = entry.dirty || outsider_reported || entry.repairable();
+  entry.unsettled = entry.dirty || non_member_reported || entry.repairable();
   // There are only replicas that were catching up, and no other node to ask: they become the members.
   if (entry.set.nodes.empty()) {
     entry.set.nodes.swap(entry.filling);
@@ -451,17 +451,17 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
   entry.disturbed = false;
   entry.fill_deferred = false;
   entry.filled.clear();
-  std::vector<std::uint16_t> outsiders = entry.filling;
-  outsiders.insert(outsiders.end(), entry.stale.begin(), entry.stale.end());
+  std::vector<std::uint16_t> non_members = entry.filling;
+  non_members.insert(non_members.end(), entry.stale.begin(), entry.stale.end());
   const std::uint16_t primary = entry.merge_primary = merge_source(entry);
   std::vector<std::uint16_t> sources = entry.set.nodes;
   std::erase(sources, primary);
-  sources.insert(sources.end(), outsiders.begin(), outsiders.end());
+  sources.insert(sources.end(), non_members.begin(), non_members.end());
   if (sources.empty()) {
     merge_members(bucket);
     return;
   }
-  send_merge(bucket, primary, std::move(sources), std::move(outsiders), [this, bucket](bool ok) {
+  send_merge(bucket, primary, std::move(sources), std::move(non_members), [this, bucket](bool ok) {
     if (ok) {
       merge_members(bucket);
     } else {
@@ -525,7 +525,7 @@ void BucketMaintainer::merge_from_primary(BucketId bucket, std::vector<std::uint
 }
 
 void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
-                                  std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done) {
+                                  std::vector<std::uint16_t> non_members, UniqueFunction<void(bool)> done) {
   const bool skip = context_.options.sabotage.repair_unmerged && context_.buckets.find(bucket)->is_damaged(target);
   if (skip) {
     done(true);
@@ -537,7 +537,7 @@ void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::ve
   request.bucket = bucket;
   request.epoch = context_.buckets.find(bucket)->set.epoch;
   request.sources = std::move(sources);
-  request.outsiders = std::move(outsiders);
+  request.outsiders = std::move(non_members);
   request.decides = target == context_.buckets.find(bucket)->merge_primary;
   // The node answers before this distributor gives up and asks again.
   request.time_limit_ms =

@@ -117,7 +117,7 @@ class BucketMaintainer {
   void extend_set(BucketEntry& entry);
   void delete_surplus(BucketEntry& entry, std::uint16_t node);
   void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
-                  std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done);
+                  std::vector<std::uint16_t> non_members, UniqueFunction<void(bool)> done);
 
   void look_around();
   void look_around_later();
