@@ -39,8 +39,9 @@ struct BucketEntry {
   BucketId bucket;
   std::uint64_t serial = 0;  ///< Changes each time the entry is reset.
   BucketPhase phase = BucketPhase::Installing;
-  ReplicaSet set;                      ///< Members: they are served, and each has every acknowledged write.
-  std::vector<std::uint16_t> filling;  ///< Catching up: get every write, are not read, become members after a merge.
+  ReplicaSet set;  ///< Members: they are served, and each has every acknowledged write.
+  std::vector<std::uint16_t>
+      catching_up;                     ///< Catching up: get every write, are not read, become members after a merge.
   std::vector<std::uint16_t> stale;    ///< Obsolete replicas: a merge reads them once more, then they are deleted.
   std::vector<std::uint16_t> joining;  ///< New members of the set being installed; they get it after the older members.
   std::vector<std::uint16_t> dropped;  ///< Replicas outside of that set; they are told so before it is served.
@@ -61,8 +62,8 @@ struct BucketEntry {
   std::optional<unsigned> merge_priority;  ///< Priority in the MergeQueue; empty if it does not wait there.
   std::uint16_t merge_primary = 0;         ///< Member that the merge under way completes first.
   bool awaited = false;                    ///< An operation waits until the members are known to be equal.
-  std::vector<std::uint16_t> filled;       ///< Replicas of `filling` that the merge under way completes.
-  bool fill_deferred = false;              ///< `filled` lacks some of `filling`.
+  std::vector<std::uint16_t> filled;       ///< Replicas of `catching_up` that the merge under way completes.
+  bool fill_deferred = false;              ///< `filled` lacks some of `catching_up`.
   std::string merge_problem;               ///< Error of the last merge; empty if it did not fail.
   bool disturbed = false;                  ///< A write missed a replica, or damage was found, since the merge began.
   bool paused = false;                     ///< No operation is started: the set or the bucket is about to change.
@@ -79,7 +80,7 @@ struct BucketEntry {
     const auto has = [&](const std::vector<std::uint16_t>& nodes) {
       return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
     };
-    return set.contains(node) || has(filling) || has(stale) || has(joining) || has(dropped);
+    return set.contains(node) || has(catching_up) || has(stale) || has(joining) || has(dropped);
   }
   /// Members without known damage.
   std::vector<std::uint16_t> intact() const {
@@ -98,7 +99,7 @@ struct BucketEntry {
   bool serves() const { return phase == BucketPhase::Active && !paused; }
   /// True if members may differ. A write cannot be based on one member then: a merge may still bring older writes.
   bool may_differ() const { return dirty || unsettled || repairable(); }
-  bool wants_merge() const { return dirty || misplaced || !filling.empty() || !stale.empty() || repairable(); }
+  bool wants_merge() const { return dirty || misplaced || !catching_up.empty() || !stale.empty() || repairable(); }
   /// True if it is served by equal replicas and nothing is left to be done to it.
   bool is_settled() const {
     return serves() && !merging && !may_differ() && !wants_merge() && damaged.empty() && joining.empty() &&

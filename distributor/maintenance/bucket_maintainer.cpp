@@ -173,11 +173,11 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
   }
   for (const std::uint16_t node : stand_ins(plan, plan.newest, entry.bucket, snapshot)) {
     std::erase(plan.stale, node);
-    plan.filling.push_back(node);
+    plan.catching_up.push_back(node);
     plan.install = true;
   }
   entry.set = {plan.newest.epoch, std::move(plan.members)};
-  entry.filling = std::move(plan.filling);
+  entry.catching_up = std::move(plan.catching_up);
   entry.stale = std::move(plan.stale);
   entry.dirty = plan.differ;
   for (const ReplicaReport& report : reports) {
@@ -191,7 +191,7 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
   entry.unsettled = entry.dirty || non_member_reported || entry.repairable();
   // There are only replicas that were catching up, and no other node to ask: they become the members.
   if (entry.set.nodes.empty()) {
-    entry.set.nodes.swap(entry.filling);
+    entry.set.nodes.swap(entry.catching_up);
     plan.install = true;
   }
   entry.dropped = entry.stale;
@@ -286,7 +286,7 @@ void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
     missing.insert(entry.set.nodes.begin(), entry.set.nodes.end());
     for (std::uint16_t node : entry.joining) missing.erase(node);
     for (std::uint16_t node : missing) by_node[node].push_back(bucket);
-    for (std::uint16_t node : entry.filling) by_node[node].push_back(bucket);
+    for (std::uint16_t node : entry.catching_up) by_node[node].push_back(bucket);
   }
   for (const auto& [node, list] : by_node) send_install(node, list);
 }
@@ -312,8 +312,9 @@ void BucketMaintainer::send_install(std::uint16_t node, const std::vector<Bucket
   std::vector<Told> told;
   for (BucketId bucket : buckets) {
     const BucketEntry& entry = *context_.buckets.find(bucket);
-    bool filling = std::find(entry.filling.begin(), entry.filling.end(), node) != entry.filling.end();
-    request.buckets.push_back({bucket, filling ? ReplicaSet{} : entry.set});
+    bool is_catching_up =
+        std::find(entry.catching_up.begin(), entry.catching_up.end(), node) != entry.catching_up.end();
+    request.buckets.push_back({bucket, is_catching_up ? ReplicaSet{} : entry.set});
     told.push_back({entry.ticket(), request.buckets.back().replica_set.epoch});
     retention_.add_times(request.buckets.back());
     const auto repair = repairs_.find(bucket.raw());
@@ -342,10 +343,10 @@ void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Told>&
     const auto install = installs_.find(entry->bucket.raw());
     const bool is_awaited =
         install != installs_.end() && install->second.missing.contains(node) && told[i].epoch == entry->set.epoch;
-    const bool is_filling =
-        told[i].epoch == 0 && std::find(entry->filling.begin(), entry->filling.end(), node) != entry->filling.end();
+    const bool is_catching_up = told[i].epoch == 0 && std::find(entry->catching_up.begin(), entry->catching_up.end(),
+                                                                node) != entry->catching_up.end();
     if (!answered || !reply->statuses[i]) {
-      if (is_awaited || is_filling) again.push_back(told[i].ticket);
+      if (is_awaited || is_catching_up) again.push_back(told[i].ticket);
     } else if (is_awaited) {
       if (tells_contents) compare_content(*entry, node, reply->contents[i], install->second);
       install->second.missing.erase(node);
@@ -451,7 +452,7 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
   entry.disturbed = false;
   entry.fill_deferred = false;
   entry.filled.clear();
-  std::vector<std::uint16_t> non_members = entry.filling;
+  std::vector<std::uint16_t> non_members = entry.catching_up;
   non_members.insert(non_members.end(), entry.stale.begin(), entry.stale.end());
   const std::uint16_t primary = entry.merge_primary = merge_source(entry);
   std::vector<std::uint16_t> sources = entry.set.nodes;
@@ -490,16 +491,16 @@ void BucketMaintainer::merge_members(BucketId bucket) {
         merged.serves()) {
       callbacks_.bucket_ready(bucket);
     }
-    merge_filling(bucket);
+    merge_catching_up(bucket);
   });
 }
 
-void BucketMaintainer::merge_filling(BucketId bucket) {
+void BucketMaintainer::merge_catching_up(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
   entry.filled = fillable(entry);
   // Operations wait until a new set confirms that the members are equal. Filling comes after that.
   if (entry.awaited && entry.dirty) entry.filled.clear();
-  entry.fill_deferred = entry.filled.size() < entry.filling.size();
+  entry.fill_deferred = entry.filled.size() < entry.catching_up.size();
   merge_from_primary(bucket, entry.filled, [this, bucket](bool ok) { merge_done(bucket, ok); });
 }
 
@@ -693,7 +694,7 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
 /// Keeps the set while no member is intact. No replica becomes a member: one that was filled from damaged ones would
 /// say that there is nothing where something was lost. No replica is deleted, since it may hold what was lost.
 void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
-  if (entry.filling.empty() && entry.stale.empty() &&
+  if (entry.catching_up.empty() && entry.stale.empty() &&
       same_nodes(entry.set.nodes, wanted_members(entry, *context_.snapshot))) {
     extend_set(entry);
     return;
@@ -724,7 +725,8 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
     if (std::find(before.begin(), before.end(), node) == before.end()) entry.joining.push_back(node);
   }
   if (entry.joining.size() == entry.set.nodes.size()) entry.joining.clear();  // No older member stays.
-  std::erase_if(entry.filling, [&](std::uint16_t node) { return !entry.fill_deferred || entry.set.contains(node); });
+  std::erase_if(entry.catching_up,
+                [&](std::uint16_t node) { return !entry.fill_deferred || entry.set.contains(node); });
   entry.stale.clear();
   entry.misplaced = entry.fill_deferred && is_misplaced(entry, *context_.snapshot);
   entry.dirty = false;

@@ -98,13 +98,13 @@ class BucketMaintainer {
   void enqueue_merge(BucketEntry& entry);
   void restart_merge(BucketEntry& entry);
   bool is_held_back(const BucketEntry& entry) const;
-  /// The replicas of `filling` whose nodes have the space for it.
+  /// The replicas of `catching_up` whose nodes have the space for it.
   std::vector<std::uint16_t> fillable(const BucketEntry& entry) const;
   std::uint16_t merge_source(const BucketEntry& entry) const;
   void start_merges();
   void merge_primary(BucketId bucket);
   void merge_members(BucketId bucket);
-  void merge_filling(BucketId bucket);
+  void merge_catching_up(BucketId bucket);
   void merge_from_primary(BucketId bucket, std::vector<std::uint16_t> targets, UniqueFunction<void(bool)> done);
   void merge_done(BucketId bucket, bool ok);
   void merge_again(BucketEntry& entry);

@@ -12,7 +12,7 @@ std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
   trouble.bucket = entry.bucket;
   trouble.members = entry.set.nodes;
   trouble.damaged = entry.damaged;
-  trouble.filling = entry.filling;
+  trouble.filling = entry.catching_up;
   using Kind = rpc::BucketTroubleKind;
   if (entry.phase == BucketPhase::Unavailable) {
     trouble.kind = Kind::Unavailable;
@@ -22,7 +22,7 @@ std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
     trouble.reason = entry.repairable()    ? "a replica is being repaired from an intact one"
                      : entry.loss_accepted ? "all replicas have lost something, which is being given up"
                                            : "all replicas have lost something";
-  } else if (!entry.filling.empty()) {
+  } else if (!entry.catching_up.empty()) {
     trouble.kind = Kind::OutOfSync;
     trouble.reason = "a replica is being filled";
   } else if (entry.may_differ()) {

@@ -15,7 +15,7 @@ rpc::ReplicaRole role_of(const BucketEntry& entry, std::uint16_t node) {
     return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
   };
   if (entry.set.contains(node)) return rpc::ReplicaRole::Member;
-  if (has(entry.filling)) return rpc::ReplicaRole::CatchingUp;
+  if (has(entry.catching_up)) return rpc::ReplicaRole::CatchingUp;
   return has(entry.stale) || has(entry.dropped) ? rpc::ReplicaRole::Obsolete : rpc::ReplicaRole::Unlisted;
 }
 

@@ -34,13 +34,13 @@ void BucketMaintainer::await_sync(BucketEntry& entry) {
 }
 
 bool BucketMaintainer::is_held_back(const BucketEntry& entry) const {
-  return !entry.may_differ() && entry.stale.empty() && !entry.filling.empty() && fillable(entry).empty();
+  return !entry.may_differ() && entry.stale.empty() && !entry.catching_up.empty() && fillable(entry).empty();
 }
 
 std::vector<std::uint16_t> BucketMaintainer::fillable(const BucketEntry& entry) const {
   // Not need_of(), which names a more urgent need first: whether to fill does not depend on that need.
   const bool is_short = entry.intact().size() < wanted_members(entry, *context_.snapshot).size();
-  std::vector<std::uint16_t> nodes = entry.filling;
+  std::vector<std::uint16_t> nodes = entry.catching_up;
   std::erase_if(
       nodes, [&](std::uint16_t node) { return !context_.space.may_fill(node, is_short ? Need::Restore : Need::Move); });
   return nodes;

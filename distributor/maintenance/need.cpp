@@ -48,7 +48,7 @@ std::vector<std::uint16_t> wanted_members(const BucketEntry& entry, const rpc::C
   const NodeList ideal = snapshot.ideal_nodes(entry.bucket);
   std::vector<std::uint16_t> nodes = ideal.to_vector();
   std::vector<std::uint16_t> leaving;
-  for (const std::vector<std::uint16_t>* list : {&entry.set.nodes, &entry.filling}) {
+  for (const std::vector<std::uint16_t>* list : {&entry.set.nodes, &entry.catching_up}) {
     std::copy_if(list->begin(), list->end(), std::back_inserter(leaving), [&](auto n) { return !ideal.contains(n); });
   }
   if (leaving.empty()) return nodes;
@@ -61,7 +61,7 @@ std::vector<std::uint16_t> stand_ins(const RecoveryPlan& plan, const ReplicaSet&
                                      const rpc::ClusterSnapshot& snapshot) {
   const NodeList ideal = snapshot.ideal_nodes(bucket);
   const std::size_t wanted = ideal.size() + ideal_nodes_away(ideal, snapshot);
-  std::size_t copies = plan.members.size() + plan.filling.size();
+  std::size_t copies = plan.members.size() + plan.catching_up.size();
   std::vector<std::uint16_t> nodes;
   for (auto stale = plan.stale.begin(); stale != plan.stale.end() && copies < wanted; ++stale, ++copies) {
     nodes.push_back(*stale);
@@ -69,7 +69,7 @@ std::vector<std::uint16_t> stand_ins(const RecoveryPlan& plan, const ReplicaSet&
   copies += holders_in_maintenance(newest, bucket, snapshot);
   for (const std::uint16_t node : snapshot.nodes_for_new(bucket)) {
     if (copies >= wanted) break;
-    const bool is_one = contains(plan.members, node) || contains(plan.filling, node) || contains(nodes, node);
+    const bool is_one = contains(plan.members, node) || contains(plan.catching_up, node) || contains(nodes, node);
     if (is_one) continue;
     nodes.push_back(node);
     ++copies;
@@ -84,10 +84,10 @@ bool is_misplaced(const BucketEntry& entry, const rpc::ClusterSnapshot& snapshot
 }
 
 Need need_of(const BucketEntry& entry, std::span<const std::uint16_t> wanted) {
-  if (!entry.filling.empty() && entry.intact().size() < wanted.size()) return Need::Restore;
+  if (!entry.catching_up.empty() && entry.intact().size() < wanted.size()) return Need::Restore;
   if (entry.repairable()) return Need::Repair;
   if (entry.dirty || entry.unsettled) return Need::Sync;
-  if (!entry.filling.empty() || entry.misplaced) return Need::Move;
+  if (!entry.catching_up.empty() || entry.misplaced) return Need::Move;
   return entry.stale.empty() ? Need::None : Need::Delete;
 }
 

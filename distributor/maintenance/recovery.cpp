@@ -84,7 +84,7 @@ void split_by_ideal(RecoveryPlan& plan, const std::vector<const ReplicaReport*>&
   const auto is_holder = [&](std::uint16_t node) {
     return std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* r) { return r->node == node; });
   };
-  for (std::uint16_t node : ideal) (is_holder(node) ? plan.members : plan.filling).push_back(node);
+  for (std::uint16_t node : ideal) (is_holder(node) ? plan.members : plan.catching_up).push_back(node);
   for (const ReplicaReport* holder : holders) {
     if (!contains(plan.members, holder->node)) plan.members.push_back(holder->node);
   }
@@ -157,9 +157,10 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     plan.install = plan.install || !is_continuous(state, holder->node, set);
   }
   for (const ReplicaReport& report : reports) {
-    if (!contains(plan.members, report.node) && !contains(plan.filling, report.node)) plan.stale.push_back(report.node);
+    if (!contains(plan.members, report.node) && !contains(plan.catching_up, report.node))
+      plan.stale.push_back(report.node);
   }
-  plan.install = plan.install || plan.members.size() != set.nodes.size() || !plan.filling.empty();
+  plan.install = plan.install || plan.members.size() != set.nodes.size() || !plan.catching_up.empty();
   return plan;
 }
 

@@ -25,14 +25,14 @@ struct RecoveryPlan {
   /// The bucket was about to be created and nothing was ever written to it: `members` is the whole ideal state. The
   /// caller plans again with the nodes of a new bucket as the ideal state, and needs as many of them.
   bool unborn = false;
-  std::string reason;                  ///< Why the bucket is not available.
-  std::vector<std::uint16_t> members;  ///< Nodes that hold every acknowledged write. Primary first.
-  std::vector<std::uint16_t> filling;  ///< Ideal nodes that are not members.
-  std::vector<std::uint16_t> stale;    ///< Nodes with an obsolete replica.
-  bool differ = false;                 ///< Members do not hold the same entries.
-  bool install = false;                ///< The set must be installed before it is served.
-  ReplicaSet newest;                   ///< The newest set reported.
-  std::uint64_t max_timestamp_us = 0;  ///< Highest timestamp in all reports.
+  std::string reason;                      ///< Why the bucket is not available.
+  std::vector<std::uint16_t> members;      ///< Nodes that hold every acknowledged write. Primary first.
+  std::vector<std::uint16_t> catching_up;  ///< Ideal nodes that are not members.
+  std::vector<std::uint16_t> stale;        ///< Nodes with an obsolete replica.
+  bool differ = false;                     ///< Members do not hold the same entries.
+  bool install = false;                    ///< The set must be installed before it is served.
+  ReplicaSet newest;                       ///< The newest set reported.
+  std::uint64_t max_timestamp_us = 0;      ///< Highest timestamp in all reports.
 };
 
 /// Concludes which replicas may be served. `reports` come from every storage node that is up in `state` and holds a

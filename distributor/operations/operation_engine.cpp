@@ -248,7 +248,7 @@ void OperationEngine::dispatch_conditional(const OpRef& ref, BucketEntry& entry)
   op.corrupt = false;
   std::vector<std::uint16_t> candidates = entry.intact();
   if (context_.options.sabotage.guard_reads_anywhere) {
-    candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
+    candidates.insert(candidates.end(), entry.catching_up.begin(), entry.catching_up.end());
   }
   if (candidates.empty() || !context_.may_trust_one(op.bucket)) {
     // If all are damaged, the newest version may be left on any of them.
@@ -327,7 +327,7 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
     op.missing = entry.set.nodes;
   } else {
     if (context_.options.sabotage.read_out_of_sync) {
-      candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
+      candidates.insert(candidates.end(), entry.catching_up.begin(), entry.catching_up.end());
     }
     std::optional<std::uint16_t>* before = locks_.reader(op.gid);
     const bool is_lost = before != nullptr && *before && !std::count(candidates.begin(), candidates.end(), **before);
@@ -468,7 +468,7 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
   std::vector<OpRef> again;
   for (std::size_t i = 0; i < refs.size(); ++i) {
     if (refs[i].op().trailing != 0 && refs[i].op().attempt == refs[i].attempt) {
-      on_filling_result(refs[i], node, whole ? reply->results[i].status : whole);
+      on_catching_up_result(refs[i], node, whole ? reply->results[i].status : whole);
       continue;
     }
     if (!refs[i].is_current()) continue;
@@ -560,11 +560,11 @@ void OperationEngine::on_all_answered(const OpRef& ref) {
 
 /// Sends a write to the replicas that are catching up, once all members have it. The client does not wait for them: one
 /// that is silent, full, or slow is filled once more.
-void OperationEngine::send_to_filling(const OpRef& ref) {
+void OperationEngine::send_to_catching_up(const OpRef& ref) {
   Op& op = ref.op();
   BucketEntry* entry = op.counted ? context_.buckets.find(op.bucket) : nullptr;
   if (entry == nullptr) return;
-  for (std::uint16_t node : entry->filling) {
+  for (std::uint16_t node : entry->catching_up) {
     if (latencies_.is_clogged(node, admission_.slow_node_share()) || !context_.space.takes_merges(node)) {
       maintainer_.note_missed(*entry);
       continue;
@@ -575,7 +575,7 @@ void OperationEngine::send_to_filling(const OpRef& ref) {
   if (!op.missing.empty()) op.trailing = entry->serial;
 }
 
-void OperationEngine::on_filling_result(const OpRef& ref, std::uint16_t node, const Status& status) {
+void OperationEngine::on_catching_up_result(const OpRef& ref, std::uint16_t node, const Status& status) {
   Op& op = ref.op();
   std::erase(op.missing, node);
   BucketEntry* entry = context_.buckets.find(BucketTicket{op.bucket, op.trailing});
@@ -589,7 +589,7 @@ void OperationEngine::finish_write(const OpRef& ref) {
   Op& op = ref.op();
   op.result.timestamp_us = op.timestamp_us;
   if (!op.partial) {
-    send_to_filling(ref);
+    send_to_catching_up(ref);
     settle(ref, Status::ok());
   } else if (op.acknowledged == 0 && op.conditional != nullptr &&
              op.last_problem.code() == StatusCode::TestAndSetFailed) {

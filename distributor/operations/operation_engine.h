@@ -202,8 +202,8 @@ class OperationEngine {
   void on_reply(std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply);
   void on_write_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
   void on_all_answered(const OpRef& ref);
-  void send_to_filling(const OpRef& ref);
-  void on_filling_result(const OpRef& ref, std::uint16_t node, const Status& status);
+  void send_to_catching_up(const OpRef& ref);
+  void on_catching_up_result(const OpRef& ref, std::uint16_t node, const Status& status);
   void on_read_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
   /// Notes damage that a read has met on the node. True if the read goes on with another replica.
   bool reads_elsewhere(const OpRef& ref, std::uint16_t node);

@@ -29,7 +29,7 @@ TEST_CASE("bucket troubles: the worst of what is wrong with a bucket is told, wi
   entry.stale.clear();
   entry.dirty = true;
   CHECK(kind_of(entry) == Kind::OutOfSync);
-  entry.filling = {3};
+  entry.catching_up = {3};
   CHECK(trouble_of(entry)->reason == "a replica is being filled");
   CHECK(trouble_of(entry)->filling == std::vector<std::uint16_t>{3});
   entry.damaged = {2};
@@ -50,7 +50,7 @@ TEST_CASE("bucket troubles: a list comes in pages, each bucket once, without tho
     BucketEntry& entry = buckets.add(BucketId(5, i));
     entry.phase = BucketPhase::Active;
     entry.set.nodes = {1};
-    if (i % 2 == 0) entry.filling = {2};
+    if (i % 2 == 0) entry.catching_up = {2};
     if (i % 4 == 0) entry.damaged = {1};
   }
   for (const auto& [at_least, expected] : {std::pair(Kind::OutOfSync, 10), std::pair(Kind::Lost, 5)}) {

@@ -24,10 +24,10 @@ TEST_CASE("need: a bucket on its ideal nodes needs nothing") {
 
 TEST_CASE("need: a missing replica comes before everything else, the fewest members first") {
   BucketEntry two_short = entry_on({1});
-  two_short.filling = {2, 3};
+  two_short.catching_up = {2, 3};
   two_short.dirty = true;
   BucketEntry one_short = entry_on({1, 4});
-  one_short.filling = {2};
+  one_short.catching_up = {2};
   const std::vector<std::uint16_t> ideal{1, 2, 3};
   REQUIRE(need_of(two_short, ideal) == Need::Restore);
   REQUIRE(need_of(one_short, ideal) == Need::Restore);
@@ -38,7 +38,7 @@ TEST_CASE("need: a missing replica comes before everything else, the fewest memb
 
 TEST_CASE("need: a damaged member counts as missing while another replica is being filled") {
   BucketEntry entry = entry_on({1, 4});
-  entry.filling = {2};
+  entry.catching_up = {2};
   entry.damaged = {4};
   CHECK(need_of(entry, kIdeal) == Need::Restore);
 }
@@ -49,7 +49,7 @@ TEST_CASE("need: damage, then differences, then places, then what is left over")
   entry.stale = {5};
   CHECK(need_of(entry, kIdeal) == Need::Move);
   CHECK_FALSE(is_for_safety(Need::Move));
-  entry.filling = {2};
+  entry.catching_up = {2};
   CHECK(need_of(entry, kIdeal) == Need::Move);  // Two members are in sync, but one is not on its ideal node.
   entry.unsettled = true;
   CHECK(need_of(entry, kIdeal) == Need::Sync);

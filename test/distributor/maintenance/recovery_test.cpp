@@ -53,7 +53,7 @@ struct Situation {
   std::size_t absent = 0;
   bool available = true;
   Nodes members = {};
-  Nodes filling = {};
+  Nodes catching_up = {};
   Nodes stale = {};
   bool differ = false;
   bool install = false;
@@ -66,7 +66,7 @@ void check(const Situation& s) {
   CHECK(plan.reason.empty() == s.available);
   if (!s.available || !plan.available) return;
   CHECK(plan.members == s.members);
-  CHECK(plan.filling == s.filling);
+  CHECK(plan.catching_up == s.filling);
   CHECK(plan.stale == s.stale);
   CHECK(plan.differ == s.differ);
   CHECK(plan.install == s.install);
@@ -87,7 +87,7 @@ TEST_CASE("recovery: a set whose nodes all report, or of which one was up all th
          .ideal = {1, 3},
          .absent = 1,
          .members = {1},
-         .filling = {3},
+         .catching_up = {3},
          .install = true});
   check({.what = "both members restarted, and both are back",
          .up_since = {{1, 15}, {2, 16}},
@@ -102,7 +102,7 @@ TEST_CASE("recovery: a set whose nodes all report, or of which one was up all th
          .ideal = {1, 3},
          .absent = 1,
          .members = {1},
-         .filling = {3},
+         .catching_up = {3},
          .install = true});
   check({.what = "the step within a state version does not make a node younger than the set",
          .up_since = {{1, 10}, {2, 0}},
@@ -110,7 +110,7 @@ TEST_CASE("recovery: a set whose nodes all report, or of which one was up all th
          .ideal = {1, 3},
          .absent = 1,
          .members = {1},
-         .filling = {3},
+         .catching_up = {3},
          .install = true});
 }
 
@@ -145,7 +145,7 @@ TEST_CASE("recovery: a replica that came back alone is not served while another 
          .ideal = {1, 2},
          .absent = 0,
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "only a replica that was being filled, while a node is away: its members may be there",
          .up_since = {{2, 0}},
@@ -161,7 +161,7 @@ TEST_CASE("recovery: a replica of an older set is no member, however long it was
          .reports = {says(1, newer, {1, 3}), says(2, kSet, {1, 2}), says(3, newer, {1, 3})},
          .ideal = {1, 2},
          .members = {1, 3},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "missed the newer set and does not belong here any more: looked through and deleted",
          .reports = {says(1, newer, {1, 3}), says(2, kSet, {1, 2}), says(3, newer, {1, 3})},
@@ -174,7 +174,7 @@ TEST_CASE("recovery: a replica of an older set is no member, however long it was
          .ideal = {1, 2},
          .absent = 1,
          .members = {2},
-         .filling = {1},
+         .catching_up = {1},
          .stale = {4},
          .install = true});
   check({.what = "holds the newest set, which names it no more: it is no member",
@@ -202,7 +202,7 @@ TEST_CASE("recovery: a set that was written down on some of its nodes only is fi
          .reports = {says(1, next, {1, 2, 3}), says(2, kSet, {1, 2}), says(3, next, {1, 2, 3})},
          .ideal = {1, 2, 3},
          .members = {1, 3},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "what 2 holds is something else",
          .reports = {says(1, next, {1, 2}), says(2, kSet, {1, 2}, 8)},
@@ -216,7 +216,7 @@ TEST_CASE("recovery: a set that was written down on some of its nodes only is fi
          .ideal = {1, 2, 3},
          .absent = 1,
          .members = {1, 3},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "one node alone got the new set before everybody restarted, and the third is away",
          .up_since = {{1, 15}, {2, 15}, {3, 0}},
@@ -231,19 +231,19 @@ TEST_CASE("recovery: the nodes of the ideal state are filled, surplus members ar
          .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2})},
          .ideal = {3, 4},
          .members = {1, 2},
-         .filling = {3, 4},
+         .catching_up = {3, 4},
          .install = true});
   check({.what = "one member stays: the ideal order comes first",
          .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2})},
          .ideal = {2, 3},
          .members = {2, 1},
-         .filling = {3},
+         .catching_up = {3},
          .install = true});
   check({.what = "a replica that is being filled already goes on being filled",
          .reports = {says(1, kSet, {1}), says(2, 0, {})},
          .ideal = {1, 2},
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "a replica that was being filled and is not wanted any more",
          .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2}), says(3, 0, {})},
@@ -254,7 +254,7 @@ TEST_CASE("recovery: the nodes of the ideal state are filled, surplus members ar
          .reports = {says(3, 0, {}), says(5, 0, {})},
          .ideal = {3, 4},
          .members = {3, 5},
-         .filling = {4},
+         .catching_up = {4},
          .install = true});
   check({.what = "more members than the redundancy, all of them up",
          .reports = {says(1, kSet, {1, 2, 3}), says(2, kSet, {1, 2, 3}), says(3, kSet, {1, 2, 3})},
@@ -311,7 +311,7 @@ TEST_CASE("recovery: a member that was not told of the newest set is needed if a
          .reports = {says(1, newest, {1, 2}), says(2, kSet, {1, 2})},
          .ideal = {1, 2},
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "one was told and is damaged: the set was never served, and the other has all that was",
          .reports = {damaged(says(1, newest, {1, 2})), says(2, kSet, {1, 2})},
@@ -323,19 +323,19 @@ TEST_CASE("recovery: a member that was not told of the newest set is needed if a
          .reports = {damaged(says(1, newest, {1, 2})), damaged(says(2, kSet, {1, 2}))},
          .ideal = {1, 2},
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "the other was no member",
          .reports = {damaged(says(1, newest, {1})), says(2, kSet, {1, 2})},
          .ideal = {1, 2},
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "the other was only being filled",
          .reports = {damaged(says(1, newest, {1, 2})), says(2, kSet, {1})},
          .ideal = {1, 2},
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "the other was filled, and the newest set takes it in: it has all that was served",
          .reports = {damaged(says(1, newest, {1, 2})), says(2, 0, {})},
@@ -348,25 +348,25 @@ TEST_CASE("recovery: a member that was not told of the newest set is needed if a
          .reports = {damaged(says(1, newest, {1, 2})), says(2, 0, {})},
          .ideal = {1, 2},
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "the same, and it is damaged too",
          .reports = {damaged(says(1, newest, {1, 2})), damaged(says(2, 0, {}))},
          .ideal = {1, 2},
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "it was filled, but the newest set is one without it",
          .reports = {damaged(says(1, newest, {1})), says(2, 0, {})},
          .ideal = {1, 2},
          .members = {1},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
   check({.what = "it was filled, but one of two that were told is intact",
          .reports = {damaged(says(1, newest, {1, 2, 3})), says(2, 0, {}), says(3, newest, {1, 2, 3})},
          .ideal = {1, 2},
          .members = {1, 3},
-         .filling = {2},
+         .catching_up = {2},
          .install = true});
 }
 
@@ -396,7 +396,7 @@ TEST_CASE("recovery: a bucket of which a member has no replica is an old one if 
                 .reports = {empty(says(1, kSet, {1, 2}))},
                 .ideal = {1, 2},
                 .members = {1},
-                .filling = {2},
+                .catching_up = {2},
                 .install = true};
   check(old);
   old.what = "2 is away";
