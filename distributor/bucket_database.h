@@ -41,8 +41,8 @@ struct BucketEntry {
   BucketPhase phase = BucketPhase::Installing;
   ReplicaSet set;  ///< Members: they are served, and each has every acknowledged write.
   std::vector<std::uint16_t>
-      catching_up;                     ///< Catching up: get every write, are not read, become members after a merge.
-  std::vector<std::uint16_t> stale;    ///< Obsolete replicas: a merge reads them once more, then they are deleted.
+      catching_up;                      ///< Catching up: get every write, are not read, become members after a merge.
+  std::vector<std::uint16_t> obsolete;  ///< Obsolete replicas: a merge reads them once more, then they are deleted.
   std::vector<std::uint16_t> joining;  ///< New members of the set being installed; they get it after the older members.
   std::vector<std::uint16_t> dropped;  ///< Replicas outside of that set; they are told so before it is served.
   std::string reason;                  ///< Why the bucket is unavailable.
@@ -80,7 +80,7 @@ struct BucketEntry {
     const auto has = [&](const std::vector<std::uint16_t>& nodes) {
       return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
     };
-    return set.contains(node) || has(catching_up) || has(stale) || has(joining) || has(dropped);
+    return set.contains(node) || has(catching_up) || has(obsolete) || has(joining) || has(dropped);
   }
   /// Members without known damage.
   std::vector<std::uint16_t> intact() const {
@@ -99,7 +99,7 @@ struct BucketEntry {
   bool serves() const { return phase == BucketPhase::Active && !paused; }
   /// True if members may differ. A write cannot be based on one member then: a merge may still bring older writes.
   bool may_differ() const { return dirty || unsettled || repairable(); }
-  bool wants_merge() const { return dirty || misplaced || !catching_up.empty() || !stale.empty() || repairable(); }
+  bool wants_merge() const { return dirty || misplaced || !catching_up.empty() || !obsolete.empty() || repairable(); }
   /// True if it is served by equal replicas and nothing is left to be done to it.
   bool is_settled() const {
     return serves() && !merging && !may_differ() && !wants_merge() && damaged.empty() && joining.empty() &&

@@ -172,13 +172,13 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
     return false;
   }
   for (const std::uint16_t node : stand_ins(plan, plan.newest, entry.bucket, snapshot)) {
-    std::erase(plan.stale, node);
+    std::erase(plan.obsolete, node);
     plan.catching_up.push_back(node);
     plan.install = true;
   }
   entry.set = {plan.newest.epoch, std::move(plan.members)};
   entry.catching_up = std::move(plan.catching_up);
-  entry.stale = std::move(plan.stale);
+  entry.obsolete = std::move(plan.obsolete);
   entry.dirty = plan.differ;
   for (const ReplicaReport& report : reports) {
     if (report.damaged) entry.damaged.push_back(report.node);
@@ -194,7 +194,7 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
     entry.set.nodes.swap(entry.catching_up);
     plan.install = true;
   }
-  entry.dropped = entry.stale;
+  entry.dropped = entry.obsolete;
   entry.misplaced = is_misplaced(entry, *context_.snapshot);
   if (plan.install || !entry.dropped.empty()) {
     entry.set.epoch = context_.next_epoch(plan.newest.epoch);
@@ -453,7 +453,7 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
   entry.fill_deferred = false;
   entry.filled.clear();
   std::vector<std::uint16_t> non_members = entry.catching_up;
-  non_members.insert(non_members.end(), entry.stale.begin(), entry.stale.end());
+  non_members.insert(non_members.end(), entry.obsolete.begin(), entry.obsolete.end());
   const std::uint16_t primary = entry.merge_primary = merge_source(entry);
   std::vector<std::uint16_t> sources = entry.set.nodes;
   std::erase(sources, primary);
@@ -694,7 +694,7 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
 /// Keeps the set while no member is intact. No replica becomes a member: one that was filled from damaged ones would
 /// say that there is nothing where something was lost. No replica is deleted, since it may hold what was lost.
 void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
-  if (entry.catching_up.empty() && entry.stale.empty() &&
+  if (entry.catching_up.empty() && entry.obsolete.empty() &&
       same_nodes(entry.set.nodes, wanted_members(entry, *context_.snapshot))) {
     extend_set(entry);
     return;
@@ -714,7 +714,7 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
     wanted = entry.set.nodes;
     wanted.insert(wanted.end(), entry.filled.begin(), entry.filled.end());
   }
-  std::vector<std::uint16_t> surplus = entry.stale;
+  std::vector<std::uint16_t> surplus = entry.obsolete;
   for (std::uint16_t node : entry.set.nodes) {
     if (std::find(wanted.begin(), wanted.end(), node) == wanted.end()) surplus.push_back(node);
   }
@@ -727,7 +727,7 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   if (entry.joining.size() == entry.set.nodes.size()) entry.joining.clear();  // No older member stays.
   std::erase_if(entry.catching_up,
                 [&](std::uint16_t node) { return !entry.fill_deferred || entry.set.contains(node); });
-  entry.stale.clear();
+  entry.obsolete.clear();
   entry.misplaced = entry.fill_deferred && is_misplaced(entry, *context_.snapshot);
   entry.dirty = false;
   entry.unsettled = false;

@@ -28,7 +28,7 @@ std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
   } else if (entry.may_differ()) {
     trouble.kind = Kind::OutOfSync;
     trouble.reason = "its replicas are being made equal";
-  } else if (entry.misplaced || !entry.stale.empty()) {
+  } else if (entry.misplaced || !entry.obsolete.empty()) {
     trouble.kind = Kind::OutOfSync;
     trouble.reason = "a replica is being moved or removed";
   } else {

@@ -34,7 +34,7 @@ void BucketMaintainer::await_sync(BucketEntry& entry) {
 }
 
 bool BucketMaintainer::is_held_back(const BucketEntry& entry) const {
-  return !entry.may_differ() && entry.stale.empty() && !entry.catching_up.empty() && fillable(entry).empty();
+  return !entry.may_differ() && entry.obsolete.empty() && !entry.catching_up.empty() && fillable(entry).empty();
 }
 
 std::vector<std::uint16_t> BucketMaintainer::fillable(const BucketEntry& entry) const {

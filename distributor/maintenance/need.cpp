@@ -63,8 +63,8 @@ std::vector<std::uint16_t> stand_ins(const RecoveryPlan& plan, const ReplicaSet&
   const std::size_t wanted = ideal.size() + ideal_nodes_away(ideal, snapshot);
   std::size_t copies = plan.members.size() + plan.catching_up.size();
   std::vector<std::uint16_t> nodes;
-  for (auto stale = plan.stale.begin(); stale != plan.stale.end() && copies < wanted; ++stale, ++copies) {
-    nodes.push_back(*stale);
+  for (auto node = plan.obsolete.begin(); node != plan.obsolete.end() && copies < wanted; ++node, ++copies) {
+    nodes.push_back(*node);
   }
   copies += holders_in_maintenance(newest, bucket, snapshot);
   for (const std::uint16_t node : snapshot.nodes_for_new(bucket)) {
@@ -88,7 +88,7 @@ Need need_of(const BucketEntry& entry, std::span<const std::uint16_t> wanted) {
   if (entry.repairable()) return Need::Repair;
   if (entry.dirty || entry.unsettled) return Need::Sync;
   if (!entry.catching_up.empty() || entry.misplaced) return Need::Move;
-  return entry.stale.empty() ? Need::None : Need::Delete;
+  return entry.obsolete.empty() ? Need::None : Need::Delete;
 }
 
 unsigned priority_of(const BucketEntry& entry, Need need) {

@@ -29,8 +29,8 @@ std::vector<std::uint16_t> wanted_members(const BucketEntry& entry, const rpc::C
 /// Members that a bucket should have: the redundancy, or the number of nodes that are to stay if that is less.
 std::size_t wanted_copies(const rpc::ClusterSnapshot& snapshot);
 
-/// The replicas in `plan.stale`, and the nodes without a replica, that have to be filled because ideal nodes are away
-/// and do not count as holders of a replica. `newest` is the newest set that was reported. Pure.
+/// The replicas in `plan.obsolete`, and the nodes without a replica, that have to be filled because ideal nodes are
+/// away and do not count as holders of a replica. `newest` is the newest set that was reported. Pure.
 ///
 /// A node in maintenance counts as a holder if that set names it, or if the set has fewer members than wanted, since
 /// the node must then be the one that is missing: no replica is made in its place. A set that is complete without it

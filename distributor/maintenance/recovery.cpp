@@ -73,7 +73,7 @@ RecoveryPlan plan_birth(std::span<const ReplicaReport> reports, const NodeList& 
   plan.available = plan.unborn = plan.install = true;
   plan.members = ideal.to_vector();
   for (const ReplicaReport& report : reports) {
-    if (!contains(plan.members, report.node)) plan.stale.push_back(report.node);
+    if (!contains(plan.members, report.node)) plan.obsolete.push_back(report.node);
     plan.differ = plan.differ || report.damaged;
   }
   return plan;
@@ -158,7 +158,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   }
   for (const ReplicaReport& report : reports) {
     if (!contains(plan.members, report.node) && !contains(plan.catching_up, report.node))
-      plan.stale.push_back(report.node);
+      plan.obsolete.push_back(report.node);
   }
   plan.install = plan.install || plan.members.size() != set.nodes.size() || !plan.catching_up.empty();
   return plan;

@@ -28,7 +28,7 @@ struct RecoveryPlan {
   std::string reason;                      ///< Why the bucket is not available.
   std::vector<std::uint16_t> members;      ///< Nodes that hold every acknowledged write. Primary first.
   std::vector<std::uint16_t> catching_up;  ///< Ideal nodes that are not members.
-  std::vector<std::uint16_t> stale;        ///< Nodes with an obsolete replica.
+  std::vector<std::uint16_t> obsolete;     ///< Nodes with an obsolete replica.
   bool differ = false;                     ///< Members do not hold the same entries.
   bool install = false;                    ///< The set must be installed before it is served.
   ReplicaSet newest;                       ///< The newest set reported.

@@ -24,9 +24,9 @@ Kind kind_of(const BucketEntry& entry) {
 TEST_CASE("bucket troubles: the worst of what is wrong with a bucket is told, with its nodes") {
   BucketEntry entry = healthy();
   CHECK_FALSE(trouble_of(entry));
-  entry.stale = {5};
+  entry.obsolete = {5};
   CHECK(kind_of(entry) == Kind::OutOfSync);
-  entry.stale.clear();
+  entry.obsolete.clear();
   entry.dirty = true;
   CHECK(kind_of(entry) == Kind::OutOfSync);
   entry.catching_up = {3};

@@ -46,7 +46,7 @@ TEST_CASE("need: a damaged member counts as missing while another replica is bei
 TEST_CASE("need: damage, then differences, then places, then what is left over") {
   BucketEntry entry = entry_on({1, 4});
   entry.misplaced = true;
-  entry.stale = {5};
+  entry.obsolete = {5};
   CHECK(need_of(entry, kIdeal) == Need::Move);
   CHECK_FALSE(is_for_safety(Need::Move));
   entry.catching_up = {2};
@@ -58,7 +58,7 @@ TEST_CASE("need: damage, then differences, then places, then what is left over")
   damaged.dirty = true;
   CHECK(need_of(damaged, kIdeal) == Need::Repair);
   BucketEntry left_over = entry_on({1, 2});
-  left_over.stale = {5};
+  left_over.obsolete = {5};
   CHECK(need_of(left_over, kIdeal) == Need::Delete);
   CHECK_FALSE(is_for_safety(Need::Delete));
   unsigned before = 0;

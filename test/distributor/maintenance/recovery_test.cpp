@@ -54,7 +54,7 @@ struct Situation {
   bool available = true;
   Nodes members = {};
   Nodes catching_up = {};
-  Nodes stale = {};
+  Nodes obsolete = {};
   bool differ = false;
   bool install = false;
 };
@@ -67,7 +67,7 @@ void check(const Situation& s) {
   if (!s.available || !plan.available) return;
   CHECK(plan.members == s.members);
   CHECK(plan.catching_up == s.filling);
-  CHECK(plan.stale == s.stale);
+  CHECK(plan.obsolete == s.obsolete);
   CHECK(plan.differ == s.differ);
   CHECK(plan.install == s.install);
 }
@@ -167,7 +167,7 @@ TEST_CASE("recovery: a replica of an older set is no member, however long it was
          .reports = {says(1, newer, {1, 3}), says(2, kSet, {1, 2}), says(3, newer, {1, 3})},
          .ideal = {1, 3},
          .members = {1, 3},
-         .stale = {2}});
+         .obsolete = {2}});
   check({.what = "two stale returners do not outvote the one member that is up",
          .up_since = {{3, 0}},
          .reports = {says(1, kSet, {1, 2, 4}), says(2, newer, {2, 3}), says(4, kSet, {1, 2, 4})},
@@ -175,13 +175,13 @@ TEST_CASE("recovery: a replica of an older set is no member, however long it was
          .absent = 1,
          .members = {2},
          .catching_up = {1},
-         .stale = {4},
+         .obsolete = {4},
          .install = true});
   check({.what = "holds the newest set, which names it no more: it is no member",
          .reports = {says(1, newer, {1, 3}), says(2, newer, {1, 3}), says(3, newer, {1, 3})},
          .ideal = {1, 3},
          .members = {1, 3},
-         .stale = {2}});
+         .obsolete = {2}});
   check({.what = "dropped from the set and up all the time, while all its members are away",
          .up_since = {{1, 0}, {3, 0}},
          .reports = {says(2, newer, {1, 3})},
@@ -249,7 +249,7 @@ TEST_CASE("recovery: the nodes of the ideal state are filled, surplus members ar
          .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2}), says(3, 0, {})},
          .ideal = {1, 2},
          .members = {1, 2},
-         .stale = {3}});
+         .obsolete = {3}});
   check({.what = "nothing but replicas that were being filled, with every node there",
          .reports = {says(3, 0, {}), says(5, 0, {})},
          .ideal = {3, 4},
@@ -274,7 +274,7 @@ TEST_CASE("recovery: members are compared by checksum and number of entries, oth
                   .reports = {says(1, kSet, {1, 2}, 7), says(2, kSet, {1, 2}, 7), says(3, epoch(4), {3}, 8)},
                   .ideal = {1, 2},
                   .members = {1, 2},
-                  .stale = {3}};
+                  .obsolete = {3}};
   check(equal);
   Situation differ = equal;
   differ.what = "another checksum";
@@ -289,7 +289,7 @@ TEST_CASE("recovery: members are compared by checksum and number of entries, oth
   differ.reports = {says(1, kSet, {1, 2, 4}), says(2, kSet, {1, 2, 4}), says(4, kSet, {1, 2, 4}, 9)};
   differ.ideal = {1, 2, 4};
   differ.members = {1, 2, 4};
-  differ.stale = {};
+  differ.obsolete = {};
   check(differ);
 }
 
@@ -381,7 +381,7 @@ TEST_CASE("recovery: a bucket whose birth was interrupted is made, with all node
   elsewhere.what = "and other nodes than then are to hold it";
   elsewhere.ideal = {2, 4, 5};
   elsewhere.members = {2, 4, 5};
-  elsewhere.stale = {1};
+  elsewhere.obsolete = {1};
   check(elsewhere);
   Situation broken = born;
   broken.what = "what is there has lost something, and is repaired from those who hold nothing";
@@ -410,7 +410,7 @@ TEST_CASE("recovery: a bucket of which a member has no replica is an old one if 
   check(old);
   old.what = "somebody else had it before";
   old.reports = {empty(says(1, kSet, {1, 2})), empty(says(3, epoch(4), {3, 4}))};
-  old.stale = {3};
+  old.obsolete = {3};
   check(old);
   old.what = "somebody who was to be filled has it";
   old.reports = {empty(says(1, kSet, {1, 2})), empty(says(3, 0, {}))};
