@@ -44,7 +44,7 @@ struct BucketEntry {
       catching_up;                      ///< Catching up: get every write, are not read, become members after a merge.
   std::vector<std::uint16_t> obsolete;  ///< Obsolete replicas: a merge reads them once more, then they are deleted.
   std::vector<std::uint16_t> joining;  ///< New members of the set being installed; they get it after the older members.
-  std::vector<std::uint16_t> dropped;  ///< Replicas outside of that set; they are told so before it is served.
+  std::vector<std::uint16_t> removed;  ///< Replicas outside of that set; they receive it before it is served.
   std::string reason;                  ///< Why the bucket is unavailable.
   /// Nodes whose replicas have lost data. They are merged from an intact member, are not read while there is one, and
   /// do not count as complete.
@@ -80,7 +80,7 @@ struct BucketEntry {
     const auto has = [&](const std::vector<std::uint16_t>& nodes) {
       return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
     };
-    return set.contains(node) || has(catching_up) || has(obsolete) || has(joining) || has(dropped);
+    return set.contains(node) || has(catching_up) || has(obsolete) || has(joining) || has(removed);
   }
   /// Members without known damage.
   std::vector<std::uint16_t> intact() const {
@@ -103,7 +103,7 @@ struct BucketEntry {
   /// True if it is served by equal replicas and nothing is left to be done to it.
   bool is_settled() const {
     return serves() && !merging && !may_differ() && !wants_merge() && damaged.empty() && joining.empty() &&
-           dropped.empty() && deletes_under_way == 0;
+           removed.empty() && deletes_under_way == 0;
   }
 };
 

@@ -194,9 +194,9 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
     entry.set.nodes.swap(entry.catching_up);
     plan.install = true;
   }
-  entry.dropped = entry.obsolete;
+  entry.removed = entry.obsolete;
   entry.misplaced = is_misplaced(entry, *context_.snapshot);
-  if (plan.install || !entry.dropped.empty()) {
+  if (plan.install || !entry.removed.empty()) {
     entry.set.epoch = context_.next_epoch(plan.newest.epoch);
     return true;
   }
@@ -381,7 +381,7 @@ void BucketMaintainer::compare_content(BucketEntry& entry, std::uint16_t node, c
 /// distributor that takes over would look for members that do not know that they are members.
 void BucketMaintainer::installed_on_all(BucketEntry& entry) {
   std::vector<std::uint16_t> next = std::exchange(entry.joining, {});
-  if (next.empty()) next = std::exchange(entry.dropped, {});
+  if (next.empty()) next = std::exchange(entry.removed, {});
   if (next.empty()) {
     installs_.erase(entry.bucket.raw());
     installed(entry);
@@ -734,7 +734,7 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   entry.merging = false;
   entry.awaited = false;
   entry.merge_problem.clear();
-  entry.dropped = surplus;
+  entry.removed = surplus;
   if (!surplus.empty()) surplus_[entry.bucket.raw()] = std::move(surplus);
   install({entry.bucket});
 }

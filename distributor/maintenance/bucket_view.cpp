@@ -16,7 +16,7 @@ rpc::ReplicaRole role_of(const BucketEntry& entry, std::uint16_t node) {
   };
   if (entry.set.contains(node)) return rpc::ReplicaRole::Member;
   if (has(entry.catching_up)) return rpc::ReplicaRole::CatchingUp;
-  return has(entry.obsolete) || has(entry.dropped) ? rpc::ReplicaRole::Obsolete : rpc::ReplicaRole::Unlisted;
+  return has(entry.obsolete) || has(entry.removed) ? rpc::ReplicaRole::Obsolete : rpc::ReplicaRole::Unlisted;
 }
 
 /// One request, kept until all answers to its questions have come.
