@@ -45,7 +45,7 @@ void OperationEngine::on_time(const std::shared_ptr<Batch>& batch) {
 void OperationEngine::expire(const OpRef& ref) {
   Op& op = ref.op();
   const std::string why = op.last_problem.is_ok() ? "no answer from storage in time" : op.last_problem.to_string();
-  if (BucketEntry* entry = op.counted && op.at_large > 0 ? context_.buckets.find(op.bucket) : nullptr)
+  if (BucketEntry* entry = op.counted && op.possibly_applied > 0 ? context_.buckets.find(op.bucket) : nullptr)
     maintainer_.repair(*entry);
   refuse(ref, StatusCode::Unavailable, "not served in time: " + why);
 }
@@ -115,7 +115,7 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
   if (status.code() == StatusCode::Timeout) {
     token->state = Windows::State::InDoubt;
     token->timestamp_us = ref.op().timestamp_us;
-    if (ref.op().timestamp_us != 0 && ref.op().conditional == nullptr && !ref.op().outlived) {
+    if (ref.op().timestamp_us != 0 && ref.op().conditional == nullptr && !ref.op().ownership_uncertain) {
       doubts_[{client, sequence}] = {ref.op().gid, ref.op().timestamp_us, context_.clock.now() + kRepeatWithin};
     }
     token->existed = ref.op().result.existed;
@@ -234,7 +234,7 @@ void OperationEngine::answer_rest(std::uint64_t number, std::uint64_t client, rp
 }
 
 void OperationEngine::refuse(const OpRef& ref, StatusCode code, const std::string& why) {
-  bool in_doubt = ref.op().at_large > 0 && ref.is_write();
+  bool in_doubt = ref.op().possibly_applied > 0 && ref.is_write();
   settle(ref, Status(in_doubt ? StatusCode::Timeout : code, why));
 }
 

@@ -229,7 +229,7 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
   metrics_.duplicates.add();
   if (token->state == Windows::State::Pending) {
     token->waiters.push_back(ref);
-    ref.op().at_large = 1;  // The first may have been applied.
+    ref.op().possibly_applied = 1;  // The first may have been applied.
     return true;
   }
   if (token->state == Windows::State::InDoubt && !newer_attempt) {
@@ -244,7 +244,7 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
     token->state = Windows::State::Pending;
     ref.op().timestamp_us = token->timestamp_us;
     ref.op().result.existed = token->existed;
-    ref.op().at_large = 1;
+    ref.op().possibly_applied = 1;
     return false;
   }
   ref.op().result.timestamp_us = token->timestamp_us;

@@ -94,7 +94,7 @@ void OperationEngine::dispatch(OpRef ref) {
     if (!ref.is_session_read() || may_begin(ref, *entry)) dispatch_read(ref, *entry);
   } else if (Status space = check_space(ref, *entry); !space) {
     settle(ref, std::move(space));
-  } else if (!op.counted && op.at_large == 0 && is_clogged(*entry)) {
+  } else if (!op.counted && op.possibly_applied == 0 && is_clogged(*entry)) {
     refuse_at_once(ref, Admission::Refusal::SlowNode);
   } else if (may_begin(ref, *entry)) {
     if (op.conditional != nullptr) {
@@ -107,7 +107,7 @@ void OperationEngine::dispatch(OpRef ref) {
 
 bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
   Op& op = ref.op();
-  if (op.at_large == 0 && context_.clock.now() >= op.deadline) {
+  if (op.possibly_applied == 0 && context_.clock.now() >= op.deadline) {
     const bool is_known_why = !op.last_problem.is_ok();
     refuse(ref, is_known_why ? StatusCode::Unavailable : StatusCode::Busy,
            "not begun in time: " + (is_known_why ? op.last_problem.to_string() : "too much was waiting"));
@@ -122,7 +122,7 @@ bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
                " in cluster state " + std::to_string(context_.snapshot->state_version()));
     return false;
   }
-  if (op.outlived) {
+  if (op.ownership_uncertain) {
     refuse(ref, StatusCode::Unavailable, "the bucket may have had another owner meanwhile");
     return false;
   }
@@ -146,7 +146,7 @@ bool OperationEngine::reads_go_on() const {
 
 /// A write that was sent before the cluster went down goes on, so that its outcome is known.
 bool OperationEngine::is_open_for(const OpRef& ref) {
-  if (context_.snapshot->state().is_cluster_up() || ref.op().at_large > 0) return true;
+  if (context_.snapshot->state().is_cluster_up() || ref.op().possibly_applied > 0) return true;
   if (!ref.is_write() && reads_go_on()) return true;
   refuse(ref, StatusCode::Unavailable, context_.closed_text());
   return false;
@@ -184,7 +184,8 @@ BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
 Status OperationEngine::check_space(const OpRef& ref, const BucketEntry& entry) const {
   const Op& op = ref.op();
   // A write that may be on a replica already is finished. A conditional one may have been applied, or may be a remove.
-  if (op.counted || op.at_large > 0 || op.conditional != nullptr || ref.request().kind != rpc::OperationKind::Put) {
+  if (op.counted || op.possibly_applied > 0 || op.conditional != nullptr ||
+      ref.request().kind != rpc::OperationKind::Put) {
     return Status::ok();
   }
   if (is_job_record(ref.request())) return Status::ok();
@@ -275,7 +276,7 @@ void OperationEngine::decide(const OpRef& ref) {
     }
   }
   BucketEntry& entry = *context_.buckets.find(op.bucket);
-  if (decision.kind == Kind::Write && !content.remove && op.at_large == 0 && !is_job_record(ref.request())) {
+  if (decision.kind == Kind::Write && !content.remove && op.possibly_applied == 0 && !is_job_record(ref.request())) {
     if (Status space = context_.space.check_put(entry.set.nodes); !space) {
       decision.kind = Kind::Fail;
       decision.status = std::move(space);
@@ -311,7 +312,7 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   op.acknowledged = 0;
   op.partial = false;
   // A conditional one has read whether it was applied, unless an absent node may have it and come back with it.
-  op.doubtful = op.at_large > 0 && (op.conditional == nullptr || context_.absent_nodes() > 0);
+  op.doubtful = op.possibly_applied > 0 && (op.conditional == nullptr || context_.absent_nodes() > 0);
   // `missing` changes only with answers, which come later.
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
 }
@@ -408,7 +409,7 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
   }
   const bool takes_reserve = op.acknowledged > 0 || op.completing || is_job_record(operation);
   out.is_elsewhere = !ref.is_reading() && takes_reserve;
-  if (!ref.is_reading()) ++op.at_large;
+  if (!ref.is_reading()) ++op.possibly_applied;
   Outgoing& outgoing = outbox_[node];
   outgoing.refs.push_back(ref);
   outgoing.refs.back().takes_rest = out.even_damaged;
@@ -488,7 +489,7 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
         refs[i].op().doubtful = true;
       }
     }
-    if (rpc::is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
+    if (rpc::is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().possibly_applied;
     // A corrupt document may be whole on another replica.
     if (may_succeed_later(result.status.code()) || corrupt_read) {
       refs[i].op().last_problem = result.status.from_node("storage." + std::to_string(node));
@@ -671,10 +672,10 @@ void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {
     for (Op& op : batch->ops) {
       // A conditional one reads again and gets another timestamp.
       if (op.settled || op.timestamp_us == 0 || op.conditional != nullptr || !had_another_owner(op.gid)) continue;
-      if (op.at_large == 0) {
+      if (op.possibly_applied == 0) {
         op.timestamp_us = 0;  // No node has it.
       } else {
-        op.outlived = true;
+        op.ownership_uncertain = true;
       }
     }
   }

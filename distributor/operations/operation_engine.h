@@ -96,11 +96,11 @@ class OperationEngine {
     bool settled = false;
     bool told = false;  ///< Its result was sent in a part of the answer.
     /// Times that it was sent and possibly applied: all but those refused for lack of space.
-    std::uint32_t at_large = 0;
+    std::uint32_t possibly_applied = 0;
     bool counted = false;                ///< Counted in its bucket's writes_under_way.
     bool partial = false;                ///< A replica refused it for good.
     bool doubtful = false;               ///< A replica may have it without an acknowledgement.
-    bool outlived = false;               ///< Another distributor may have owned the bucket since it was sent.
+    bool ownership_uncertain = false;    ///< Another distributor may have owned the bucket since it was sent.
     bool corrupt = false;                ///< A read: a damaged replica cannot tell what it had.
     std::uint16_t acknowledged = 0;      ///< Replicas that have answered that they have it.
     std::vector<std::uint16_t> missing;  ///< Replicas that have not answered.
