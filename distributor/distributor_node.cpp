@@ -159,7 +159,7 @@ class DistributorNode::Impl {
       if (const auto known = snapshots_.get()) reply.term = known->term();
       return reply;
     }
-    if (*updated) adopt(snapshots_.get());
+    if (*updated) apply_state(snapshots_.get());
     if (request.renews_lease && request.heard_incarnation == incarnation_ && context_.snapshot != nullptr) {
       const MonotonicTime until{request.heard_us + context_.snapshot->info().lease_us};
       context_.lease_until = std::max(context_.lease_until, until);
@@ -256,7 +256,7 @@ class DistributorNode::Impl {
     return context_.snapshot->ideal_nodes(BucketId(bits, 0)).empty();
   }
 
-  void adopt(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {
+  void apply_state(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {
     if (snapshot->state_version() == 0) return;  // The fleet controller has no state yet; it only introduces itself.
     // While the state describes an earlier process of this distributor, messages of that process may be in flight, and
     // no storage node could tell them from those of this one.

@@ -45,16 +45,16 @@ void BucketMaintainer::later(const BucketEntry& entry, Duration delay, UniqueFun
 // --- collecting reports ----------------------------------------------------------------------------------------------
 
 void BucketMaintainer::forget_outdated(const rpc::ClusterSnapshot* before) {
-  adoption_ = plan_adoption(before, *context_.snapshot, context_.ready ? nullptr : &adoption_);
+  transition_ = plan_transition(before, *context_.snapshot, context_.ready ? nullptr : &transition_);
   context_.ready = false;
   reshaper_.forget();
   retention_.forget();
   outdated_.clear();
   context_.buckets.erase_if([&](const BucketEntry& entry) {
     const bool owned = context_.snapshot->distributor_of(entry.bucket) == context_.options.index;
-    if (owned && !adoption_.forget_all && !is_affected(entry, *before, *context_.snapshot)) return false;
+    if (owned && !transition_.forget_all && !is_affected(entry, *before, *context_.snapshot)) return false;
     forget_work(entry);
-    if (owned && !adoption_.forget_all) outdated_.push_back(entry.bucket);
+    if (owned && !transition_.forget_all) outdated_.push_back(entry.bucket);
     return true;
   });
   for (BucketId bucket : outdated_) context_.buckets.add(bucket).phase = BucketPhase::Collecting;
@@ -72,7 +72,7 @@ void BucketMaintainer::collect() {
   std::map<std::uint16_t, ReportCollector::Question> questions;
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
     if (!context_.snapshot->storage_serves(node.index)) continue;
-    const bool all = adoption_.ask_for_everything || adoption_.newcomers.contains(node.index);
+    const bool all = transition_.ask_for_everything || transition_.restarted.contains(node.index);
     if (all || !outdated_.empty()) questions[node.index] = {all, all ? std::vector<BucketId>() : outdated_};
   }
   collector_.ask(std::move(questions), [this](ReportCollector::Reports reports) { collect_rest(std::move(reports)); });
@@ -83,7 +83,7 @@ void BucketMaintainer::collect_rest(ReportCollector::Reports reports) {
   std::set<BucketId> more;
   for (const auto& [raw, list] : reports) {
     const bool news = std::any_of(list.begin(), list.end(), [&](const ReplicaReport& report) {
-      return adoption_.newcomers.contains(report.node);
+      return transition_.restarted.contains(report.node);
     });
     if (!news) continue;
     for (BucketId bucket : context_.buckets.overlapping(BucketId(raw))) {
@@ -98,12 +98,12 @@ void BucketMaintainer::collect_rest(ReportCollector::Reports reports) {
     forget_work(*context_.buckets.find(bucket));
     context_.buckets.add(bucket).phase = BucketPhase::Collecting;
     std::erase_if(reports[bucket.raw()],
-                  [&](const ReplicaReport& report) { return !adoption_.newcomers.contains(report.node); });
+                  [&](const ReplicaReport& report) { return !transition_.restarted.contains(report.node); });
   }
   callbacks_.buckets_forgotten();
   std::map<std::uint16_t, ReportCollector::Question> questions;
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
-    if (!context_.snapshot->storage_serves(node.index) || adoption_.newcomers.contains(node.index)) continue;
+    if (!context_.snapshot->storage_serves(node.index) || transition_.restarted.contains(node.index)) continue;
     questions[node.index].buckets.assign(more.begin(), more.end());
   }
   collector_.ask(std::move(questions), [this, first = std::move(reports)](ReportCollector::Reports second) mutable {

@@ -14,7 +14,7 @@
 #include "maintenance/need.h"
 #include "maintenance/remove_retention.h"
 #include "maintenance/report_collector.h"
-#include "maintenance/state_adoption.h"
+#include "maintenance/transition_plan.h"
 
 namespace fjord::distributor {
 
@@ -139,7 +139,7 @@ class BucketMaintainer {
   ReportCollector collector_;
   BucketReshaper reshaper_;
   RemoveRetention retention_;
-  Adoption adoption_;
+  TransitionPlan transition_;
   std::vector<BucketId> outdated_;  // Owned before; to be collected again.
   std::map<std::uint64_t, Install> installs_;
   std::map<std::uint64_t, std::vector<std::uint16_t>> surplus_;  // To delete when the set is installed.

@@ -145,8 +145,8 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   }
 
   if (all_damaged) {
-    for (const ReplicaReport* newcomer : about_to_join(reports, state, set)) {
-      holders.push_back(newcomer);
+    for (const ReplicaReport* joiner : about_to_join(reports, state, set)) {
+      holders.push_back(joiner);
       plan.install = plan.differ = true;
     }
   }

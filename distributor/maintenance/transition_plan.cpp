@@ -1,4 +1,4 @@
-#include "maintenance/state_adoption.h"
+#include "maintenance/transition_plan.h"
 
 #include <algorithm>
 
@@ -18,33 +18,32 @@ bool same_distributors(const ClusterState& a, const ClusterState& b) {
 }
 
 /// True if the node was away between the two states, or has restarted.
-bool is_newcomer(std::uint16_t node, const rpc::ClusterSnapshot& before, const rpc::ClusterSnapshot& now) {
+bool has_restarted(std::uint16_t node, const rpc::ClusterSnapshot& before, const rpc::ClusterSnapshot& now) {
   return !before.storage_serves(node) ||
          now.state().node(NodeId::storage(node)).up_since_version > before.state_version();
 }
 
 }  // namespace
 
-Adoption plan_adoption(const rpc::ClusterSnapshot* before, const rpc::ClusterSnapshot& now,
-                       const Adoption* unfinished) {
-  Adoption adoption;
-  adoption.forget_all = before == nullptr || before->state_version() != now.state().follows() ||
-                        before->distribution_bits() != now.distribution_bits();
-  adoption.ask_for_everything =
-      adoption.forget_all || unfinished != nullptr || !same_distributors(before->state(), now.state());
+TransitionPlan plan_transition(const rpc::ClusterSnapshot* before, const rpc::ClusterSnapshot& now,
+                               const TransitionPlan* unfinished) {
+  TransitionPlan plan;
+  plan.forget_all = before == nullptr || before->state_version() != now.state().follows() ||
+                    before->distribution_bits() != now.distribution_bits();
+  plan.ask_for_everything =
+      plan.forget_all || unfinished != nullptr || !same_distributors(before->state(), now.state());
   for (const DistributionGroup::Node& node : now.distribution().flat_nodes()) {
     if (!now.storage_serves(node.index)) continue;
-    const bool was_not_heard = unfinished != nullptr && unfinished->newcomers.contains(node.index);
-    if (adoption.forget_all || was_not_heard || is_newcomer(node.index, *before, now))
-      adoption.newcomers.insert(node.index);
+    const bool was_not_heard = unfinished != nullptr && unfinished->restarted.contains(node.index);
+    if (plan.forget_all || was_not_heard || has_restarted(node.index, *before, now)) plan.restarted.insert(node.index);
   }
-  return adoption;
+  return plan;
 }
 
 bool is_affected(const BucketEntry& entry, const rpc::ClusterSnapshot& before, const rpc::ClusterSnapshot& now) {
   if (!entry.is_settled()) return true;
   for (std::uint16_t node : entry.set.nodes) {
-    if (!now.storage_serves(node) || is_newcomer(node, before, now)) return true;
+    if (!now.storage_serves(node) || has_restarted(node, before, now)) return true;
   }
   return !same_nodes(entry.set.nodes, wanted_members(entry, now));
 }

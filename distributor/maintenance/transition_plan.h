@@ -10,18 +10,19 @@ namespace fjord::distributor {
 
 /// A state transition: the questions that a distributor has to ask before it can serve under a new cluster state. Rules
 /// and proof: docs/design/0005-cluster-that-changes.md, "Adopting a state".
-struct Adoption {
+struct TransitionPlan {
   /// All entries are dropped: another distributor may have owned the buckets meanwhile.
   bool forget_all = false;
   /// Every node is asked for all it holds: there may be buckets that no node has reported.
   bool ask_for_everything = false;
   /// Restarted nodes, and storage nodes that were away: asked for all they hold.
-  std::set<std::uint16_t> newcomers;
+  std::set<std::uint16_t> restarted;
 };
 
 /// Plans the transition from `before` to `now`. `before` is null in a distributor that has just started. `unfinished`
 /// is the transition that was still in progress; null if all buckets were known.
-Adoption plan_adoption(const rpc::ClusterSnapshot* before, const rpc::ClusterSnapshot& now, const Adoption* unfinished);
+TransitionPlan plan_transition(const rpc::ClusterSnapshot* before, const rpc::ClusterSnapshot& now,
+                               const TransitionPlan* unfinished);
 
 /// True if the entry may be untrue under `now`, the state that follows `before`, so that its replicas have to be asked.
 /// Also true while work on the bucket is left or in progress.
