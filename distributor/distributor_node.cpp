@@ -12,10 +12,10 @@
 #include "fjord/common/thread_annotations.h"
 #include "fjord/rpc/live_settings.h"
 #include "maintenance/bucket_maintainer.h"
-#include "maintenance/bucket_troubles.h"
 #include "maintenance/bucket_view.h"
 #include "maintenance/check_without.h"
 #include "maintenance/garbage_collector.h"
+#include "maintenance/unhealthy_buckets.h"
 #include "operations/node_latencies.h"
 #include "operations/operation_engine.h"
 
@@ -118,7 +118,7 @@ class DistributorNode::Impl {
     } else if (auto* get = std::get_if<rpc::GetClusterInfo>(&request)) {
       respond(cluster_info(*get));
     } else if (auto* list = std::get_if<rpc::ListTroubles>(&request)) {
-      respond(troubles(*list));
+      respond(unhealthy_buckets(*list));
     } else if (auto* without = std::get_if<rpc::CheckWithout>(&request)) {
       check_without(context_, *without, std::move(respond));
     } else if (auto* view = std::get_if<rpc::ShowBucket>(&request)) {
@@ -132,8 +132,8 @@ class DistributorNode::Impl {
     }
   }
 
-  rpc::ListTroublesReply troubles(const rpc::ListTroubles& request) {
-    if (context_.ready) return list_troubles(context_.buckets, request);
+  rpc::ListTroublesReply unhealthy_buckets(const rpc::ListTroubles& request) {
+    if (context_.ready) return list_unhealthy(context_.buckets, request);
     return {.status = Status(StatusCode::NotReady, "this distributor does not know its buckets yet")};
   }
 

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "fjord/common/hash.h"
-#include "maintenance/bucket_troubles.h"
+#include "maintenance/unhealthy_buckets.h"
 #include "operations/replica_read.h"
 
 namespace fjord::distributor {
@@ -105,7 +105,7 @@ class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
       rpc::BucketView view;
       view.bucket = part;
       view.replica_set = entry->set;
-      if (std::optional<rpc::BucketTrouble> trouble = trouble_of(*entry)) {
+      if (std::optional<rpc::BucketTrouble> trouble = problem_of(*entry)) {
         view.trouble = trouble->kind;
         view.reason = std::move(trouble->reason);
       }

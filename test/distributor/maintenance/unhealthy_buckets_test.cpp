@@ -1,4 +1,4 @@
-#include "maintenance/bucket_troubles.h"
+#include "maintenance/unhealthy_buckets.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -15,7 +15,7 @@ BucketEntry healthy() {
   return entry;
 }
 Kind kind_of(const BucketEntry& entry) {
-  const auto trouble = trouble_of(entry);
+  const auto trouble = problem_of(entry);
   return trouble ? trouble->kind : Kind::Unknown;
 }
 
@@ -23,25 +23,25 @@ Kind kind_of(const BucketEntry& entry) {
 
 TEST_CASE("bucket troubles: the worst of what is wrong with a bucket is told, with its nodes") {
   BucketEntry entry = healthy();
-  CHECK_FALSE(trouble_of(entry));
+  CHECK_FALSE(problem_of(entry));
   entry.obsolete = {5};
   CHECK(kind_of(entry) == Kind::OutOfSync);
   entry.obsolete.clear();
   entry.dirty = true;
   CHECK(kind_of(entry) == Kind::OutOfSync);
   entry.catching_up = {3};
-  CHECK(trouble_of(entry)->reason == "a replica is being filled");
-  CHECK(trouble_of(entry)->filling == std::vector<std::uint16_t>{3});
+  CHECK(problem_of(entry)->reason == "a replica is being filled");
+  CHECK(problem_of(entry)->filling == std::vector<std::uint16_t>{3});
   entry.damaged = {2};
   CHECK(kind_of(entry) == Kind::Damaged);
   entry.damaged = {1, 2};
   CHECK(kind_of(entry) == Kind::Lost);
-  CHECK(trouble_of(entry)->members == std::vector<std::uint16_t>{1, 2});
-  CHECK(trouble_of(entry)->damaged == std::vector<std::uint16_t>{1, 2});
+  CHECK(problem_of(entry)->members == std::vector<std::uint16_t>{1, 2});
+  CHECK(problem_of(entry)->damaged == std::vector<std::uint16_t>{1, 2});
   entry.phase = BucketPhase::Unavailable;
   entry.reason = "a node is down";
   CHECK(kind_of(entry) == Kind::Unavailable);
-  CHECK(trouble_of(entry)->reason == "a node is down");
+  CHECK(problem_of(entry)->reason == "a node is down");
 }
 
 TEST_CASE("bucket troubles: a list comes in pages, each bucket once, without those that are not asked for") {
@@ -60,7 +60,7 @@ TEST_CASE("bucket troubles: a list comes in pages, each bucket once, without tho
     request.max = 3;
     int pages = 0;
     do {
-      const rpc::ListTroublesReply reply = list_troubles(buckets, request);
+      const rpc::ListTroublesReply reply = list_unhealthy(buckets, request);
       CHECK(reply.troubles.size() <= 3);
       for (const rpc::BucketTrouble& trouble : reply.troubles) CHECK(seen.insert(trouble.bucket).second);
       request.from_key = reply.next_key;

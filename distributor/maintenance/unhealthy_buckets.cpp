@@ -1,13 +1,13 @@
-#include "maintenance/bucket_troubles.h"
+#include "maintenance/unhealthy_buckets.h"
 
 namespace fjord::distributor {
 namespace {
 
-constexpr std::size_t kTroublesMax = 1000;  ///< Most in one answer.
+constexpr std::size_t kBucketsMax = 1000;  ///< Most in one answer.
 
 }  // namespace
 
-std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
+std::optional<rpc::BucketTrouble> problem_of(const BucketEntry& entry) {
   rpc::BucketTrouble trouble;
   trouble.bucket = entry.bucket;
   trouble.members = entry.set.nodes;
@@ -37,12 +37,12 @@ std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
   return trouble;
 }
 
-rpc::ListTroublesReply list_troubles(BucketDatabase& buckets, const rpc::ListTroubles& request) {
+rpc::ListTroublesReply list_unhealthy(BucketDatabase& buckets, const rpc::ListTroubles& request) {
   rpc::ListTroublesReply reply;
-  const std::size_t most = request.max == 0 ? kTroublesMax : request.max;
+  const std::size_t most = request.max == 0 ? kBucketsMax : request.max;
   for (const BucketEntry* entry = buckets.find_from(request.from_key); entry != nullptr;
        entry = buckets.find_from(entry->bucket.sort_key() + 1)) {
-    std::optional<rpc::BucketTrouble> trouble = trouble_of(*entry);
+    std::optional<rpc::BucketTrouble> trouble = problem_of(*entry);
     if (!trouble || trouble->kind < request.at_least) continue;
     if (reply.troubles.size() == most) {
       reply.next_key = entry->bucket.sort_key();
