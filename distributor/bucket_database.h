@@ -49,9 +49,9 @@ struct BucketEntry {
   /// Nodes whose replicas have lost data. They are merged from an intact member, are not read while there is one, and
   /// do not count as complete.
   std::vector<std::uint16_t> damaged;
-  bool loss_accepted = false;  ///< An operator has accepted what all members have lost.
-  bool misplaced = false;      ///< A member is not where it should be, or there are too many members.
-  bool dirty = false;          ///< Members may differ: reads ask all of them.
+  bool unsafe_recovery = false;  ///< An operator has given up what all members have lost.
+  bool misplaced = false;        ///< A member is not where it should be, or there are too many members.
+  bool dirty = false;            ///< Members may differ: reads ask all of them.
   /// Older writes may be on a non-member replica only, or on some members only. They become visible with the next
   /// merge.
   bool unsettled = false;

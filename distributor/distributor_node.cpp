@@ -125,7 +125,7 @@ class DistributorNode::Impl {
       show_bucket(context_, *view, std::move(respond));
     } else if (auto* loss = std::get_if<rpc::AcceptLoss>(&request)) {
       rpc::AcceptLossReply reply;
-      for (BucketId bucket : loss->buckets) reply.statuses.push_back(maintainer_.accept_loss(bucket));
+      for (BucketId bucket : loss->buckets) reply.statuses.push_back(maintainer_.recover_unsafely(bucket));
       respond(std::move(reply));
     } else {
       forward(std::move(request), std::move(respond));

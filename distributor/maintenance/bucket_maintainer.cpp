@@ -33,8 +33,8 @@ BucketMaintainer::BucketMaintainer(Context& context, TunableRegistry& tunables, 
           context.metrics.counter("fjord_distributor_damaged_replicas_total", "Replicas found to have lost something")),
       repaired_replicas_(context.metrics.counter("fjord_distributor_repaired_replicas_total",
                                                  "Damaged replicas that were made equal to an intact one")),
-      accepted_replicas_(context_.metrics.counter("fjord_distributor_accepted_losses_total",
-                                                  "Damaged replicas of which an operator accepted what they lost")) {}
+      unsafely_recovered_(context_.metrics.counter("fjord_distributor_accepted_losses_total",
+                                                   "Damaged replicas of which an operator accepted what they lost")) {}
 
 void BucketMaintainer::later(const BucketEntry& entry, Duration delay, UniqueFunction<void(BucketEntry&)> task) {
   context_.executor.post_after(delay, [this, ticket = entry.ticket(), task = std::move(task)] {
@@ -428,14 +428,14 @@ void BucketMaintainer::note_damaged(BucketEntry& entry, std::uint16_t node) {
   start_merges();
 }
 
-Status BucketMaintainer::accept_loss(BucketId bucket) {
+Status BucketMaintainer::recover_unsafely(BucketId bucket) {
   if (!context_.ready) return {StatusCode::NotReady, "this distributor does not know its buckets yet"};
   BucketEntry* entry = context_.buckets.find(bucket);
   if (entry == nullptr) return {StatusCode::NotFound, bucket.to_string() + " is not one of this distributor's buckets"};
   if (entry->damaged.empty() || !entry->intact().empty()) {
     return {StatusCode::InvalidArgument, bucket.to_string() + " has an intact replica: nothing is lost"};
   }
-  if (std::exchange(entry->loss_accepted, true)) return Status::ok();
+  if (std::exchange(entry->unsafe_recovery, true)) return Status::ok();
   log::warning("distributor", "{}: what all its replicas have lost is given up, as an operator says",
                bucket.to_string());
   enqueue_merge(*entry);
@@ -668,7 +668,7 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
     if (report.damaged) entry.damaged.push_back(node);
   }
   const bool is_lost = entry.intact().empty();
-  if (is_lost && !entry.loss_accepted) {
+  if (is_lost && !entry.unsafe_recovery) {
     keep_damaged_set(entry);
     return;
   }
@@ -684,8 +684,8 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
     return;
   }
   if (sabotage.repair_unmerged && !repair.nodes.empty()) repair.intact = reports.at(repair.nodes.front()).info;
-  (is_lost ? accepted_replicas_ : repaired_replicas_).add(repair.nodes.size());
-  entry.loss_accepted = false;
+  (is_lost ? unsafely_recovered_ : repaired_replicas_).add(repair.nodes.size());
+  entry.unsafe_recovery = false;
   if (!repair.nodes.empty() && !sabotage.skip_repair) repairs_[bucket.raw()] = std::move(repair);
   entry.damaged.clear();  // A replica that has lost something since reports it again.
   extend_set(entry);

@@ -45,9 +45,9 @@ class BucketMaintainer {
   void note_missed(BucketEntry& entry) { entry.disturbed = true; }
   /// Notes that a replica has lost data; it is merged from an intact one.
   void note_damaged(BucketEntry& entry, std::uint16_t node);
-  /// Accepts what a bucket without an intact replica has lost: what is left becomes its content, once its replicas hold
+  /// Unsafe recovery of a bucket without an intact replica: what is left becomes its content, once its replicas hold
   /// the same. Errors: NotReady; NotFound if there is no such bucket here; InvalidArgument if a replica is intact.
-  Status accept_loss(BucketId bucket);
+  Status recover_unsafely(BucketId bucket);
   /// The last write in flight to a paused bucket has ended.
   void drained(BucketEntry& entry);
 
@@ -153,7 +153,7 @@ class BucketMaintainer {
   Counter& merge_failures_;
   Counter& damaged_replicas_;
   Counter& repaired_replicas_;
-  Counter& accepted_replicas_;
+  Counter& unsafely_recovered_;
 };
 
 }  // namespace fjord::distributor

@@ -19,9 +19,9 @@ std::optional<rpc::BucketTrouble> problem_of(const BucketEntry& entry) {
     trouble.reason = entry.reason;
   } else if (!entry.damaged.empty()) {
     trouble.kind = entry.repairable() ? Kind::Damaged : Kind::Lost;
-    trouble.reason = entry.repairable()    ? "a replica is being repaired from an intact one"
-                     : entry.loss_accepted ? "all replicas have lost something, which is being given up"
-                                           : "all replicas have lost something";
+    trouble.reason = entry.repairable()      ? "a replica is being repaired from an intact one"
+                     : entry.unsafe_recovery ? "all replicas have lost something, which is being given up"
+                                             : "all replicas have lost something";
   } else if (!entry.catching_up.empty()) {
     trouble.kind = Kind::OutOfSync;
     trouble.reason = "a replica is being filled";
