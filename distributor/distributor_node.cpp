@@ -202,7 +202,7 @@ class DistributorNode::Impl {
     return reply;
   }
 
-  void note_health(const rpc::PollReply& told) {
+  void note_health(const rpc::PollReply& reply) {
     DistributorHealth health;
     if (const auto known = snapshots_.get(); known != nullptr && known->state_version() != 0) {
       health.state_version = known->state_version();
@@ -212,11 +212,11 @@ class DistributorNode::Impl {
       }
     }
     health.misnamed = misnamed_;
-    health.buckets = told.buckets;
-    health.unavailable = told.buckets_unavailable;
-    health.unplaced = told.buckets_unplaced;
-    health.failing = told.buckets_failing;
-    health.failure = told.failing;
+    health.buckets = reply.buckets;
+    health.unavailable = reply.buckets_unavailable;
+    health.unplaced = reply.buckets_unplaced;
+    health.failing = reply.buckets_failing;
+    health.failure = reply.failing;
     std::lock_guard lock(health_mutex_);
     health_ = std::move(health);
     polled_at_ = context_.clock.now();

@@ -309,13 +309,13 @@ void BucketMaintainer::send_install(std::uint16_t node, const std::vector<Bucket
   rpc::SetReplicaSets request;
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
-  std::vector<Told> told;
+  std::vector<SentSet> sent;
   for (BucketId bucket : buckets) {
     const BucketEntry& entry = *context_.buckets.find(bucket);
     bool is_catching_up =
         std::find(entry.catching_up.begin(), entry.catching_up.end(), node) != entry.catching_up.end();
     request.buckets.push_back({bucket, is_catching_up ? ReplicaSet{} : entry.set});
-    told.push_back({entry.ticket(), request.buckets.back().replica_set.epoch});
+    sent.push_back({entry.ticket(), request.buckets.back().replica_set.epoch});
     retention_.add_times(request.buckets.back());
     const auto repair = repairs_.find(bucket.raw());
     if (repair == repairs_.end()) continue;
@@ -325,30 +325,30 @@ void BucketMaintainer::send_install(std::uint16_t node, const std::vector<Bucket
     request.buckets.back().intact = repair->second.intact;
   }
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-            context_.executor, [this, node, told = std::move(told)](Result<rpc::SetReplicaSetsReply> reply) {
-              on_installed(node, told, std::move(reply));
+            context_.executor, [this, node, sent = std::move(sent)](Result<rpc::SetReplicaSetsReply> reply) {
+              on_installed(node, sent, std::move(reply));
             });
 }
 
 /// An answer counts only for the set that was sent: the answer to an earlier set, or to "you are catching up", may
 /// arrive while the node is asked to confirm the present one.
-void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Told>& told,
+void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<SentSet>& sent,
                                     Result<rpc::SetReplicaSetsReply> reply) {
-  const bool answered = reply && reply->status && reply->statuses.size() == told.size();
-  const bool tells_contents = answered && reply->contents.size() == told.size();
+  const bool answered = reply && reply->status && reply->statuses.size() == sent.size();
+  const bool has_contents = answered && reply->contents.size() == sent.size();
   std::vector<BucketTicket> again;
-  for (std::size_t i = 0; i < told.size(); ++i) {
-    BucketEntry* entry = context_.buckets.find(told[i].ticket);
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    BucketEntry* entry = context_.buckets.find(sent[i].ticket);
     if (entry == nullptr) continue;
     const auto install = installs_.find(entry->bucket.raw());
     const bool is_awaited =
-        install != installs_.end() && install->second.missing.contains(node) && told[i].epoch == entry->set.epoch;
-    const bool is_catching_up = told[i].epoch == 0 && std::find(entry->catching_up.begin(), entry->catching_up.end(),
+        install != installs_.end() && install->second.missing.contains(node) && sent[i].epoch == entry->set.epoch;
+    const bool is_catching_up = sent[i].epoch == 0 && std::find(entry->catching_up.begin(), entry->catching_up.end(),
                                                                 node) != entry->catching_up.end();
     if (!answered || !reply->statuses[i]) {
-      if (is_awaited || is_catching_up) again.push_back(told[i].ticket);
+      if (is_awaited || is_catching_up) again.push_back(sent[i].ticket);
     } else if (is_awaited) {
-      if (tells_contents) compare_content(*entry, node, reply->contents[i], install->second);
+      if (has_contents) compare_content(*entry, node, reply->contents[i], install->second);
       install->second.missing.erase(node);
       if (install->second.missing.empty()) installed_on_all(*entry);
     }

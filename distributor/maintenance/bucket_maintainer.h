@@ -76,7 +76,7 @@ class BucketMaintainer {
   void create_all();
 
   /// One bucket of a message with replica sets.
-  struct Told {
+  struct SentSet {
     BucketTicket ticket;
     std::uint64_t epoch = 0;  ///< Epoch that was sent; 0: the node is catching up.
   };
@@ -90,7 +90,7 @@ class BucketMaintainer {
   void install(const std::vector<BucketId>& buckets);
   void join_damaged_late(BucketEntry& entry);
   void send_install(std::uint16_t node, const std::vector<BucketId>& buckets);
-  void on_installed(std::uint16_t node, const std::vector<Told>& told, Result<rpc::SetReplicaSetsReply> reply);
+  void on_installed(std::uint16_t node, const std::vector<SentSet>& sent, Result<rpc::SetReplicaSetsReply> reply);
   void compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content, Install& install);
   void installed_on_all(BucketEntry& entry);
   void installed(BucketEntry& entry);

@@ -20,7 +20,7 @@ const ReplicaReport* find_report(std::span<const ReplicaReport> reports, std::ui
 }
 
 /// Reports of the members of `set` that have received it.
-std::vector<const ReplicaReport*> told(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
+std::vector<const ReplicaReport*> recipients(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
   for (std::uint16_t node : set.nodes) {
     const ReplicaReport* report = find_report(reports, node);
@@ -31,7 +31,7 @@ std::vector<const ReplicaReport*> told(std::span<const ReplicaReport> reports, c
 
 /// Intact members of `set` that hold an earlier set, of which they are members too. A set is served only once all its
 /// members have it. So `set` was never served, and these members have every acknowledged write.
-std::vector<const ReplicaReport*> never_told(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
+std::vector<const ReplicaReport*> never_received(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
   for (const ReplicaReport& report : reports) {
     const bool is_earlier = report.set.epoch != 0 && report.set.epoch < set.epoch;
@@ -115,7 +115,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   plan.newest = set;
 
   if (is_unborn(reports, state, set)) return plan_birth(reports, ideal, std::move(plan));
-  std::vector<const ReplicaReport*> holders = told(reports, set);
+  std::vector<const ReplicaReport*> holders = recipients(reports, set);
   const bool someone_continuous = std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* holder) {
     return is_continuous(state, holder->node, set);
   });
@@ -135,7 +135,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   plan.available = true;
   const bool all_damaged =
       std::all_of(holders.begin(), holders.end(), [](const ReplicaReport* r) { return r->damaged; });
-  for (const ReplicaReport* unaware : never_told(reports, set)) {
+  for (const ReplicaReport* unaware : never_received(reports, set)) {
     // A node that was away may have forgotten the newest set, which was served in that case. It is still better than
     // damaged replicas.
     if (!all_damaged && !is_continuous(state, unaware->node, unaware->set)) continue;

@@ -6,7 +6,7 @@ namespace fjord::distributor {
 namespace {
 
 constexpr std::size_t kAtOnce = 16;
-// Entries are kept longer by the retention time divided by this, so that a bucket is not told all the time.
+// Entries are kept longer by the retention time divided by this, so that a bucket does not get orders all the time.
 constexpr std::uint64_t kGraceParts = 8;
 // A token is kept at least for this time, also in a bucket that has too many.
 constexpr std::uint64_t kSurplusTokenAgeUs = 60'000'000;

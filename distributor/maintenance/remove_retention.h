@@ -60,9 +60,9 @@ class RemoveRetention {
   Counter& abandoned_;
   Gauge& waiting_;
   std::set<std::uint16_t> can_forget_;        // Nodes that can, by their answers in this cluster state.
-  std::deque<BucketTicket> queue_;            // Buckets whose replicas are to be told.
+  std::deque<BucketTicket> queue_;            // Buckets whose replicas are to drop entries.
   std::map<std::uint64_t, Times> queued_;     // By raw bucket id, for the buckets in the queue.
-  std::map<std::uint64_t, Times> under_way_;  // By raw bucket id: being told, or waiting for writes to end.
+  std::map<std::uint64_t, Times> under_way_;  // By raw bucket id: being ordered, or waiting for writes to end.
 };
 
 }  // namespace fjord::distributor

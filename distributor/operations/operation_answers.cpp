@@ -97,7 +97,7 @@ void OperationEngine::settle(const OpRef& ref, Status status) {
     const StatusCode code = op.result.status.code();
     admission_.ended(now, took, code == StatusCode::Ok || code == StatusCode::NotFound);
   }
-  ++ref.batch->untold;
+  ++ref.batch->undelivered;
   if (--ref.batch->left == 0) {
     answer(*ref.batch);
   } else {
@@ -179,15 +179,15 @@ rpc::ExecuteReply OperationEngine::take_results(Batch& batch) {
   rpc::ExecuteReply reply;
   reply.results.reserve(batch.ops.size());
   for (Op& op : batch.ops) {
-    if (op.told) continue;
-    op.told = op.settled;
+    if (op.delivered) continue;
+    op.delivered = op.settled;
     if (op.settled) {
       reply.results.push_back(std::move(op.result));
     } else {
       reply.results.emplace_back().status = Status(StatusCode::Unknown, {});
     }
   }
-  batch.untold = 0;
+  batch.undelivered = 0;
   if (context_.snapshot != nullptr && context_.snapshot->state_version() > batch.request.state_version) {
     reply.newer_info = context_.snapshot->info_newer_than(batch.request.state_version, 0);
   }
@@ -206,7 +206,7 @@ void OperationEngine::answer_part_soon(const std::shared_ptr<Batch>& batch) {
 }
 
 void OperationEngine::answer_part(const std::shared_ptr<Batch>& batch) {
-  if (!batch->is_part_due || batch->rest != 0 || batch->untold == 0 || batch->left == 0) return;
+  if (!batch->is_part_due || batch->rest != 0 || batch->undelivered == 0 || batch->left == 0) return;
   rpc::ExecuteReply reply = take_results(*batch);
   batch->rest = unclaimed_.add(batch);
   reply.rest = batch->rest;

@@ -94,7 +94,7 @@ class OperationEngine {
     std::uint64_t timestamp_us = 0;
     std::uint32_t attempt = 0;  ///< Answers to an older attempt are dropped.
     bool settled = false;
-    bool told = false;  ///< Its result was sent in a part of the answer.
+    bool delivered = false;  ///< Its result was sent in a part of the answer.
     /// Times that it was sent and possibly applied: all but those refused for lack of space.
     std::uint32_t possibly_applied = 0;
     bool counted = false;                ///< Counted in its bucket's writes_under_way.
@@ -122,8 +122,8 @@ class OperationEngine {
     rpc::Execute request;
     rpc::Responder respond;
     std::vector<Op> ops;
-    std::size_t left = 0;    ///< Operations that have not ended.
-    std::size_t untold = 0;  ///< Operations that have ended and whose results have not been sent.
+    std::size_t left = 0;         ///< Operations that have not ended.
+    std::size_t undelivered = 0;  ///< Operations that have ended and whose results have not been sent.
     std::size_t bytes = 0;
     MonotonicTime start;
     MonotonicTime part_at;  ///< Time of the first part of the answer.

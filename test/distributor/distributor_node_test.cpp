@@ -430,7 +430,7 @@ TEST_CASE("distributor: a write that one member refused for good is in doubt, an
 
 TEST_CASE("distributor: a merge is repeated if a write did not reach all members meanwhile") {
   DistributorWorld world(2);
-  world.tells_contents = GENERATE(false, true);
+  world.has_contents = GENERATE(false, true);
   world.give_state(1);
   REQUIRE(execute(world, put_batch(kId)).status);
   world.hook = refuse_applies(1, StatusCode::IoError);

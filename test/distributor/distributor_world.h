@@ -156,7 +156,7 @@ class DistributorWorld {
   /// Returns true if a request to a storage node is lost.
   std::function<bool(const rpc::Request& request)> loses;
   /// Storage nodes of earlier versions do not return the bucket's content with a new replica set.
-  bool tells_contents = true;
+  bool has_contents = true;
   /// Nodes that execute requests but never answer.
   std::vector<bool> mute = std::vector<bool>(16);
 
@@ -202,7 +202,7 @@ class DistributorWorld {
       if (entry.replica_set.epoch > replica.set.epoch) replica.set = entry.replica_set;
       if (entry.repaired && replica.info().same_content(entry.intact)) replica.damaged = false;
       reply.statuses.push_back(Status::ok());
-      if (tells_contents) reply.contents.push_back(replica.info());
+      if (has_contents) reply.contents.push_back(replica.info());
     }
     return reply;
   }
