@@ -22,7 +22,7 @@ class ClientWindows {
     Refused,  ///< Certainly not applied; a newer attempt may still be.
     Settled,
   };
-  struct Token {
+  struct RequestRecord {
     State state = State::Pending;
     std::uint32_t attempt = 0;       ///< The newest attempt received.
     std::uint64_t timestamp_us = 0;  ///< Timestamp of the write; a repetition gets the same one.
@@ -38,27 +38,27 @@ class ClientWindows {
     window.last_seen = now;
     if (first_unsettled <= window.first) return;
     window.first = first_unsettled;
-    window.tokens.erase(window.tokens.begin(), window.tokens.lower_bound(first_unsettled));
+    window.records.erase(window.records.begin(), window.records.lower_bound(first_unsettled));
   }
 
   /// True if the client has settled the operation, which makes this one a late duplicate.
-  bool is_settled_copy(std::uint64_t client, std::uint64_t sequence) const {
+  bool is_settled_duplicate(std::uint64_t client, std::uint64_t sequence) const {
     auto window = windows_.find(client);
     return window != windows_.end() && sequence < window->second.first;
   }
 
   /// The record of an operation; a new one is Pending. `second` is true if it is new.
-  std::pair<Token*, bool> find_or_add(std::uint64_t client, std::uint64_t sequence) {
-    auto [it, added] = windows_[client].tokens.try_emplace(sequence);
+  std::pair<RequestRecord*, bool> find_or_add(std::uint64_t client, std::uint64_t sequence) {
+    auto [it, added] = windows_[client].records.try_emplace(sequence);
     return {&it->second, added};
   }
 
   /// Null if the operation is unknown, or its client has settled it meanwhile.
-  Token* find(std::uint64_t client, std::uint64_t sequence) {
+  RequestRecord* find(std::uint64_t client, std::uint64_t sequence) {
     auto window = windows_.find(client);
     if (window == windows_.end()) return nullptr;
-    auto token = window->second.tokens.find(sequence);
-    return token == window->second.tokens.end() ? nullptr : &token->second;
+    auto record = window->second.records.find(sequence);
+    return record == window->second.records.end() ? nullptr : &record->second;
   }
 
   /// Forgets clients whose last message came before `before`.
@@ -70,7 +70,7 @@ class ClientWindows {
   struct Window {
     std::uint64_t first = 0;
     MonotonicTime last_seen;
-    std::map<std::uint64_t, Token> tokens;
+    std::map<std::uint64_t, RequestRecord> records;
   };
   std::unordered_map<std::uint64_t, Window> windows_;
 };

@@ -161,10 +161,10 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
   RecoveryPlan plan = plan_recovery(reports, snapshot.state(), snapshot.ideal_nodes(entry.bucket), absent);
   if (plan.unborn) plan = plan_recovery(reports, snapshot.state(), snapshot.nodes_for_new(entry.bucket), absent);
   entry.last_timestamp_us = plan.max_timestamp_us;
-  const std::size_t copies = context_.replicas_at_birth();
-  if (plan.unborn && plan.members.size() < copies) {
+  const std::size_t replicas = context_.replicas_at_birth();
+  if (plan.unborn && plan.members.size() < replicas) {
     plan.available = false;
-    plan.reason = "it is about to be made, which needs " + std::to_string(copies) + " storage nodes that are up";
+    plan.reason = "it is about to be made, which needs " + std::to_string(replicas) + " storage nodes that are up";
   }
   if (!plan.available) {
     entry.phase = BucketPhase::Unavailable;
@@ -770,7 +770,7 @@ std::size_t BucketMaintainer::out_of_sync() const {
 
 std::size_t BucketMaintainer::under_replicated() const {
   if (context_.snapshot == nullptr) return 0;
-  const std::size_t wanted = wanted_copies(*context_.snapshot);
+  const std::size_t wanted = wanted_replicas(*context_.snapshot);
   std::size_t count = 0;
   for (auto& [raw, entry] : context_.buckets) {
     const bool is_served = entry.phase == BucketPhase::Active || entry.phase == BucketPhase::Installing;

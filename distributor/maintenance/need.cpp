@@ -11,7 +11,7 @@ namespace {
 
 /// Number of ideal replicas missing because nodes that are to stay are away.
 std::size_t ideal_nodes_away(const NodeList& ideal, const rpc::ClusterSnapshot& snapshot) {
-  const std::size_t wanted = wanted_copies(snapshot);
+  const std::size_t wanted = wanted_replicas(snapshot);
   if (ideal.size() >= wanted) return 0;
   std::size_t away = 0;
   for (const DistributionGroup::Node& node : snapshot.distribution().flat_nodes()) {
@@ -33,14 +33,14 @@ std::size_t holders_in_maintenance(const ReplicaSet& newest, BucketId bucket, co
     if (snapshot.storage_serves(node)) continue;
     ++(newest.contains(node) ? named : others);
   }
-  const std::size_t wanted = wanted_copies(snapshot);
+  const std::size_t wanted = wanted_replicas(snapshot);
   const std::size_t missing = newest.nodes.size() < wanted ? wanted - newest.nodes.size() : 0;
   return named + std::min(others, missing);
 }
 
 }  // namespace
 
-std::size_t wanted_copies(const rpc::ClusterSnapshot& snapshot) {
+std::size_t wanted_replicas(const rpc::ClusterSnapshot& snapshot) {
   return replicas_at_birth(snapshot.state(), snapshot.distribution());
 }
 
@@ -61,18 +61,18 @@ std::vector<std::uint16_t> stand_ins(const RecoveryPlan& plan, const ReplicaSet&
                                      const rpc::ClusterSnapshot& snapshot) {
   const NodeList ideal = snapshot.ideal_nodes(bucket);
   const std::size_t wanted = ideal.size() + ideal_nodes_away(ideal, snapshot);
-  std::size_t copies = plan.members.size() + plan.catching_up.size();
+  std::size_t replicas = plan.members.size() + plan.catching_up.size();
   std::vector<std::uint16_t> nodes;
-  for (auto node = plan.obsolete.begin(); node != plan.obsolete.end() && copies < wanted; ++node, ++copies) {
+  for (auto node = plan.obsolete.begin(); node != plan.obsolete.end() && replicas < wanted; ++node, ++replicas) {
     nodes.push_back(*node);
   }
-  copies += holders_in_maintenance(newest, bucket, snapshot);
+  replicas += holders_in_maintenance(newest, bucket, snapshot);
   for (const std::uint16_t node : snapshot.nodes_for_new(bucket)) {
-    if (copies >= wanted) break;
+    if (replicas >= wanted) break;
     const bool is_one = contains(plan.members, node) || contains(plan.catching_up, node) || contains(nodes, node);
     if (is_one) continue;
     nodes.push_back(node);
-    ++copies;
+    ++replicas;
   }
   return nodes;
 }

@@ -27,7 +27,7 @@ enum class Need : std::uint8_t {
 std::vector<std::uint16_t> wanted_members(const BucketEntry& entry, const rpc::ClusterSnapshot& snapshot);
 
 /// Members that a bucket should have: the redundancy, or the number of nodes that are to stay if that is less.
-std::size_t wanted_copies(const rpc::ClusterSnapshot& snapshot);
+std::size_t wanted_replicas(const rpc::ClusterSnapshot& snapshot);
 
 /// The replicas in `plan.obsolete`, and the nodes without a replica, that have to be filled because ideal nodes are
 /// away and do not count as holders of a replica. `newest` is the newest set that was reported. Pure.

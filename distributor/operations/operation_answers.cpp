@@ -86,7 +86,7 @@ void OperationEngine::settle(const OpRef& ref, Status status) {
     if (entry != nullptr && --entry->writes_under_way == 0) maintainer_.drained(*entry);
   }
   release_lock(ref);
-  if (ref.is_write()) settle_token(ref, status);
+  if (ref.is_write()) settle_record(ref, status);
   op.result.status = std::move(status);
   if (op.result.status && !ref.is_write()) shape_document(ref);
   const MonotonicTime now = context_.clock.now();
@@ -105,26 +105,26 @@ void OperationEngine::settle(const OpRef& ref, Status status) {
   }
 }
 
-void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
+void OperationEngine::settle_record(const OpRef& ref, const Status& status) {
   std::uint64_t client = ref.batch->request.client_id;
   std::uint64_t sequence = ref.request().sequence;
   if (client == 0 || sequence == 0 || ref.op().attempt == 0) return;
-  Windows::Token* token = windows_.find(client, sequence);
-  if (token == nullptr) return;
-  std::vector<OpRef> waiters = std::exchange(token->waiters, {});
+  Windows::RequestRecord* record = windows_.find(client, sequence);
+  if (record == nullptr) return;
+  std::vector<OpRef> waiters = std::exchange(record->waiters, {});
   if (status.code() == StatusCode::Timeout) {
-    token->state = Windows::State::InDoubt;
-    token->timestamp_us = ref.op().timestamp_us;
+    record->state = Windows::State::InDoubt;
+    record->timestamp_us = ref.op().timestamp_us;
     if (ref.op().timestamp_us != 0 && ref.op().conditional == nullptr && !ref.op().ownership_uncertain) {
       doubts_[{client, sequence}] = {ref.op().gid, ref.op().timestamp_us, context_.clock.now() + kRepeatWithin};
     }
-    token->existed = ref.op().result.existed;
+    record->existed = ref.op().result.existed;
   } else {
-    token->state = is_transient(status.code()) ? Windows::State::Refused : Windows::State::Settled;
-    token->timestamp_us = ref.op().result.timestamp_us;
-    token->status = status;
-    token->version_us = ref.op().result.version_us;
-    token->existed = ref.op().result.existed;
+    record->state = is_transient(status.code()) ? Windows::State::Refused : Windows::State::Settled;
+    record->timestamp_us = ref.op().result.timestamp_us;
+    record->status = status;
+    record->version_us = ref.op().result.version_us;
+    record->existed = ref.op().result.existed;
   }
   for (const OpRef& waiter : waiters) {
     if (waiter.op().settled) continue;

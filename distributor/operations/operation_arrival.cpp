@@ -82,12 +82,12 @@ void OperationEngine::refuse_batch(rpc::Execute request, rpc::Responder respond,
 }
 
 void OperationEngine::remember_refusal(std::uint64_t client, std::uint64_t sequence, std::uint32_t attempt) {
-  if (client == 0 || sequence == 0 || windows_.is_settled_copy(client, sequence)) return;
-  auto [token, added] = windows_.find_or_add(client, sequence);
-  token->attempt = std::max(token->attempt, attempt);
+  if (client == 0 || sequence == 0 || windows_.is_settled_duplicate(client, sequence)) return;
+  auto [record, added] = windows_.find_or_add(client, sequence);
+  record->attempt = std::max(record->attempt, attempt);
   if (!added) return;  // The outcome of an earlier attempt stays.
-  token->state = Windows::State::Refused;
-  token->status = Status(StatusCode::Busy, "a copy of an attempt that was refused");
+  record->state = Windows::State::Refused;
+  record->status = Status(StatusCode::Busy, "a duplicate of an attempt that was refused");
 }
 
 void OperationEngine::refuse_at_once(const OpRef& ref, Admission::Refusal why) {
@@ -158,7 +158,7 @@ void OperationEngine::admit(const OpRef& ref) {
                        "distributor." + std::to_string(context_.options.index) + " has no cluster state yet"));
     return;
   }
-  if (ref.is_write() && recognise_copy(ref)) return;
+  if (ref.is_write() && recognise_duplicate(ref)) return;
   dispatch(ref);
 }
 
@@ -208,49 +208,49 @@ Status OperationEngine::prepare_document(rpc::Operation& operation, const Docume
 }
 
 /// True if the operation is a duplicate. It gets the outcome of the first.
-bool OperationEngine::recognise_copy(const OpRef& ref) {
+bool OperationEngine::recognise_duplicate(const OpRef& ref) {
   std::uint64_t client = ref.batch->request.client_id;
   std::uint64_t sequence = ref.request().sequence;
   if (client == 0 || sequence == 0) return false;
-  if (windows_.is_settled_copy(client, sequence)) {
+  if (windows_.is_settled_duplicate(client, sequence)) {
     metrics_.duplicates.add();
-    settle(ref, Status(StatusCode::InvalidArgument, "a late copy of an operation that its client has settled"));
+    settle(ref, Status(StatusCode::InvalidArgument, "a late duplicate of an operation that its client has settled"));
     return true;
   }
-  auto [token, added] = windows_.find_or_add(client, sequence);
+  auto [record, added] = windows_.find_or_add(client, sequence);
   std::uint32_t attempt = ref.request().attempt;
-  bool newer_attempt = attempt > token->attempt;
-  token->attempt = std::max(token->attempt, attempt);
+  bool newer_attempt = attempt > record->attempt;
+  record->attempt = std::max(record->attempt, attempt);
   if (added) return false;
-  if (token->state == Windows::State::Refused && newer_attempt) {
-    token->state = Windows::State::Pending;
+  if (record->state == Windows::State::Refused && newer_attempt) {
+    record->state = Windows::State::Pending;
     return false;
   }
   metrics_.duplicates.add();
-  if (token->state == Windows::State::Pending) {
-    token->waiters.push_back(ref);
+  if (record->state == Windows::State::Pending) {
+    record->waiters.push_back(ref);
     ref.op().possibly_applied = 1;  // The first may have been applied.
     return true;
   }
-  if (token->state == Windows::State::InDoubt && !newer_attempt) {
-    settle(ref, Status(StatusCode::Timeout, "a copy of an attempt that is in doubt"));
+  if (record->state == Windows::State::InDoubt && !newer_attempt) {
+    settle(ref, Status(StatusCode::Timeout, "a duplicate of an attempt that is in doubt"));
     return true;
   }
-  if (token->state == Windows::State::InDoubt && !may_repeat(ref)) {
+  if (record->state == Windows::State::InDoubt && !may_repeat(ref)) {
     settle(ref, Status(StatusCode::Timeout, "it is in doubt, and too late to settle that by a repetition"));
     return true;
   }
-  if (token->state == Windows::State::InDoubt) {  // Repeats the same write, which settles the doubt.
-    token->state = Windows::State::Pending;
-    ref.op().timestamp_us = token->timestamp_us;
-    ref.op().result.existed = token->existed;
+  if (record->state == Windows::State::InDoubt) {  // Repeats the same write, which settles the doubt.
+    record->state = Windows::State::Pending;
+    ref.op().timestamp_us = record->timestamp_us;
+    ref.op().result.existed = record->existed;
     ref.op().possibly_applied = 1;
     return false;
   }
-  ref.op().result.timestamp_us = token->timestamp_us;
-  ref.op().result.existed = token->existed;
-  ref.op().result.version_us = token->version_us;
-  Status status = token->status;
+  ref.op().result.timestamp_us = record->timestamp_us;
+  ref.op().result.existed = record->existed;
+  ref.op().result.version_us = record->version_us;
+  Status status = record->status;
   settle(ref, std::move(status));
   return true;
 }

@@ -166,7 +166,7 @@ class OperationEngine {
   void admit(const OpRef& ref);
   Status prepare(const OpRef& ref);
   Status prepare_document(rpc::Operation& operation, const DocumentId& id);
-  bool recognise_copy(const OpRef& ref);
+  bool recognise_duplicate(const OpRef& ref);
   /// False if a repetition would come too late to be the same write; the operation stays in doubt.
   bool may_repeat(const OpRef& ref);
   void dispatch(OpRef ref);
@@ -215,7 +215,7 @@ class OperationEngine {
   void on_time(const std::shared_ptr<Batch>& batch);
   void expire(const OpRef& ref);
   void settle(const OpRef& ref, Status status);
-  void settle_token(const OpRef& ref, const Status& status);
+  void settle_record(const OpRef& ref, const Status& status);
   /// Answers the batch, all of whose operations have ended.
   void answer(Batch& batch);
   /// Answers with the results that are known and not sent, if there are any and the client waits.

@@ -36,20 +36,20 @@ TEST_CASE("client window: what was written into a token is kept until its client
   Windows windows;
   windows.advance(5, 1, at(0));
   for (std::uint64_t sequence = 1; sequence <= 4; ++sequence) windows.find_or_add(5, sequence);
-  Windows::Token* token = windows.find(5, 3);
+  Windows::RequestRecord* record = windows.find(5, 3);
   REQUIRE(token != nullptr);
-  token->state = Windows::State::InDoubt;
-  token->attempt = 2;
-  token->status = Status(StatusCode::Timeout, "no answer");
-  token->timestamp_us = 1234;
+  record->state = Windows::State::InDoubt;
+  record->attempt = 2;
+  record->status = Status(StatusCode::Timeout, "no answer");
+  record->timestamp_us = 1234;
 
   windows.advance(5, 3, at(1));
   CHECK(windows.find(5, 1) == nullptr);
   CHECK(windows.find(5, 2) == nullptr);
   REQUIRE(windows.find(5, 3) == token);
-  CHECK(token->state == Windows::State::InDoubt);
-  CHECK(token->attempt == 2);
-  CHECK(token->timestamp_us == 1234);
+  CHECK(record->state == Windows::State::InDoubt);
+  CHECK(record->attempt == 2);
+  CHECK(record->timestamp_us == 1234);
   CHECK(windows.find(5, 4) != nullptr);
 
   windows.advance(5, 4, at(2));
@@ -58,12 +58,12 @@ TEST_CASE("client window: what was written into a token is kept until its client
 
 TEST_CASE("client window: below the first unsettled number everything is a late copy, forgotten or never seen") {
   Windows windows;
-  CHECK_FALSE(windows.is_settled_copy(5, 1));  // An unknown client.
+  CHECK_FALSE(windows.is_settled_duplicate(5, 1));  // An unknown client.
   windows.advance(5, 10, at(0));
-  CHECK(windows.is_settled_copy(5, 9));
-  CHECK(windows.is_settled_copy(5, 1));
-  CHECK_FALSE(windows.is_settled_copy(5, 10));
-  CHECK_FALSE(windows.is_settled_copy(6, 9));
+  CHECK(windows.is_settled_duplicate(5, 9));
+  CHECK(windows.is_settled_duplicate(5, 1));
+  CHECK_FALSE(windows.is_settled_duplicate(5, 10));
+  CHECK_FALSE(windows.is_settled_duplicate(6, 9));
 }
 
 TEST_CASE("client window: a delayed batch with an older window does not bring settled numbers back") {
@@ -71,7 +71,7 @@ TEST_CASE("client window: a delayed batch with an older window does not bring se
   windows.advance(5, 10, at(0));
   windows.find_or_add(5, 10);
   windows.advance(5, 3, at(1));
-  CHECK(windows.is_settled_copy(5, 9));
+  CHECK(windows.is_settled_duplicate(5, 9));
   CHECK(windows.find(5, 10) != nullptr);
 }
 
@@ -85,9 +85,9 @@ TEST_CASE("client window: a client that is silent is forgotten with all its toke
 
   windows.forget_idle(at(100));
   CHECK(windows.find(5, 10) == nullptr);
-  CHECK_FALSE(windows.is_settled_copy(5, 9));
+  CHECK_FALSE(windows.is_settled_duplicate(5, 9));
   CHECK(windows.find(6, 10) != nullptr);
-  CHECK(windows.is_settled_copy(6, 9));
+  CHECK(windows.is_settled_duplicate(6, 9));
   windows.forget_idle(at(101));
   CHECK(windows.find(6, 10) == nullptr);
 }
