@@ -1,32 +1,20 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "fjord/cluster/replica_set.h"
+#include "bucket_activity.h"
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document_id.h"
+#include "replica_set_state.h"
 
 namespace fjord::distributor {
-
-enum class BucketPhase {
-  Collecting,  ///< Storage nodes are asked for their reports; operations wait.
-  Installing,  ///< Its replica set is being installed; operations wait.
-  Active,
-  Unavailable,  ///< Its documents may be on a node that is down.
-};
-
-/// True if both lists hold the same nodes, in any order.
-inline bool same_nodes(std::vector<std::uint16_t> a, std::vector<std::uint16_t> b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  return a == b;
-}
 
 /// A bucket and the serial of its entry. An answer is dropped if the ticket of its request is no longer valid.
 struct BucketTicket {
@@ -34,76 +22,68 @@ struct BucketTicket {
   std::uint64_t serial = 0;
 };
 
-/// The owner's knowledge of one bucket.
-struct BucketEntry {
+/// The owner's knowledge of one bucket. There may be a million of these.
+struct BucketEntry : ReplicaSetState {
   BucketId bucket;
-  std::uint64_t serial = 0;  ///< Changes each time the entry is reset.
-  BucketPhase phase = BucketPhase::Installing;
-  ReplicaSet set;  ///< Members: they are served, and each has every acknowledged write.
-  std::vector<std::uint16_t>
-      catching_up;                      ///< Catching up: get every write, are not read, become members after a merge.
-  std::vector<std::uint16_t> obsolete;  ///< Obsolete replicas: a merge reads them once more, then they are deleted.
-  std::vector<std::uint16_t> joining;  ///< New members of the set being installed; they get it after the older members.
-  std::vector<std::uint16_t> removed;  ///< Replicas outside of that set; they receive it before it is served.
-  std::string reason;                  ///< Why the bucket is unavailable.
-  /// Nodes whose replicas have lost data. They are merged from an intact member, are not read while there is one, and
-  /// do not count as complete.
-  std::vector<std::uint16_t> damaged;
-  bool unsafe_recovery = false;  ///< An operator has given up what all members have lost.
-  bool misplaced = false;        ///< A member is not where it should be, or there are too many members.
-  bool dirty = false;            ///< Members may differ: reads ask all of them.
-  /// Older writes may be on a non-member replica only, or on some members only. They become visible with the next
-  /// merge.
-  bool unsettled = false;
-  bool merging = false;                    ///< Waits for a merge, or is being merged.
-  bool merge_started = false;              ///< Its merge is under way.
-  bool merge_moves = false;                ///< The merge under way did not begin for safety (is_for_safety()).
-  std::uint32_t merge_run = 0;             ///< Number of the merge; answers to earlier ones are dropped.
+  std::uint64_t serial = 0;                ///< Changes each time the entry is reset.
+  BucketActivity activity;                 ///< Collecting at first; changes by apply() only.
   std::optional<unsigned> merge_priority;  ///< Priority in the MergeQueue; empty if it does not wait there.
-  std::uint16_t merge_primary = 0;         ///< Member that the merge under way completes first.
+  bool merge_delayed = false;              ///< A merge was unsuccessful; the next one is queued after a pause.
   bool awaited = false;                    ///< An operation waits until the members are known to be equal.
-  std::vector<std::uint16_t> filled;       ///< Replicas of `catching_up` that the merge under way completes.
-  bool fill_deferred = false;              ///< `filled` lacks some of `catching_up`.
   std::string merge_problem;               ///< Error of the last merge; empty if it did not fail.
-  bool disturbed = false;                  ///< A write missed a replica, or damage was found, since the merge began.
-  bool paused = false;                     ///< No operation is started: the set or the bucket is about to change.
-  bool forgetting = false;                 ///< Paused by RemoveRetention.
-  std::uint64_t reshaping = 0;             ///< Number of the split or join that has paused it; 0: none.
   std::uint64_t last_timestamp_us = 0;
   std::uint32_t writes_under_way = 0;
   std::uint32_t deletes_under_way = 0;  ///< Deletions of surplus replicas in flight.
 
   BucketTicket ticket() const { return {bucket, serial}; }
-  bool is_damaged(std::uint16_t node) const { return std::find(damaged.begin(), damaged.end(), node) != damaged.end(); }
-  /// True if the distributor knows of a replica on the node.
-  bool lists(std::uint16_t node) const {
-    const auto has = [&](const std::vector<std::uint16_t>& nodes) {
-      return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-    };
-    return set.contains(node) || has(catching_up) || has(obsolete) || has(joining) || has(removed);
+  void apply(BucketEvent event) { activity = transition(std::move(activity), std::move(event)); }
+  template <typename Activity>
+  bool is() const {
+    return std::holds_alternative<Activity>(activity);
   }
-  /// Members without known damage.
-  std::vector<std::uint16_t> intact() const {
-    std::vector<std::uint16_t> nodes;
-    std::copy_if(set.nodes.begin(), set.nodes.end(), std::back_inserter(nodes), [&](auto n) { return !is_damaged(n); });
-    return nodes;
+  /// Null unless it is unavailable.
+  const std::string* unavailable_because() const {
+    const auto* state = std::get_if<activity::Unavailable>(&activity);
+    return state == nullptr ? nullptr : &state->reason;
   }
-  /// The member that the others are merged from: the first intact one, or the first of all if none is intact.
-  std::uint16_t primary() const {
-    auto node = std::find_if(set.nodes.begin(), set.nodes.end(), [&](auto n) { return !is_damaged(n); });
-    return node == set.nodes.end() ? set.nodes.front() : *node;
+  /// Null unless its replica set is being installed.
+  Installation* installation() {
+    auto* state = std::get_if<activity::Installing>(&activity);
+    return state == nullptr ? nullptr : state->work.get();
   }
-  /// True if a replica is damaged and an intact member can repair it.
-  bool repairable() const { return !damaged.empty() && !intact().empty(); }
+  const Installation* installation() const { return const_cast<BucketEntry*>(this)->installation(); }
+  /// The merge that is under way, or whose result is not in force yet; null if there is none.
+  Merge* merge() {
+    if (auto* state = std::get_if<activity::Merging>(&activity)) return &state->merge;
+    if (auto* state = std::get_if<activity::Draining>(&activity)) return &state->merge;
+    if (auto* state = std::get_if<activity::Comparing>(&activity)) return &state->merge;
+    return nullptr;
+  }
+  const Merge* merge() const { return const_cast<BucketEntry*>(this)->merge(); }
+  /// Notes that the result of a merge under way is not enough.
+  void disturb_merge() {
+    if (Merge* under_way = merge()) under_way->disturbed = true;
+  }
 
-  bool serves() const { return phase == BucketPhase::Active && !paused; }
-  /// True if members may differ. A write cannot be based on one member then: a merge may still bring older writes.
-  bool may_differ() const { return dirty || unsettled || repairable(); }
-  bool wants_merge() const { return dirty || misplaced || !catching_up.empty() || !obsolete.empty() || repairable(); }
+  /// True if operations may start.
+  bool serves() const { return is<activity::Idle>() || is<activity::Merging>(); }
+  /// True if its replica set is in force, so that members may be read.
+  bool has_set_in_force() const {
+    return !is<activity::Collecting>() && !is<activity::Unavailable>() && !is<activity::Installing>();
+  }
+  /// True if it waits for a merge, or is being merged.
+  bool merges_or_waits() const { return merge_priority || merge_delayed || merge() != nullptr; }
+  /// True if the distributor knows of a replica on the node.
+  bool lists(std::uint16_t node) const { return ReplicaSetState::lists(node) || is_being_removed(node); }
+  /// True if the node has a replica that the set which is being installed leaves out.
+  bool is_being_removed(std::uint16_t node) const {
+    const Installation* work = installation();
+    return work != nullptr && contains(work->removed, node);
+  }
   /// True if it is served by equal replicas and nothing is left to be done to it.
   bool is_settled() const {
-    return serves() && !merging && !may_differ() && !wants_merge() && damaged.empty() && joining.empty() &&
-           removed.empty() && deletes_under_way == 0;
+    return is<activity::Idle>() && !merges_or_waits() && !may_differ() && !wants_merge() && damaged.empty() &&
+           deletes_under_way == 0;
   }
 };
 

@@ -94,6 +94,12 @@ struct Context {
     const bool is_granted = floor_us != 0 || time_ceiling_us != 0;  // Older fleet controllers grant nothing.
     return std::max({is_granted ? std::min(wall_us, time_ceiling_us) : wall_us, last_us + 1, floor_us + 1});
   }
+  /// Runs `task` with the entry after `delay`, unless the entry has been reset by then.
+  void later(const BucketEntry& entry, Duration delay, UniqueFunction<void(BucketEntry&)> task) {
+    executor.post_after(delay, [this, ticket = entry.ticket(), task = std::move(task)] {
+      if (BucketEntry* known = buckets.find(ticket)) task(*known);
+    });
+  }
   std::size_t nodes() const { return snapshot->distribution().flat_nodes().size(); }
   std::size_t replicas_at_birth() const {
     return fjord::replicas_at_birth(snapshot->state(), snapshot->distribution());

@@ -11,6 +11,7 @@
 #include "fjord/common/log.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/rpc/live_settings.h"
+#include "maintenance/bucket_counts.h"
 #include "maintenance/bucket_maintainer.h"
 #include "maintenance/bucket_view.h"
 #include "maintenance/check_without.h"
@@ -179,9 +180,10 @@ class DistributorNode::Impl {
       reply.config_version = known->config_version();
     }
     reply.buckets = context_.ready ? context_.buckets.size() : std::max(context_.buckets.size(), owned_buckets());
-    reply.buckets_out_of_sync = maintainer_.out_of_sync();
-    reply.buckets_unavailable = maintainer_.unavailable() + (reply.buckets - context_.buckets.size());
-    reply.buckets_damaged = maintainer_.damaged();
+    const BucketCounts counts = count_buckets(context_.buckets, context_.snapshot.get());
+    reply.buckets_out_of_sync = counts.out_of_sync;
+    reply.buckets_unavailable = counts.unavailable + (reply.buckets - context_.buckets.size());
+    reply.buckets_damaged = counts.damaged;
     reply.buckets_unplaced = unplaced_buckets();
     if (context_.ready) {  // Until then these count as unreported.
       reply.buckets += reply.buckets_unplaced;
@@ -192,7 +194,7 @@ class DistributorNode::Impl {
     reply.failing = std::move(failing.newest);
     failing_.set(static_cast<double>(reply.buckets_failing));
     unplaced_.set(static_cast<double>(reply.buckets_unplaced));
-    reply.buckets_under_replicated = maintainer_.under_replicated();
+    reply.buckets_under_replicated = counts.under_replicated;
     under_replicated_.set(static_cast<double>(reply.buckets_under_replicated));
     damaged_.set(static_cast<double>(reply.buckets_damaged));
     buckets_.set(static_cast<double>(reply.buckets));
@@ -430,8 +432,8 @@ class DistributorNode::Impl {
     bool even_damaged = false;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const BucketEntry& entry = *context_.buckets.find(parts[i]);
-      if (entry.phase == BucketPhase::Unavailable) return {bucket, Status(StatusCode::Unavailable, entry.reason)};
-      if (entry.phase != BucketPhase::Active || entry.dirty) return {bucket, not_in_sync()};
+      if (const std::string* why = entry.unavailable_because()) return {bucket, Status(StatusCode::Unavailable, *why)};
+      if (!entry.has_set_in_force() || entry.dirty) return {bucket, not_in_sync()};
       const std::vector<std::uint16_t> nodes = readable_nodes(entry);
       even_damaged = even_damaged || entry.intact().empty();
       if (i == 0) {
@@ -463,8 +465,8 @@ class DistributorNode::Impl {
   /// The node from which changes of a bucket can be read, and the timestamp up to which they can: before its oldest
   /// write in flight, and not while a merge may bring an older one (docs/design/0008).
   rpc::BucketNode node_for_changes(const BucketEntry& entry, const std::map<std::uint64_t, std::uint64_t>& oldest) {
-    if (entry.phase == BucketPhase::Unavailable) {
-      return {.bucket = entry.bucket, .status = Status(StatusCode::Unavailable, entry.reason)};
+    if (const std::string* why = entry.unavailable_because()) {
+      return {.bucket = entry.bucket, .status = Status(StatusCode::Unavailable, *why)};
     }
     if (!entry.serves() || entry.may_differ() || !entry.damaged.empty()) {
       return {.bucket = entry.bucket, .status = not_in_sync()};

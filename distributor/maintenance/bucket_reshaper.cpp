@@ -7,7 +7,7 @@
 namespace fjord::distributor {
 namespace {
 
-constexpr std::size_t kAtOnce = 4;
+constexpr std::size_t kReshapesAtOnce = 4;
 // Two halves are joined if together they have at most a quarter of a limit above which a bucket is split. So buckets
 // are not split and joined in turn.
 constexpr std::uint64_t kJoinBelow = 4;
@@ -155,7 +155,7 @@ void BucketReshaper::enqueue(Work work) {
 }
 
 void BucketReshaper::start_some() {
-  while (works_.size() < kAtOnce && !queue_.empty()) {
+  while (works_.size() < kReshapesAtOnce && !queue_.empty()) {
     Work work = std::move(queue_.front());
     queue_.pop_front();
     start(std::move(work));
@@ -172,8 +172,7 @@ bool BucketReshaper::start(Work work) {
   std::uint32_t writes = 0;
   for (const BucketTicket& ticket : work.buckets) {
     BucketEntry& entry = *context_.buckets.find(ticket);
-    entry.paused = true;
-    entry.reshaping = number;
+    entry.apply(event::ReshapeStarted{number});
     writes += entry.writes_under_way;
     if (entry.set.epoch >= work.set.epoch) work.set = entry.set;
   }
@@ -186,12 +185,13 @@ bool BucketReshaper::start(Work work) {
 // --- splits and joins in progress ------------------------------------------------------------------------------------
 
 void BucketReshaper::drained(const BucketEntry& drained_entry) {
-  const auto at = works_.find(drained_entry.reshaping);
+  const auto at = works_.find(std::get<activity::Reshaping>(drained_entry.activity).number);
   if (at == works_.end() || at->second.stage != Stage::Draining) return;
   for (const BucketTicket& ticket : at->second.buckets) {
     const BucketEntry& entry = *context_.buckets.find(ticket);
     if (entry.writes_under_way > 0) return;
-    if (entry.may_differ() || entry.wants_merge() || entry.merging) {  // Its last writes did not reach all replicas.
+    if (entry.may_differ() || entry.wants_merge() ||
+        entry.merges_or_waits()) {  // Its last writes did not reach all replicas.
       abandon(at->first);
       return;
     }
@@ -203,9 +203,7 @@ void BucketReshaper::abandon(std::uint64_t number) {
   const Work work = std::move(works_.at(number));
   works_.erase(number);
   for (const BucketTicket& ticket : work.buckets) {
-    BucketEntry& entry = *context_.buckets.find(ticket);
-    entry.paused = false;
-    entry.reshaping = 0;
+    context_.buckets.find(ticket)->apply(event::Resumed{});
   }
   for (const BucketTicket& ticket : work.buckets) hooks_.bucket_ready(ticket.bucket);
   start_some();
@@ -289,7 +287,7 @@ void BucketReshaper::finish(std::uint64_t number) {
     BucketEntry& entry = context_.buckets.add(bucket);
     entry.set = {context_.next_epoch(work.set.epoch), work.set.nodes};
     entry.last_timestamp_us = last_timestamp_us;
-    hooks_.install(bucket);
+    hooks_.install(entry);
   }
   (work.is_join() ? joins_ : splits_).add();
   log::info("distributor", "{} {}", work.parent.to_string(), work.is_join() ? "joined" : "split");

@@ -20,7 +20,7 @@ namespace fjord::distributor {
 class BucketReshaper {
  public:
   struct Hooks {
-    std::function<void(BucketId)> install;       ///< Installs the set of a fresh entry and puts it in service.
+    std::function<void(BucketEntry&)> install;   ///< Installs the set of a fresh entry and puts it in service.
     std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
   };
   BucketReshaper(Context& context, TunableRegistry& tunables, Hooks hooks);

@@ -11,12 +11,9 @@ namespace fjord::distributor {
 namespace {
 
 rpc::ReplicaRole role_of(const BucketEntry& entry, std::uint16_t node) {
-  const auto has = [&](const std::vector<std::uint16_t>& nodes) {
-    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-  };
   if (entry.set.contains(node)) return rpc::ReplicaRole::Member;
-  if (has(entry.catching_up)) return rpc::ReplicaRole::CatchingUp;
-  return has(entry.obsolete) || has(entry.removed) ? rpc::ReplicaRole::Obsolete : rpc::ReplicaRole::Unlisted;
+  if (entry.is_catching_up(node)) return rpc::ReplicaRole::CatchingUp;
+  return entry.lists(node) ? rpc::ReplicaRole::Obsolete : rpc::ReplicaRole::Unlisted;
 }
 
 /// One request, kept until all answers to its questions have come.
@@ -99,7 +96,7 @@ class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
   void make_views() {
     for (const BucketId part : parts_) {
       const BucketEntry* entry = context_.buckets.find(part);
-      if (entry == nullptr || entry->phase == BucketPhase::Collecting) {
+      if (entry == nullptr || entry->is<activity::Collecting>()) {
         return fail(Status(StatusCode::NotReady, "the cluster state or the bucket changed meanwhile"));
       }
       rpc::BucketView view;

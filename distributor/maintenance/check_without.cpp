@@ -34,8 +34,8 @@ class Check {
     reply_.state_version = context_.snapshot->state_version();
     for (auto& [key, entry] : context_.buckets) {
       ++reply_.buckets;
-      if (entry.phase == BucketPhase::Unavailable) {
-        left_[entry.bucket] = {.doubt = "cannot be served even now: " + entry.reason};
+      if (const std::string* why = entry.unavailable_because()) {
+        left_[entry.bucket] = {.doubt = "cannot be served even now: " + *why};
         continue;
       }
       const bool is_touched = std::any_of(entry.set.nodes.begin(), entry.set.nodes.end(),

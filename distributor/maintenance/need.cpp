@@ -21,10 +21,6 @@ std::size_t ideal_nodes_away(const NodeList& ideal, const rpc::ClusterSnapshot& 
   return std::min(wanted - ideal.size(), away);
 }
 
-bool contains(std::span<const std::uint16_t> nodes, std::uint16_t node) {
-  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-}
-
 /// Nodes in maintenance that count as holders of a replica: see stand_ins().
 std::size_t holders_in_maintenance(const ReplicaSet& newest, BucketId bucket, const rpc::ClusterSnapshot& snapshot) {
   std::size_t named = 0;

@@ -5,10 +5,6 @@
 namespace fjord::distributor {
 namespace {
 
-bool contains(const std::vector<std::uint16_t>& nodes, std::uint16_t node) {
-  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
-}
-
 /// True if the node is up without a break since the set was made.
 bool is_continuous(const ClusterState& state, std::uint16_t node, const ReplicaSet& set) {
   return state.node({NodeType::Storage, node}).up_since_version <= set.state_version();

@@ -8,6 +8,7 @@
 #include "fjord/cluster/cluster_state.h"
 #include "fjord/cluster/placement.h"
 #include "fjord/cluster/replica_set.h"
+#include "replica_set_state.h"
 
 namespace fjord::distributor {
 

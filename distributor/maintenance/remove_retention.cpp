@@ -5,7 +5,7 @@
 namespace fjord::distributor {
 namespace {
 
-constexpr std::size_t kAtOnce = 16;
+constexpr std::size_t kOrdersAtOnce = 16;
 // Entries are kept longer by the retention time divided by this, so that a bucket does not get orders all the time.
 constexpr std::uint64_t kGraceParts = 8;
 // A token is kept at least for this time, also in a bucket that has too many.
@@ -31,8 +31,8 @@ RemoveRetention::RemoveRetention(Context& context, TunableRegistry& tunables, Ho
 void RemoveRetention::forget() {
   can_forget_.clear();
   queue_.clear();
-  queued_.clear();
-  under_way_.clear();
+  surplus_tokens_us_.clear();
+  under_way_ = 0;
 }
 
 std::uint64_t RemoveRetention::now_us() const {
@@ -54,14 +54,14 @@ void RemoveRetention::ask(rpc::GetBucketInfo& question) const {
 
 void RemoveRetention::note_node(std::uint16_t node, const rpc::GetBucketInfoReply& reply) {
   if (reply.can_forget) can_forget_.insert(node);
-  waiting_.set(static_cast<double>(queued_.size() + under_way_.size()));
+  waiting_.set(static_cast<double>(surplus_tokens_us_.size() + under_way_));
   start_some();
 }
 
 void RemoveRetention::note(const BucketEntry& entry, const rpc::BucketReport& report) {
   if (!report.may_forget || !entry.is_settled()) return;
-  Times& times = queued_[entry.bucket.raw()];
-  times.surplus_tokens_us = std::max(times.surplus_tokens_us, report.surplus_tokens_us);
+  std::uint64_t& surplus_us = surplus_tokens_us_[entry.bucket.raw()];
+  surplus_us = std::max(surplus_us, report.surplus_tokens_us);
   const auto same = [&](const BucketTicket& ticket) {
     return ticket.bucket == entry.bucket && ticket.serial == entry.serial;
   };
@@ -78,23 +78,19 @@ bool RemoveRetention::all_nodes_can() const {
 
 void RemoveRetention::start_some() {
   if (queue_.empty() || !all_nodes_can()) return;
-  for (; under_way_.size() < kAtOnce && !queue_.empty(); queue_.pop_front()) {
+  for (; under_way_ < kOrdersAtOnce && !queue_.empty(); queue_.pop_front()) {
     BucketEntry* entry = context_.buckets.find(queue_.front());
-    const auto queued = queued_.extract(queue_.front().bucket.raw());
+    const auto queued = surplus_tokens_us_.extract(queue_.front().bucket.raw());
     if (entry == nullptr || queued.empty() || !entry->is_settled()) continue;  // Storage nodes report it again.
-    under_way_[entry->bucket.raw()] = queued.mapped();
-    start(*entry);
+    ++under_way_;
+    entry->apply(event::ForgetStarted{queued.mapped()});
+    if (entry->writes_under_way == 0) give_order(*entry);
   }
 }
 
-void RemoveRetention::start(BucketEntry& entry) {
-  entry.paused = true;
-  entry.forgetting = true;
-  if (entry.writes_under_way == 0) give_order(entry);
-}
-
 void RemoveRetention::drained(BucketEntry& entry) {
-  if (entry.may_differ() || entry.wants_merge() || entry.merging) {  // The last writes did not reach all replicas.
+  if (entry.may_differ() || entry.wants_merge() ||
+      entry.merges_or_waits()) {  // The last writes did not reach all replicas.
     abandon(entry);
   } else {
     give_order(entry);
@@ -103,43 +99,37 @@ void RemoveRetention::drained(BucketEntry& entry) {
 
 void RemoveRetention::abandon(BucketEntry& entry) {
   abandoned_.add();
-  under_way_.erase(entry.bucket.raw());
-  entry.forgetting = false;
-  entry.paused = false;
+  --under_way_;
+  entry.apply(event::Resumed{});
   hooks_.bucket_ready(entry.bucket);
 }
 
 /// Installs a set with the times. All members hold the same, no write is in flight, and none will ever come with a
 /// timestamp below these times.
 void RemoveRetention::give_order(BucketEntry& entry) {
-  Times& times = under_way_.at(entry.bucket.raw());
+  const std::uint64_t newest_surplus_us = std::get<activity::Forgetting>(entry.activity).surplus_tokens_us;
   const std::uint64_t stable_us = hooks_.stable_us(entry) + 1;
   const std::uint64_t now = now_us();
   const auto due = [now](const Tunable& retention) -> std::uint64_t {
     return retention.value() == 0 ? 0 : before(now, static_cast<std::uint64_t>(retention.value()) * 1000);
   };
+  ForgetTimes times;
   times.removes_us = std::min(due(removes_ms_), stable_us);
   // New tokens stay however many there are, because clients that repeat an operation need them.
   const auto tokens_age_us = static_cast<std::uint64_t>(tokens_ms_.value()) * 1000;
   const std::uint64_t surplus_age_us =
       tokens_age_us == 0 ? kSurplusTokenAgeUs : std::min(tokens_age_us, kSurplusTokenAgeUs);
-  const std::uint64_t surplus_us = std::min(times.surplus_tokens_us, before(now, surplus_age_us));
+  const std::uint64_t surplus_us = std::min(newest_surplus_us, before(now, surplus_age_us));
   times.tokens_us = std::min(std::max(due(tokens_ms_), surplus_us), stable_us);
   entry.set.epoch = context_.next_epoch(entry.set.epoch);
   orders_.add();
-  hooks_.install(entry.bucket);
+  Installation work;
+  work.forget = times;
+  hooks_.install(entry, std::move(work));
 }
 
-void RemoveRetention::add_times(rpc::BucketReplicaSet& set) const {
-  const auto found = under_way_.find(set.bucket.raw());
-  if (found == under_way_.end()) return;
-  set.forget_removes_before_us = found->second.removes_us;
-  set.forget_tokens_before_us = found->second.tokens_us;
-}
-
-void RemoveRetention::installed(BucketEntry& entry) {
-  if (!std::exchange(entry.forgetting, false)) return;
-  under_way_.erase(entry.bucket.raw());
+void RemoveRetention::order_done() {
+  --under_way_;
   start_some();
 }
 

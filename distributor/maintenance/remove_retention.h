@@ -17,8 +17,8 @@ namespace fjord::distributor {
 class RemoveRetention {
  public:
   struct Hooks {
-    std::function<void(BucketId)> install;       ///< Installs the bucket's set and puts it in service.
-    std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
+    std::function<void(BucketEntry&, Installation)> install;  ///< Installs the entry's set and puts it in service.
+    std::function<void(BucketId)> bucket_ready;               ///< Operations that waited for the bucket may go on.
     /// Timestamp up to which no write to the bucket is in flight or ever will be.
     std::function<std::uint64_t(const BucketEntry&)> stable_us;
   };
@@ -31,23 +31,15 @@ class RemoveRetention {
   /// Notes that a storage node has answered such a question.
   void note_node(std::uint16_t node, const rpc::GetBucketInfoReply& reply);
   void note(const BucketEntry& entry, const rpc::BucketReport& report);
-  /// The last write in flight to a bucket that this class has paused has ended.
+  /// The last write in flight to a bucket in activity::Forgetting has ended.
   void drained(BucketEntry& entry);
-  /// Adds to the bucket's replica set, which is about to be sent, up to which times entries are dropped.
-  void add_times(rpc::BucketReplicaSet& set) const;
-  /// The set is installed on all members.
-  void installed(BucketEntry& entry);
+  /// A set with times is in force.
+  void order_done();
 
  private:
-  struct Times {
-    std::uint64_t removes_us = 0;
-    std::uint64_t tokens_us = 0;
-    std::uint64_t surplus_tokens_us = 0;
-  };
   std::uint64_t now_us() const;
   bool all_nodes_can() const;
   void start_some();
-  void start(BucketEntry& entry);
   void give_order(BucketEntry& entry);
   void abandon(BucketEntry& entry);
 
@@ -59,10 +51,11 @@ class RemoveRetention {
   Counter& orders_;
   Counter& abandoned_;
   Gauge& waiting_;
-  std::set<std::uint16_t> can_forget_;        // Nodes that can, by their answers in this cluster state.
-  std::deque<BucketTicket> queue_;            // Buckets whose replicas are to drop entries.
-  std::map<std::uint64_t, Times> queued_;     // By raw bucket id, for the buckets in the queue.
-  std::map<std::uint64_t, Times> under_way_;  // By raw bucket id: being ordered, or waiting for writes to end.
+  std::set<std::uint16_t> can_forget_;  // Nodes that can, by their answers in this cluster state.
+  std::deque<BucketTicket> queue_;      // Buckets whose replicas are to drop entries.
+  /// By raw bucket id, for the buckets in the queue: the newest token that is one too many.
+  std::map<std::uint64_t, std::uint64_t> surplus_tokens_us_;
+  std::size_t under_way_ = 0;  // Buckets in activity::Forgetting, or whose set with times is being installed.
 };
 
 }  // namespace fjord::distributor

@@ -14,9 +14,9 @@ std::optional<rpc::BucketTrouble> problem_of(const BucketEntry& entry) {
   trouble.damaged = entry.damaged;
   trouble.filling = entry.catching_up;
   using Kind = rpc::BucketTroubleKind;
-  if (entry.phase == BucketPhase::Unavailable) {
+  if (const std::string* why = entry.unavailable_because()) {
     trouble.kind = Kind::Unavailable;
-    trouble.reason = entry.reason;
+    trouble.reason = *why;
   } else if (!entry.damaged.empty()) {
     trouble.kind = entry.repairable() ? Kind::Damaged : Kind::Lost;
     trouble.reason = entry.repairable()      ? "a replica is being repaired from an intact one"

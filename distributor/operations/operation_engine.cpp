@@ -81,8 +81,8 @@ void OperationEngine::dispatch(OpRef ref) {
   if (ref.request().node) return dispatch_to_replica(ref);
   BucketEntry* entry = entry_for(ref);
   if (entry == nullptr) return;
-  if (entry->phase == BucketPhase::Unavailable) {
-    refuse(ref, StatusCode::Unavailable, op.bucket.to_string() + ": " + entry->reason);
+  if (const std::string* why = entry->unavailable_because()) {
+    refuse(ref, StatusCode::Unavailable, op.bucket.to_string() + ": " + *why);
     return;
   }
   if (!entry->serves() && !op.counted) {
@@ -156,7 +156,7 @@ BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
   Op& op = ref.op();
   BucketEntry* entry = context_.buckets.find_for(op.gid);
   op.bucket = entry != nullptr ? entry->bucket : context_.buckets.missing_for(op.gid, context_.bucket_bits_min());
-  if (entry == nullptr ? !context_.ready : entry->phase == BucketPhase::Collecting) {
+  if (entry == nullptr ? !context_.ready : entry->is<activity::Collecting>()) {
     op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");
     waiting_for_state_.push_back(ref);
     return nullptr;
@@ -657,7 +657,7 @@ void OperationEngine::finish_read(const OpRef& ref) {
 
 bool OperationEngine::is_known(BucketId bucket) const {
   const BucketEntry* entry = context_.buckets.find(bucket);
-  return entry != nullptr && entry->phase != BucketPhase::Collecting;
+  return entry != nullptr && !entry->is<activity::Collecting>();
 }
 
 void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {

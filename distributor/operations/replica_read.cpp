@@ -50,7 +50,7 @@ void OperationEngine::dispatch_to_replica(const OpRef& ref) {
   const std::uint16_t node = *ref.request().node;
   const BucketEntry* entry = context_.buckets.find_for(op.gid);
   op.bucket = entry != nullptr ? entry->bucket : context_.buckets.missing_for(op.gid, context_.bucket_bits_min());
-  if (entry == nullptr ? !context_.ready : entry->phase == BucketPhase::Collecting) {
+  if (entry == nullptr ? !context_.ready : entry->is<activity::Collecting>()) {
     op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");
     waiting_for_state_.push_back(ref);
     return;

@@ -8,7 +8,7 @@ namespace {
 /// Returns an entry whose ideal nodes are 1 and 2.
 BucketEntry entry_on(std::vector<std::uint16_t> members) {
   BucketEntry entry;
-  entry.phase = BucketPhase::Active;
+  entry.activity = activity::Idle{};
   entry.set.nodes = std::move(members);
   return entry;
 }

@@ -10,7 +10,7 @@ using Kind = rpc::BucketTroubleKind;
 
 BucketEntry healthy() {
   BucketEntry entry;
-  entry.phase = BucketPhase::Active;
+  entry.activity = activity::Idle{};
   entry.set.nodes = {1, 2};
   return entry;
 }
@@ -38,8 +38,7 @@ TEST_CASE("bucket troubles: the worst of what is wrong with a bucket is told, wi
   CHECK(kind_of(entry) == Kind::Lost);
   CHECK(problem_of(entry)->members == std::vector<std::uint16_t>{1, 2});
   CHECK(problem_of(entry)->damaged == std::vector<std::uint16_t>{1, 2});
-  entry.phase = BucketPhase::Unavailable;
-  entry.reason = "a node is down";
+  entry.activity = activity::Unavailable{"a node is down"};
   CHECK(kind_of(entry) == Kind::Unavailable);
   CHECK(problem_of(entry)->reason == "a node is down");
 }
@@ -48,7 +47,7 @@ TEST_CASE("bucket troubles: a list comes in pages, each bucket once, without tho
   BucketDatabase buckets;
   for (std::uint64_t i = 0; i < 20; ++i) {
     BucketEntry& entry = buckets.add(BucketId(5, i));
-    entry.phase = BucketPhase::Active;
+    entry.activity = activity::Idle{};
     entry.set.nodes = {1};
     if (i % 2 == 0) entry.catching_up = {2};
     if (i % 4 == 0) entry.damaged = {1};

@@ -1,0 +1,189 @@
+#include "maintenance/replica_set_installer.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "fjord/common/log.h"
+#include "maintenance/need.h"
+
+namespace fjord::distributor {
+namespace {
+
+// Pause before a surplus replica that could not be deleted is tried again.
+constexpr Duration kDeleteRetryDelay = milliseconds(100);
+
+/// Has damaged members join late. One that alone knew of the set would be believed, with no member to repair it from.
+void join_damaged_late(const BucketEntry& entry, Installation& work) {
+  const NodeIndexes& damaged = work.repaired.empty() ? entry.damaged : work.repaired;
+  NodeIndexes late = work.joining;
+  for (std::uint16_t node : entry.set.nodes) {
+    if (contains(damaged, node) && !contains(late, node)) late.push_back(node);
+  }
+  if (late.size() < entry.set.nodes.size()) work.joining = std::move(late);
+}
+
+}  // namespace
+
+void ReplicaSetInstaller::install(BucketEntry& entry, Installation work) {
+  begin(entry, std::move(work));
+  send({entry.bucket});
+}
+
+void ReplicaSetInstaller::begin(BucketEntry& entry, Installation work) {
+  join_damaged_late(entry, work);
+  work.missing = {entry.set.nodes.begin(), entry.set.nodes.end()};
+  for (std::uint16_t node : work.joining) work.missing.erase(node);
+  entry.apply(event::Install{std::make_unique<Installation>(std::move(work))});
+}
+
+void ReplicaSetInstaller::send(const std::vector<BucketId>& buckets) {
+  std::map<std::uint16_t, std::vector<BucketId>> by_node;
+  for (BucketId bucket : buckets) {
+    const BucketEntry& entry = *context_.buckets.find(bucket);
+    for (std::uint16_t node : entry.installation()->missing) by_node[node].push_back(bucket);
+    for (std::uint16_t node : entry.catching_up) by_node[node].push_back(bucket);
+  }
+  for (const auto& [node, list] : by_node) send_to(node, list);
+}
+
+void ReplicaSetInstaller::extend(BucketEntry& entry, Installation work) {
+  const Merge& merge = *entry.merge();
+  const NodeIndexes before = entry.set.nodes;
+  // While replicas wait to be filled, the members that are to make room for them stay.
+  NodeIndexes wanted = wanted_members(entry, *context_.snapshot);
+  if (merge.fill_deferred) {
+    wanted = before;
+    wanted.insert(wanted.end(), merge.filled.begin(), merge.filled.end());
+  }
+  work.surplus = std::exchange(entry.obsolete, {});
+  for (std::uint16_t node : before) {
+    if (!contains(wanted, node)) work.surplus.push_back(node);
+  }
+  work.removed = work.surplus;
+  entry.set = {context_.next_epoch(entry.set.epoch), std::move(wanted)};
+  for (std::uint16_t node : entry.set.nodes) {
+    if (!contains(before, node)) work.joining.push_back(node);
+  }
+  if (work.joining.size() == entry.set.nodes.size()) work.joining.clear();  // No older member stays.
+  std::erase_if(entry.catching_up, [&](auto node) { return !merge.fill_deferred || entry.set.contains(node); });
+  entry.misplaced = merge.fill_deferred && is_misplaced(entry, *context_.snapshot);
+  entry.dirty = false;
+  entry.unsettled = false;
+  install(entry, std::move(work));
+}
+
+void ReplicaSetInstaller::send_to(std::uint16_t node, const std::vector<BucketId>& buckets) {
+  rpc::SetReplicaSets request;
+  request.state_version = context_.snapshot->state_version();
+  request.distributor = context_.options.index;
+  std::vector<SentSet> sent;
+  for (BucketId bucket : buckets) {
+    const BucketEntry& entry = *context_.buckets.find(bucket);
+    rpc::BucketReplicaSet& set = request.buckets.emplace_back();
+    set.bucket = bucket;
+    if (!entry.is_catching_up(node)) set.replica_set = entry.set;
+    sent.push_back({entry.ticket(), set.replica_set.epoch});
+    const Installation* work = entry.installation();
+    if (work == nullptr) continue;
+    if (work->forget) {
+      set.forget_removes_before_us = work->forget->removes_us;
+      set.forget_tokens_before_us = work->forget->tokens_us;
+    }
+    if (contains(work->repaired, node)) {
+      set.repaired = true;
+      set.intact = work->intact;
+    }
+  }
+  rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+            context_.executor, [this, node, sent = std::move(sent)](Result<rpc::SetReplicaSetsReply> reply) {
+              on_answer(node, sent, std::move(reply));
+            });
+}
+
+/// An answer counts only for the set that was sent: the answer to an earlier set, or to "you are catching up", may
+/// arrive while the node is asked to confirm the present one.
+void ReplicaSetInstaller::on_answer(std::uint16_t node, const std::vector<SentSet>& sent,
+                                    Result<rpc::SetReplicaSetsReply> reply) {
+  const bool answered = reply && reply->status && reply->statuses.size() == sent.size();
+  const bool has_contents = answered && reply->contents.size() == sent.size();
+  std::vector<BucketTicket> again;
+  for (std::size_t i = 0; i < sent.size(); ++i) {
+    BucketEntry* entry = context_.buckets.find(sent[i].ticket);
+    if (entry == nullptr) continue;
+    Installation* work = entry->installation();
+    const bool is_awaited = work != nullptr && work->missing.contains(node) && sent[i].epoch == entry->set.epoch;
+    const bool is_catching_up = sent[i].epoch == 0 && entry->is_catching_up(node);
+    if (!answered || !reply->statuses[i]) {
+      if (is_awaited || is_catching_up) again.push_back(sent[i].ticket);
+    } else if (is_awaited) {
+      if (has_contents) compare_content(*entry, node, reply->contents[i]);
+      work->missing.erase(node);
+      if (work->missing.empty()) confirmed_by_all(*entry);
+    }
+  }
+  if (again.empty()) return;
+  context_.executor.post_after(context_.options.retry_delay, [this, node, again = std::move(again)] {
+    std::vector<BucketId> buckets;
+    for (const BucketTicket& ticket : again) {
+      if (context_.buckets.find(ticket) != nullptr) buckets.push_back(ticket.bucket);
+    }
+    if (!buckets.empty()) send_to(node, buckets);
+  });
+}
+
+/// Compares the contents of members. An abandoned write may land after a merge has looked at a member and before the
+/// member has the new set. Under the new set none can land and none is in flight.
+void ReplicaSetInstaller::compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content) {
+  if (!entry.set.contains(node) || entry.is_damaged(node) || context_.options.sabotage.repair_unmerged) return;
+  std::optional<BucketInfo>& first = entry.installation()->content;
+  if (!first) {
+    first = content;
+  } else if (!first->same_content(content) && !entry.dirty) {
+    log::info("distributor", "{}: a write that was given up has reached some members only", entry.bucket.to_string());
+    entry.dirty = true;
+  }
+}
+
+/// All nodes that were asked have the set. Older members get it first. If new ones alone knew of it, they could go on
+/// without an older one, which would come back and be believed. The replicas that the set leaves out get it last: a
+/// distributor that takes over would look for members that do not know that they are members.
+void ReplicaSetInstaller::confirmed_by_all(BucketEntry& entry) {
+  Installation& work = *entry.installation();
+  NodeIndexes next = std::exchange(work.joining, {});
+  if (next.empty()) next = std::exchange(work.removed, {});
+  if (!next.empty()) {
+    work.missing.insert(next.begin(), next.end());
+    for (std::uint16_t node : next) send_to(node, {entry.bucket});
+    return;
+  }
+  const Installation done = std::move(work);
+  entry.apply(event::Installed{});
+  entry.deletes_under_way += static_cast<std::uint32_t>(done.surplus.size());
+  for (std::uint16_t node : done.surplus) delete_surplus(entry, node);
+  in_force_(entry, done);
+}
+
+void ReplicaSetInstaller::delete_surplus(BucketEntry& entry, std::uint16_t node) {
+  if (!context_.snapshot->storage_serves(node)) {  // When it is back it reports what it has.
+    --entry.deletes_under_way;
+    return;
+  }
+  rpc::DeleteBuckets request;
+  request.state_version = context_.snapshot->state_version();
+  request.distributor = context_.options.index;
+  request.buckets = {entry.bucket};
+  rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+            context_.executor, [this, ticket = entry.ticket(), node](Result<rpc::DeleteBucketsReply> reply) {
+              BucketEntry* known = context_.buckets.find(ticket);
+              if (known == nullptr) return;
+              if (reply && reply->status && reply->statuses.size() == 1 && reply->statuses[0]) {
+                --known->deletes_under_way;
+              } else {
+                context_.later(*known, kDeleteRetryDelay,
+                               [this, node](BucketEntry& same) { delete_surplus(same, node); });
+              }
+            });
+}
+
+}  // namespace fjord::distributor

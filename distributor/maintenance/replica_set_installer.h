@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "context.h"
+
+namespace fjord::distributor {
+
+/// Installs replica sets: sends a set to its members, then to those that join, then to the replicas that it leaves out,
+/// and puts it in force when all have confirmed it. What is left to do is in the entry (activity::Installing). Confined
+/// to the executor.
+class ReplicaSetInstaller {
+ public:
+  /// `in_force` is called when the set of an entry is in force and operations on it may start.
+  ReplicaSetInstaller(Context& context, std::function<void(BucketEntry&, const Installation&)> in_force)
+      : context_(context), in_force_(std::move(in_force)) {}
+
+  /// Installs the entry's set.
+  void install(BucketEntry& entry, Installation work = {});
+  /// As install(), in two steps, so that the sets of many buckets travel in one message to each node.
+  void begin(BucketEntry& entry, Installation work = {});
+  void send(const std::vector<BucketId>& buckets);
+  /// Installs the set that follows the entry's merge: the members are where they should be, as far as the merge has
+  /// filled them, and `work` says which of them were repaired.
+  void extend(BucketEntry& entry, Installation work);
+
+ private:
+  /// One bucket of a message with replica sets.
+  struct SentSet {
+    BucketTicket ticket;
+    std::uint64_t epoch = 0;  ///< Epoch that was sent; 0: the node is catching up.
+  };
+  void send_to(std::uint16_t node, const std::vector<BucketId>& buckets);
+  void on_answer(std::uint16_t node, const std::vector<SentSet>& sent, Result<rpc::SetReplicaSetsReply> reply);
+  void compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content);
+  void confirmed_by_all(BucketEntry& entry);
+  void delete_surplus(BucketEntry& entry, std::uint16_t node);
+
+  Context& context_;
+  std::function<void(BucketEntry&, const Installation&)> in_force_;
+};
+
+}  // namespace fjord::distributor

@@ -1,0 +1,163 @@
+#include "maintenance/state_transition.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "maintenance/need.h"
+
+namespace fjord::distributor {
+
+void StateTransition::forget_outdated(const rpc::ClusterSnapshot* before) {
+  plan_ = plan_transition(before, *context_.snapshot, context_.ready ? nullptr : &plan_);
+  context_.ready = false;
+  outdated_.clear();
+  context_.buckets.erase_if([&](const BucketEntry& entry) {
+    const bool owned = context_.snapshot->distributor_of(entry.bucket) == context_.options.index;
+    if (owned && !plan_.forget_all && !is_affected(entry, *before, *context_.snapshot)) return false;
+    parts_.merges.forget(entry);
+    if (owned && !plan_.forget_all) outdated_.push_back(entry.bucket);
+    return true;
+  });
+  for (BucketId bucket : outdated_) context_.buckets.add(bucket);
+}
+
+void StateTransition::collect() {
+  std::map<std::uint16_t, ReportCollector::Question> questions;
+  for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
+    if (!context_.snapshot->storage_serves(node.index)) continue;
+    const bool all = plan_.ask_for_everything || plan_.restarted.contains(node.index);
+    if (all || !outdated_.empty()) questions[node.index] = {all, all ? std::vector<BucketId>() : outdated_};
+  }
+  collector_.ask(std::move(questions), [this](ReportCollector::Reports reports) { collect_rest(std::move(reports)); });
+}
+
+/// Collects buckets again that were in service, if a restarted node has a replica of them too, perhaps with other bits.
+void StateTransition::collect_rest(ReportCollector::Reports reports) {
+  std::set<BucketId> more;
+  for (const auto& [raw, list] : reports) {
+    const bool news = std::any_of(list.begin(), list.end(),
+                                  [&](const ReplicaReport& report) { return plan_.restarted.contains(report.node); });
+    if (!news) continue;
+    for (BucketId bucket : context_.buckets.overlapping(BucketId(raw))) {
+      if (!context_.buckets.find(bucket)->is<activity::Collecting>()) more.insert(bucket);
+    }
+  }
+  if (more.empty()) {
+    reconcile(std::move(reports));
+    return;
+  }
+  for (BucketId bucket : more) {
+    parts_.merges.forget(*context_.buckets.find(bucket));
+    context_.buckets.add(bucket);
+    std::erase_if(reports[bucket.raw()],
+                  [&](const ReplicaReport& report) { return !plan_.restarted.contains(report.node); });
+  }
+  hooks_.buckets_forgotten();
+  std::map<std::uint16_t, ReportCollector::Question> questions;
+  for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
+    if (!context_.snapshot->storage_serves(node.index) || plan_.restarted.contains(node.index)) continue;
+    questions[node.index].buckets.assign(more.begin(), more.end());
+  }
+  collector_.ask(std::move(questions), [this, first = std::move(reports)](ReportCollector::Reports second) mutable {
+    for (auto& [raw, list] : second) {
+      std::vector<ReplicaReport>& all = first[raw];
+      all.insert(all.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+    }
+    reconcile(std::move(first));
+  });
+}
+
+/// Splits replicas until all of a bucket have the same bits, after a split that did not reach every replica, or a join.
+void StateTransition::reconcile(ReportCollector::Reports reports) {
+  const std::vector<Undivided> undivided = find_undivided(reports);
+  if (undivided.empty()) {
+    build_database(reports);
+    return;
+  }
+  for (const Undivided& replica : undivided) {
+    std::erase_if(reports[replica.bucket.raw()], [&](const ReplicaReport& r) { return r.node == replica.node; });
+  }
+  std::erase_if(reports, [](const auto& item) { return item.second.empty(); });
+  collector_.divide(undivided, [this, rest = std::move(reports)](ReportCollector::Reports halves) mutable {
+    for (auto& [raw, list] : halves) {
+      std::vector<ReplicaReport>& all = rest[raw];
+      for (ReplicaReport& half : list) {
+        std::erase_if(all, [&](const ReplicaReport& before) { return before.node == half.node; });
+        all.push_back(std::move(half));
+      }
+    }
+    reconcile(std::move(rest));
+  });
+}
+
+void StateTransition::build_database(const ReportCollector::Reports& reports) {
+  std::vector<BucketId> to_install;
+  const std::size_t absent = context_.absent_nodes();
+  // Drops the buckets that no node has reported, or that were reported with other bits only.
+  context_.buckets.erase_if([](const BucketEntry& entry) { return entry.is<activity::Collecting>(); });
+  for (const auto& [raw, list] : reports) {
+    if (list.empty() || context_.buckets.find(BucketId(raw)) != nullptr) continue;
+    if (recover(context_.buckets.add(BucketId(raw)), list, absent)) to_install.push_back(BucketId(raw));
+  }
+  context_.ready = true;
+  parts_.installer.send(to_install);
+  hooks_.complete();
+}
+
+bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
+  const rpc::ClusterSnapshot& snapshot = *context_.snapshot;
+  RecoveryPlan plan = plan_recovery(reports, snapshot.state(), snapshot.ideal_nodes(entry.bucket), absent);
+  if (plan.unborn) plan = plan_recovery(reports, snapshot.state(), snapshot.nodes_for_new(entry.bucket), absent);
+  entry.last_timestamp_us = plan.max_timestamp_us;
+  const std::size_t replicas = context_.replicas_at_birth();
+  if (plan.unborn && plan.members.size() < replicas) {
+    plan.available = false;
+    plan.reason = "it is about to be made, which needs " + std::to_string(replicas) + " storage nodes that are up";
+  }
+  if (!plan.available) {
+    entry.apply(event::NotAvailable{std::move(plan.reason)});
+    return false;
+  }
+  fill_in(entry, plan, reports);
+  if (plan.install || !entry.obsolete.empty()) {
+    entry.set.epoch = context_.next_epoch(plan.newest.epoch);
+    Installation work;
+    work.removed = entry.obsolete;
+    parts_.installer.begin(entry, std::move(work));
+    return true;
+  }
+  entry.apply(event::SetConfirmed{});
+  if (entry.wants_merge()) parts_.merges.enqueue(entry);
+  return false;
+}
+
+void StateTransition::fill_in(BucketEntry& entry, RecoveryPlan& plan, const std::vector<ReplicaReport>& reports) {
+  for (const std::uint16_t node : stand_ins(plan, plan.newest, entry.bucket, *context_.snapshot)) {
+    std::erase(plan.obsolete, node);
+    plan.catching_up.push_back(node);
+    plan.install = true;
+  }
+  entry.set = {plan.newest.epoch, std::move(plan.members)};
+  entry.catching_up = std::move(plan.catching_up);
+  entry.obsolete = std::move(plan.obsolete);
+  entry.dirty = plan.differ;
+  for (const ReplicaReport& report : reports) {
+    if (report.damaged) entry.damaged.push_back(report.node);
+  }
+  parts_.repair.count_damaged(entry.damaged.size());
+  // Only reported replicas count: one that is still to be created holds nothing that the members lack.
+  const bool non_member_reported = std::any_of(
+      reports.begin(), reports.end(), [&](const ReplicaReport& report) { return !entry.set.contains(report.node); });
+  entry.unsettled = entry.dirty || non_member_reported || entry.repairable();
+  // There are only replicas that were catching up, and no other node to ask: they become the members.
+  if (entry.set.nodes.empty()) {
+    entry.set.nodes.swap(entry.catching_up);
+    plan.install = true;
+  }
+  entry.misplaced = is_misplaced(entry, *context_.snapshot);
+}
+
+}  // namespace fjord::distributor
