@@ -237,8 +237,8 @@ bool BucketMerge::hides_what_source_has() const {
 }
 
 /// Empties the replica and begins again with the source. Nothing that counts is lost: the members have taken this
-/// replica's acknowledged writes before (merge_primary() of the owner). Errors: Corruption if this replica is a member
-/// itself, as a member holds what the other members hold.
+/// replica's acknowledged writes before (BucketMerger::merge() of the owner). Errors: Corruption if this replica is a
+/// member itself, as a member holds what the other members hold.
 Status BucketMerge::begin_from_nothing() {
   FJORD_TRY_ASSIGN(const ReplicaSet set, stripe_.provider_->replica_set(request_.bucket));
   if (set.epoch == request_.epoch) {

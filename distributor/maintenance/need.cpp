@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "context.h"
-
 namespace fjord::distributor {
 
 namespace {
