@@ -32,12 +32,12 @@ TEST_CASE("client window: an operation is new once and a copy after that") {
   CHECK(windows.find_or_add(6, 1).second);  // the same number of another client.
 }
 
-TEST_CASE("client window: what was written into a token is kept until its client settles it") {
+TEST_CASE("client window: what was written into a record is kept until its client settles it") {
   Windows windows;
   windows.advance(5, 1, at(0));
   for (std::uint64_t sequence = 1; sequence <= 4; ++sequence) windows.find_or_add(5, sequence);
   Windows::RequestRecord* record = windows.find(5, 3);
-  REQUIRE(token != nullptr);
+  REQUIRE(record != nullptr);
   record->state = Windows::State::InDoubt;
   record->attempt = 2;
   record->status = Status(StatusCode::Timeout, "no answer");
@@ -46,7 +46,7 @@ TEST_CASE("client window: what was written into a token is kept until its client
   windows.advance(5, 3, at(1));
   CHECK(windows.find(5, 1) == nullptr);
   CHECK(windows.find(5, 2) == nullptr);
-  REQUIRE(windows.find(5, 3) == token);
+  REQUIRE(windows.find(5, 3) == record);
   CHECK(record->state == Windows::State::InDoubt);
   CHECK(record->attempt == 2);
   CHECK(record->timestamp_us == 1234);
