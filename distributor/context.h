@@ -40,7 +40,6 @@ struct Context {
   /// True if the answer of one member is enough. False if another distributor may have taken the bucket over in a newer
   /// state: then answers of all members of the set are needed (docs/design/0005, "Leases instead of trust").
   bool may_trust_one(BucketId bucket) const {
-    if (options.sabotage.ignore_lease) return true;
     if (snapshot->info().lease_us != 0 && clock.now() > lease_until) return false;
     return snapshot->pending() == nullptr || snapshot->pending()->owner(bucket) == options.index;
   }

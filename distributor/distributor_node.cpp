@@ -493,9 +493,6 @@ class DistributorNode::Impl {
   std::vector<std::uint16_t> readable_nodes(const BucketEntry& entry) const {
     std::vector<std::uint16_t> readable = entry.intact();
     if (readable.empty()) readable = entry.set.nodes;
-    if (options_.sabotage.read_out_of_sync) {
-      readable.insert(readable.end(), entry.catching_up.begin(), entry.catching_up.end());
-    }
     return readable;
   }
 

@@ -108,18 +108,15 @@ void ReplicaRepair::on_compared(BucketEntry& entry, const Reports& reports, std:
                     .forget = {},
                     .missing = {},
                     .content = {}};
-  const Sabotage& sabotage = context_.options.sabotage;
   const bool equal = std::all_of(reports.begin(), reports.end(),
                                  [&](const auto& report) { return report.second.info.same_content(work.intact); });
-  if (!equal && !sabotage.repair_unmerged) {
+  if (!equal) {
     merges_.count_failure();
     merges_.merge_later(entry, MergeScheduler::kRetryDelay);
     return;
   }
-  if (sabotage.repair_unmerged && !work.repaired.empty()) work.intact = reports.at(work.repaired.front()).info;
   (is_lost ? unsafely_recovered_ : repaired_).add(work.repaired.size());
   entry.unsafe_recovery = false;
-  if (sabotage.skip_repair) work.repaired.clear();
   entry.damaged.clear();  // A replica that has lost something since reports it again.
   extend(entry, std::move(work));
 }

@@ -135,7 +135,7 @@ void ReplicaSetInstaller::on_answer(std::uint16_t node, const std::vector<SentSe
 /// Compares the contents of members. An abandoned write may land after a merge has looked at a member and before the
 /// member has the new set. Under the new set none can land and none is in flight.
 void ReplicaSetInstaller::compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content) {
-  if (!entry.set.contains(node) || entry.is_damaged(node) || context_.options.sabotage.repair_unmerged) return;
+  if (!entry.set.contains(node) || entry.is_damaged(node)) return;
   std::optional<BucketInfo>& first = entry.installation()->content;
   if (!first) {
     first = content;

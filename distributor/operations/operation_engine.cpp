@@ -130,7 +130,7 @@ bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
   const std::uint64_t chosen_in = ref.batch->request.state_version;
   const std::uint64_t up_since =
       context_.snapshot->state().node({NodeType::Distributor, context_.options.index}).up_since_version;
-  if (ref.is_write() && chosen_in != 0 && chosen_in < up_since && !context_.options.sabotage.serve_old_requests) {
+  if (ref.is_write() && chosen_in != 0 && chosen_in < up_since) {
     ref.batch->wrong_distribution = true;
     refuse(ref, StatusCode::WrongDistribution,
            "sent in cluster state " + std::to_string(chosen_in) + ", before distributor." +
@@ -197,7 +197,7 @@ bool OperationEngine::may_begin(const OpRef& ref, BucketEntry& entry) {
   // A counted write goes on: a replica set changes only after all counted ones have ended.
   if (op.counted) return true;
   const bool needs_one_for_all = op.conditional != nullptr || ref.is_session_read();
-  if (needs_one_for_all && entry.may_differ() && !context_.options.sabotage.guard_reads_anywhere) {
+  if (needs_one_for_all && entry.may_differ()) {
     std::string why = "the bucket's replicas are being brought in sync";
     if (!entry.merge_problem.empty()) why += "; the last merge failed: " + entry.merge_problem;
     op.last_problem = Status(StatusCode::NotReady, std::move(why));
@@ -248,9 +248,6 @@ void OperationEngine::dispatch_conditional(const OpRef& ref, BucketEntry& entry)
   op.acknowledged = 0;
   op.corrupt = false;
   std::vector<std::uint16_t> candidates = entry.intact();
-  if (context_.options.sabotage.guard_reads_anywhere) {
-    candidates.insert(candidates.end(), entry.catching_up.begin(), entry.catching_up.end());
-  }
   if (candidates.empty() || !context_.may_trust_one(op.bucket)) {
     // If all are damaged, the newest version may be left on any of them.
     op.missing = entry.set.nodes;
@@ -262,9 +259,8 @@ void OperationEngine::dispatch_conditional(const OpRef& ref, BucketEntry& entry)
 
 void OperationEngine::decide(const OpRef& ref) {
   Op& op = ref.op();
-  rpc::OperationResult stored = std::exchange(op.result, {});
+  const rpc::OperationResult stored = std::exchange(op.result, {});
   op.result.existed = op.conditional->content().existed;
-  if (context_.options.sabotage.forget_tokens) stored.token_entry.clear();
   const std::int64_t now = context_.clock.wall_now().us / 1'000'000;
   ConditionalWrite::Decision decision = op.conditional->decide(stored, op.timestamp_us, now);
   using Kind = ConditionalWrite::Decision::Kind;
@@ -306,7 +302,6 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   entry.last_timestamp_us = std::max(entry.last_timestamp_us, op.timestamp_us);
   count(entry, op);
   op.missing = entry.set.nodes;
-  if (context_.options.sabotage.skip_replica) op.missing.resize(1);
   op.refused.clear();
   op.completing = false;
   op.acknowledged = 0;
@@ -327,9 +322,6 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
   if (entry.dirty || candidates.empty() || !context_.may_trust_one(op.bucket)) {
     op.missing = entry.set.nodes;
   } else {
-    if (context_.options.sabotage.read_out_of_sync) {
-      candidates.insert(candidates.end(), entry.catching_up.begin(), entry.catching_up.end());
-    }
     std::optional<std::uint16_t>* before = locks_.reader(op.gid);
     const bool is_lost = before != nullptr && *before && !std::count(candidates.begin(), candidates.end(), **before);
     if (is_lost) {
@@ -401,7 +393,7 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
     out.header = content.header;
     out.body = content.body;
     out.token_entry = content.token_entry;
-    out.compare = !context_.options.sabotage.guard_reads_anywhere;
+    out.compare = true;
     out.read_us = content.read_us;
   } else {
     out.header = operation.header;

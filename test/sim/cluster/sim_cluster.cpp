@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "distributor_faults.h"
 #include "fjord/common/hash.h"
 #include "fjord/document/document_id.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
@@ -200,26 +201,23 @@ class SimCluster::DistributorProcess final : public Process {
     options.storage_timeout = cluster_.options_.storage_timeout;
     options.merge_timeout = cluster_.options_.merge_timeout;
     limit_buckets(options);
-    options.sabotage.skip_replica = cluster_.options_.bug == Bug::SkipReplica;
-    options.sabotage.read_out_of_sync = cluster_.options_.bug == Bug::ReadOutOfSync;
-    options.sabotage.forget_tokens = cluster_.options_.bug == Bug::ForgetTokens;
-    options.sabotage.guard_reads_anywhere = cluster_.options_.bug == Bug::GuardReadsAnywhere;
-    options.sabotage.skip_repair = cluster_.options_.bug == Bug::SkipRepair;
-    options.sabotage.repair_unmerged = cluster_.options_.bug == Bug::RepairUnmerged;
-    options.sabotage.ignore_lease = cluster_.options_.bug == Bug::IgnoreLease;
-    options.sabotage.serve_old_requests = cluster_.options_.bug == Bug::ServeOldRequests;
-    node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
+    const Random chance(mix64(cluster_.options_.seed, 1000 * index_ + lives()));
+    faults_ = std::make_unique<DistributorFaults>(cluster_.options_.bug, *life_->transport, chance);
+    node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, faults_->transport());
     services_ = std::make_unique<DistributorServices>(name_, life_->runtime, *life_->transport,
                                                       cluster_.distributor_addresses(), cluster_.options_.bug);
     if (const std::int64_t bytes = cluster_.options_.job_memory_bytes; bytes != 0) {
       FJORD_CHECK(life_->runtime.tunables.set("mapreduce.job_memory_bytes", bytes).is_ok());
     }
-    cluster_.network_.listen(address(), services_->list(*node_), name_);
+    std::vector<rpc::Service*> services = services_->list(*node_);
+    services.front() = &faults_->wrap(*services.front());
+    cluster_.network_.listen(address(), std::move(services), name_);
     return Status::ok();
   }
   void end() override {
     services_.reset();
     node_.reset();
+    faults_.reset();
   }
 
  private:
@@ -232,6 +230,7 @@ class SimCluster::DistributorProcess final : public Process {
   }
 
   unsigned index_;
+  std::unique_ptr<DistributorFaults> faults_;
   std::unique_ptr<distributor::DistributorNode> node_;
   std::unique_ptr<DistributorServices> services_;
 };

@@ -11,19 +11,6 @@
 
 namespace fjord::distributor {
 
-/// Fault injection, by which the simulation proves that it notices faults. All off outside of it.
-struct Sabotage {
-  bool skip_replica = false;      ///< Writes go to one member of the replica set only.
-  bool read_out_of_sync = false;  ///< Reads also ask replicas that are catching up.
-  bool forget_tokens = false;     ///< Token entries are ignored, so operations are not recognised by their tokens.
-  /// Conditions are compared and updates applied on any replica, in sync or not.
-  bool guard_reads_anywhere = false;
-  bool skip_repair = false;         ///< Damaged replicas are merged, but never marked as repaired.
-  bool ignore_lease = false;        ///< Reads ask one member although the lease is over.
-  bool repair_unmerged = false;     ///< Damaged replicas are marked as repaired without having been merged.
-  bool serve_old_requests = false;  ///< Accepts writes that were sent before this distributor was last down.
-};
-
 struct DistributorOptions {
   std::uint16_t index = 0;
   rpc::Address fleet_controller;  ///< The only controller; used if `fleet_controllers` is empty.
@@ -54,7 +41,6 @@ struct DistributorOptions {
   std::size_t pending_bytes_max = setting_default("distributor.pending_bytes_max");
   /// Names of the settings that the configuration file sets.
   std::set<std::string> settings_from_file = {};
-  Sabotage sabotage;
 };
 
 /// A distributor's health for /health, as of the fleet controller's last poll.
