@@ -66,7 +66,7 @@ void check(const Situation& s) {
   CHECK(plan.reason.empty() == s.available);
   if (!s.available || !plan.available) return;
   CHECK(plan.members == s.members);
-  CHECK(plan.catching_up == s.filling);
+  CHECK(plan.catching_up == s.catching_up);
   CHECK(plan.obsolete == s.obsolete);
   CHECK(plan.differ == s.differ);
   CHECK(plan.install == s.install);
