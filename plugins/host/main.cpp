@@ -24,6 +24,7 @@
 #include "fjord/common/executor.h"
 #include "fjord/common/fatal_signals.h"
 #include "fjord/plugins/plugin.h"
+#include "fjord/version/version.h"
 #include "plugin_protocol.h"
 
 namespace fjord::plugins {
@@ -244,6 +245,9 @@ int serve(const char* file) {
 }  // namespace fjord::plugins
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+    return std::fputs(fjord::version_text("fjord-plugin-host").append("\n").c_str(), stdout) < 0 ? 1 : 0;
+  }
   if (argc != 5 || std::strcmp(argv[1], "--library") != 0 || std::strcmp(argv[3], "--memory-bytes") != 0) {
     std::fprintf(stderr, "fjord-plugin-host runs a visitor or a task of a plugin for a node, which starts it.\n");
     return 2;

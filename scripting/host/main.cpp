@@ -3,9 +3,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 
 #include "fjord/common/child_process.h"
+#include "fjord/version/version.h"
 #include "lua_program.h"
 #include "sandbox.h"
 #include "script_host.h"
@@ -24,6 +26,9 @@ void serve(LuaProgram& program) {
 }  // namespace fjord::scripting
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--version") == 0) {
+    return std::fputs(fjord::version_text("fjord-script-host").append("\n").c_str(), stdout) < 0 ? 1 : 0;
+  }
   if (argc != 4) {
     std::fprintf(stderr,
                  "fjord-script-host runs the script of a job for a storage node or distributor, which starts it.\n");

@@ -34,7 +34,7 @@ class VersionTest(unittest.TestCase):
     def test_every_program_says_its_version(self):
         version = re.search(r"project\(fjord VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text()).group(1)
         said = {}
-        for program in ("fjord", "fjordd", "fjord-inspect"):
+        for program in ("fjord", "fjordd", "fjord-inspect", "fjord-plugin-host", "fjord-script-host"):
             finished = harness.run_program(program, "--version")
             self.assertEqual((finished.code, finished.err), (OK, ""), finished)
             said[program] = re.fullmatch(rf"{program} {re.escape(version)}( \(revision [0-9a-f]{{12}}(-dirty)?\))?\n", finished.out)
