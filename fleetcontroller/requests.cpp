@@ -65,7 +65,8 @@ constexpr Duration kCensusTimeout = seconds(10);
 
 Status Controller::not_leader() const {
   if (phase_ == Phase::Loading) return {StatusCode::NotReady, options_.name + " leads, but not yet: " + trouble_};
-  if (phase_ == Phase::Stranded) return {StatusCode::NotReady, options_.name + " has no records: " + trouble_};
+  // Not NotReady, after which clients ask again until their time is over: only an operator can end this.
+  if (phase_ == Phase::Stranded) return {StatusCode::Unavailable, options_.name + " has no records: " + trouble_};
   return {StatusCode::NotReady,
           options_.name + " is not the leader, " +
               (leadership_.leader.empty() || leadership_.mine ? "and nobody is now" : "it is " + leadership_.leader)};

@@ -158,7 +158,7 @@ TEST_CASE("fleet controller: without records beside running nodes it publishes n
     CHECK_FALSE(fleet.node(name).renewed);
   }
   const Status refused = fleet.caller.ask(kController, rpc::GetStatus{}).status;
-  CHECK(refused.code() == StatusCode::NotReady);
+  CHECK(refused.code() == StatusCode::Unavailable);  // Clients do not repeat the question.
   CHECK_THAT(refused.message(), Catch::Contains("fjord state recover --from-nodes"));
   CHECK(fleet.controller().health().phase == "stranded");
   CHECK_THAT(fleet.controller().health().trouble, Catch::Contains("fjord state recover --from-nodes"));
@@ -169,7 +169,7 @@ TEST_CASE("fleet controller: without records beside running nodes it publishes n
   CHECK(reply.schemas == 1);
   CHECK(reply.settings == 1);
   CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).status.code() ==
-        StatusCode::NotReady);  // A dry run has no effect.
+        StatusCode::Unavailable);  // A dry run has no effect.
   reply = ask(fleet, false);
   REQUIRE(reply.status);
   CHECK(reply.refusals.empty());
@@ -230,7 +230,7 @@ TEST_CASE("fleet controller: older records than nodes know of, as from a copy, a
   REQUIRE(fleet.start_controller());
   fleet.world.scheduler.run_for(seconds(10));
   CHECK(fleet.node("storage.0").version() == version);
-  CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).status.code() == StatusCode::NotReady);
+  CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).status.code() == StatusCode::Unavailable);
   REQUIRE(ask(fleet, false).refusals.empty());
   REQUIRE(fleet.run_until_all_know(version + kVersionGap, seconds(10)));
 }
