@@ -227,6 +227,7 @@ void JobRunner::run(visitors::VisitorSessionOptions options, std::function<void(
 void JobRunner::start_session(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks) {
   if (session_ != nullptr) repeated_before_ += session_->progress().buckets_repeated;
   repeated_noted_ = 0;
+  job_.processor_us = processor_us();  // Abandoned tasks report nothing; what the session has heard of them counts.
   processor_before_us_ = job_.processor_us;
   callbacks.on_processor_time = [this] {
     if (const Status within = check_limits(); !within) fail(within);
@@ -770,6 +771,7 @@ void JobRunner::begin_anew() {
 void JobRunner::end() {
   between_ = true;
   job_.counts.tasks_repeated = state().counts.tasks_repeated;
+  job_.processor_us = processor_us();
   job_.phase = outcome_;
   job_.paused = false;
   callbacks_.on_finished();

@@ -27,7 +27,8 @@ Status JobRunner::check_limits() const {
                   settings_.disk_max, "spilled so many bytes to disk:"));
   FJORD_TRY(check("sent_max", job_.counts.sent_bytes + job_.in_passes_done(&PassCounts::sent_bytes), settings_.sent_max,
                   "sent so many bytes of tuples:"));
-  return check("cpu_max", processor_us() / 1'000'000, settings_.cpu_max, "used so many seconds of processors:");
+  const std::uint64_t begun_seconds = (processor_us() + 999'999) / 1'000'000;
+  return check("cpu_max", begun_seconds, settings_.cpu_max, "used so many seconds of processors:");
 }
 
 /// Returns the processor time in microseconds, including that of running and of abandoned tasks.

@@ -111,6 +111,7 @@ class BusyJobsTest(unittest.TestCase):
         self.assertIn("cpu_max=1", ended.err)
         used = ended.json()["processor_seconds"]
         print(f"stopped when it had used {used} s", flush=True)
+        self.assertGreaterEqual(used, 1)
         self.assertLess(used, 5)
 
 
