@@ -15,6 +15,8 @@ constexpr std::array kStages = {SpaceStage::Warn, SpaceStage::Throttle, SpaceSta
 constexpr double kRefusedLeast = 5;
 constexpr double kRefusedMost = 95;
 
+constexpr std::string_view kReserveSetting = "storage_options.space_reserve_bytes";
+
 double percent_used(const SpaceInfo& space) {
   if (space.total_bytes == 0) return 0;
   const std::uint64_t used = space.total_bytes - std::min(space.free_bytes, space.total_bytes);
@@ -115,7 +117,9 @@ std::string SpaceGuard::explain() const {
   std::string text = fmt::format("{:.1f} % used, {} bytes free", percent_used(space_), space_.free_bytes);
   if (stage_ == SpaceStage::Normal) return text;
   const ErrorDetails details = exceeded();
-  return text + fmt::format("; {} is {}", details.setting, details.limit);
+  const bool is_twice = stage_ == SpaceStage::RefuseExternal && details.setting == kReserveSetting;
+  return text +
+         fmt::format("; {} is {}{}", details.setting, details.limit, is_twice ? ", and puts need twice that" : "");
 }
 
 ErrorDetails SpaceGuard::exceeded() const {
@@ -123,7 +127,7 @@ ErrorDetails SpaceGuard::exceeded() const {
   const bool by_percent =
       percent_used(space_) >= static_cast<double>(percent_of(stage_, limits_) - limits_.hysteresis_percent);
   if (!by_percent) {
-    return {.limit = std::to_string(limits_.reserve_bytes), .setting = "storage_options.space_reserve_bytes"};
+    return {.limit = std::to_string(limits_.reserve_bytes), .setting = std::string(kReserveSetting)};
   }
   return {.limit = std::to_string(percent_of(stage_, limits_)), .setting = std::string(setting_of(stage_))};
 }

@@ -61,8 +61,11 @@ TEST_CASE("space: a reserve in bytes counts beside the percentages, with a hyste
   limits.reserve_bytes = 100'000;  // The disk has 1'000'000.
   CHECK(after(guard, 79, limits) == SpaceStage::Normal);
   CHECK(after(guard, 81, limits) == SpaceStage::RefuseExternal);
-  CHECK(guard.explain() == "81.0 % used, 190000 bytes free; storage_options.space_reserve_bytes is 100000");
+  CHECK(guard.explain() ==
+        "81.0 % used, 190000 bytes free; storage_options.space_reserve_bytes is 100000, and puts need "
+        "twice that");
   CHECK(after(guard, 91, limits) == SpaceStage::RefuseAll);
+  CHECK(guard.explain() == "91.0 % used, 90000 bytes free; storage_options.space_reserve_bytes is 100000");
   CHECK(after(guard, 86, limits) == SpaceStage::RefuseAll);
   CHECK(after(guard, 84, limits) == SpaceStage::RefuseExternal);
   CHECK(after(guard, 76, limits) == SpaceStage::RefuseExternal);
