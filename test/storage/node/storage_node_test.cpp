@@ -252,6 +252,7 @@ TEST_CASE("storage node: reports the buckets of the asking distributor under exa
 TEST_CASE("storage node: tells the fleet controller what it holds") {
   NodeWorld nodes(1);
   nodes.give_state(kState);
+  CHECK(nodes.ask(0, rpc::Poll{}).min_bucket_bits == 0);  // It has no buckets.
   REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
   for (int i = 0; i < 5; ++i) {
     REQUIRE(nodes.apply_one(0, kState, put_of(id_in(1, i), 100u + static_cast<unsigned>(i), "12345", epoch(kState)))
@@ -263,12 +264,24 @@ TEST_CASE("storage node: tells the fleet controller what it holds") {
   CHECK(poll.node_state == "s:u");
   CHECK(poll.state_version == kState);
   CHECK(poll.buckets == 1);
+  CHECK(poll.min_bucket_bits == kBucket.used_bits());
   CHECK(poll.documents == 4);
   CHECK(poll.bytes > 20);
   rpc::ClusterInfo broken = nodes.info(kState + 1);
   broken.state = "nonsense";
   CHECK_FALSE(nodes.ask(0, rpc::Poll{.info = broken}).status);
   CHECK(nodes.ask(0, rpc::Poll{}).state_version == kState);
+}
+
+TEST_CASE("storage node: a poll that calls it by another name is refused, and its state is not taken") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  rpc::PollReply poll = nodes.ask(0, rpc::Poll{.info = nodes.info(kState + 1), .node = "storage.7"});
+  CHECK(poll.status.code() == StatusCode::InvalidArgument);
+  CHECK(poll.node == "storage.0");
+  poll = nodes.ask(0, rpc::Poll{.info = {}, .node = "storage.0"});
+  CHECK(poll.status);
+  CHECK(poll.state_version == kState);
 }
 
 TEST_CASE("storage node: acknowledges the pending state and the configuration, and refuses a deposed controller") {

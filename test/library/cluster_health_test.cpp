@@ -1,0 +1,96 @@
+#include "fjord/library/detail/cluster_health.h"
+
+#include <catch2/catch.hpp>
+
+namespace fjord {
+namespace {
+
+rpc::NodeStatus node_that_is_up(std::string name) {
+  rpc::NodeStatus node;
+  node.node = std::move(name);
+  node.state = "up";
+  node.last.state_version = 4;
+  return node;
+}
+
+/// A cluster of one distributor and two storage nodes without any trouble.
+rpc::GetStatusReply healthy() {
+  rpc::GetStatusReply status;
+  status.info.state_version = 4;
+  status.info.state = "version:4 distributor:1 .0.v:1 storage:2 .0.v:1 .1.v:1";
+  for (const char* name : {"distributor.0", "storage.0", "storage.1"}) status.nodes.push_back(node_that_is_up(name));
+  status.nodes[0].last.buckets = 8;
+  return status;
+}
+
+void check(const rpc::GetStatusReply& status, int level, const std::string& reason) {
+  const ClusterHealth health = health_of(status);
+  CHECK(health.level == level);
+  CHECK_THAT(health.reasons, Catch::VectorContains(reason));
+}
+
+}  // namespace
+
+TEST_CASE("cluster health: without any trouble there is no reason") {
+  const ClusterHealth health = health_of(healthy());
+  CHECK(health.level == 0);
+  CHECK(health.reasons.empty());
+  CHECK(health.buckets_in_sync == 8);
+}
+
+TEST_CASE("cluster health: a node without space, and a cluster without any, are unavailable") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes[1].last.space_stage = 3;
+  status.nodes[1].last.space = "97.0 % used";
+  check(status, 2, "storage.0 has no space and refuses puts: 97.0 % used");
+  CHECK(health_of(status).nodes_without_space == 1);
+  status.nodes[2].last.space_stage = 4;
+  check(status, 2, "no storage node has space: every put is refused");
+  status.nodes.erase(status.nodes.begin() + 2);
+  status.nodes[1].last.space_stage = 2;
+  check(status, 1, "storage.0 throttles puts: 97.0 % used");
+}
+
+TEST_CASE("cluster health: a cluster that is down says why") {
+  rpc::GetStatusReply status = healthy();
+  status.info.state = R"(version:4 cluster:d m:1\x20of\x202 distributor:1 .0.v:1 storage:2 .0.v:1 .1.s:d)";
+  check(status, 2, "the cluster is down: 1 of 2");
+}
+
+TEST_CASE("cluster health: nothing is served, or nothing has a place") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes[0].last.buckets_unavailable = 3;
+  CHECK(health_of(status).level == 2);
+  CHECK(health_of(status).reasons.size() == 1);
+  status.nodes[0].last.buckets_unavailable = 8;
+  check(status, 2, "none of the 8 buckets is served");
+  status.nodes[0].last.buckets_unplaced = 8;
+  check(status, 2, "8 buckets have no storage node that they belong on");
+  status.nodes[0].state = "down";
+  check(status, 2, "no distributor is up");
+}
+
+TEST_CASE("cluster health: merges that fail again and again degrade it") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes[0].last.buckets_failing = 2;
+  status.nodes[0].last.failing = "IO_ERROR: no";
+  check(status, 1, "distributor.0: the merges of 2 buckets fail again and again, last IO_ERROR: no");
+}
+
+TEST_CASE("cluster health: all nodes retired go on serving, which an operator has to know") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes[1].state = status.nodes[2].state = "retired";
+  check(status, 1,
+        "all 2 storage nodes that are there are retired: they go on serving, as there is nowhere to move their buckets "
+        "to: `fjord node add` or `fjord node up`");
+}
+
+TEST_CASE("cluster health: maintenance says how long, and when it ends") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes[2].state = "maintenance";
+  status.nodes[2].maintenance_us = 300'000'000;
+  status.nodes[2].maintenance_left_us = 3'300'000'000;
+  check(status, 1, "storage.1 is maintenance for 5 min, counts as down in 55 min");
+}
+
+}  // namespace fjord
