@@ -204,6 +204,13 @@ TEST_CASE("distributor: with all nodes retired the members stay, writes go on, a
     CHECK(holders(world, kBucket) == before);
     CHECK(world.set_at(before[0], kBucket).nodes.size() == 2);
   }
+  SECTION("fewer copies are wanted: the surplus replica is deleted") {
+    world.set_redundancy(1);
+    world.give_state(3, nodes_of(world, retired));
+    world.run(seconds(5));
+    CHECK(holders(world, kBucket) == world.ideal(kBucket));
+    CHECK(holders(world, kBucket).size() == 1);
+  }
   SECTION("one is to stay again: everything moves there") {
     retired.erase(before[0]);
     world.give_state(3, nodes_of(world, retired));

@@ -71,8 +71,10 @@ def main():
         for row in table(VECTORS / "behaviours.tsv")
         if row.get("relevance") == "core" and row["area"] in AREAS.get(row.get("layer"), ())
     }
-    lines = {row["id"]: row for row in table(HERE / "behaviours-distribution.tsv")}
+    rows = table(HERE / "behaviours-distribution.tsv")
+    lines = {row["id"]: row for row in rows}
     faults = [f"{number} {row['scenario']} has no line" for number, row in wanted.items() if number not in lines]
+    faults += [f"{row['id']} has two lines" for row in rows if lines[row["id"]] is not row]
     code = words_of_code()
     planted = {line.split("\t")[0] for path in (ROOT / "test" / "mutants").glob("*.tsv") for line in path.read_text().splitlines()}
     tested = 0
