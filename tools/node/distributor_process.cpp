@@ -7,8 +7,8 @@
 #include "fjord/node/node.h"
 #include "fjord/scripting/script_application.h"
 #include "health_page.h"
-#include "machine.h"
 #include "plugin_options.h"
+#include "process_runtime.h"
 
 namespace fjord {
 namespace {
@@ -86,11 +86,11 @@ class Jobs final : public rpc::Service {
 
 class DistributorProcess final : public Node {
  public:
-  explicit DistributorProcess(const config::ClusterConfig& config) : machine_(config) {}
+  explicit DistributorProcess(const config::ClusterConfig& config) : process_(config) {}
 
   ~DistributorProcess() override {
-    machine_.stop_serving();
-    machine_.transport().close();
+    process_.stop_serving();
+    process_.transport().close();
   }
 
   Status start(const config::ClusterConfig& config, config::ProcessName name) {
@@ -103,21 +103,21 @@ class DistributorProcess final : public Node {
     options.merges_max = static_cast<unsigned>(config.merges_max);
     options.pending_bytes_max = static_cast<std::size_t>(config.pending_bytes_max);
     options.pending_operations_max = static_cast<std::size_t>(config.pending_operations_max);
-    node_ = std::make_unique<distributor::DistributorNode>(options, machine_.runtime(), machine_.transport());
-    FJORD_TRY(machine_.runtime().tunables.set("distributor.document_bytes_max", config.document_bytes_max));
-    jobs_ = std::make_unique<Jobs>(config, machine_.runtime(), machine_.transport(), *node_);
-    FJORD_TRY(jobs_->start(config, name.to_string(), machine_.runtime(), machine_.transport()));
-    return machine_.serve(config, name, {node_.get(), jobs_.get()},
+    node_ = std::make_unique<distributor::DistributorNode>(options, process_.runtime(), process_.transport());
+    FJORD_TRY(process_.runtime().tunables.set("distributor.document_bytes_max", config.document_bytes_max));
+    jobs_ = std::make_unique<Jobs>(config, process_.runtime(), process_.transport(), *node_);
+    FJORD_TRY(jobs_->start(config, name.to_string(), process_.runtime(), process_.transport()));
+    return process_.serve(config, name, {node_.get(), jobs_.get()},
                           [this, text = name.to_string()] { return health(text); });
   }
 
-  const std::string& address() const override { return machine_.address(); }
-  std::string http_address() const override { return machine_.http_address(); }
+  const std::string& address() const override { return process_.address(); }
+  std::string http_address() const override { return process_.http_address(); }
 
  private:
   Health health(const std::string& name) const { return health_page(name, node_->health()); }
 
-  Machine machine_;
+  ProcessRuntime process_;
   std::unique_ptr<distributor::DistributorNode> node_;
   std::unique_ptr<Jobs> jobs_;
 };

@@ -4,7 +4,7 @@
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
 #include "health_page.h"
-#include "machine.h"
+#include "process_runtime.h"
 
 namespace fjord {
 namespace {
@@ -12,11 +12,11 @@ namespace {
 class FleetControllerProcess final : public Node {
  public:
   FleetControllerProcess(const config::ClusterConfig& config, DirectoryLock lock)
-      : lock_(std::move(lock)), machine_(config) {}
+      : lock_(std::move(lock)), process_(config) {}
 
   ~FleetControllerProcess() override {
-    machine_.stop_serving();
-    machine_.transport().close();
+    process_.stop_serving();
+    process_.transport().close();
   }
 
   Status start(const config::ClusterConfig& config, config::ProcessName name, const StateStoreFactory& zookeeper) {
@@ -32,20 +32,20 @@ class FleetControllerProcess final : public Node {
     options.down_after = milliseconds(config.down_after_ms);
     options.start_grace = milliseconds(config.start_grace_ms);
     FJORD_TRY(open_store(config, name, zookeeper));
-    FJORD_TRY_ASSIGN(controller_, fleetcontroller::FleetController::open(options, machine_.runtime(),
-                                                                         machine_.transport(), *store_));
-    return machine_.serve(config, name, {controller_.get()},
+    FJORD_TRY_ASSIGN(controller_, fleetcontroller::FleetController::open(options, process_.runtime(),
+                                                                         process_.transport(), *store_));
+    return process_.serve(config, name, {controller_.get()},
                           [this, node = name.to_string()] { return health_page(node, controller_->health()); });
   }
 
-  const std::string& address() const override { return machine_.address(); }
-  std::string http_address() const override { return machine_.http_address(); }
+  const std::string& address() const override { return process_.address(); }
+  std::string http_address() const override { return process_.http_address(); }
 
  private:
   Status open_store(const config::ClusterConfig& config, config::ProcessName name, const StateStoreFactory& zookeeper) {
     if (config.zookeeper.empty()) {
       FJORD_TRY_ASSIGN(store_,
-                       fleetcontroller::LevelDbStateStore::open(machine_.runtime().env, config.find(name)->directory));
+                       fleetcontroller::LevelDbStateStore::open(process_.runtime().env, config.find(name)->directory));
       return Status::ok();
     }
     if (zookeeper == nullptr) {
@@ -56,7 +56,7 @@ class FleetControllerProcess final : public Node {
   }
 
   DirectoryLock lock_;
-  Machine machine_;
+  ProcessRuntime process_;
   std::unique_ptr<fleetcontroller::ClusterStateStore> store_;
   std::unique_ptr<fleetcontroller::FleetController> controller_;
 };

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "machine.h"
+#include "process_runtime.h"
 
 namespace fjord {
 

@@ -15,8 +15,8 @@
 #include "fjord/storage/storage_node.h"
 #include "fjord/visitors/visitor_service.h"
 #include "health_page.h"
-#include "machine.h"
 #include "plugin_options.h"
+#include "process_runtime.h"
 #include "storage_engine.h"
 
 namespace fjord {
@@ -28,18 +28,18 @@ class StorageProcess final : public Node {
  public:
   StorageProcess(const config::ClusterConfig& config, DirectoryLock lock)
       : lock_(std::move(lock)),
-        machine_(config),
-        client_executor_(machine_.runtime().scheduler.make_executor("fjord-sink")),
-        client_(client_options(config), machine_.runtime(), machine_.transport(), *client_executor_),
+        process_(config),
+        client_executor_(process_.runtime().scheduler.make_executor("fjord-sink")),
+        client_(client_options(config), process_.runtime(), process_.transport(), *client_executor_),
         sink_(client_, mapreduce::kTaskPutTimeout) {}
 
   ~StorageProcess() override {
-    machine_.stop_serving();
-    machine_.transport().close();
+    process_.stop_serving();
+    process_.transport().close();
   }
 
   Status start(const config::ClusterConfig& config, config::ProcessName name) {
-    Runtime& runtime = machine_.runtime();
+    Runtime& runtime = process_.runtime();
     storage::StorageNodeOptions options = storage_node_options(config, name.index);
     sync_executor_ = runtime.scheduler.make_executor("fjord-sync");
     const unsigned stripes = config.stripes != 0 ? static_cast<unsigned>(config.stripes) : std::min(2U, cpu_count());
@@ -47,14 +47,14 @@ class StorageProcess final : public Node {
                                                     runtime, *sync_executor_));
     options.stripes = engine_.stripes;
     FJORD_TRY(set_space_limits(config));
-    FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), engine_.open));
+    FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, process_.transport(), engine_.open));
     FJORD_TRY(start_visitors(config, options.directory));
-    return machine_.serve(config, name, {node_.get(), visitor_service_.get(), plugin_service_.get()},
+    return process_.serve(config, name, {node_.get(), visitor_service_.get(), plugin_service_.get()},
                           [this, text = name.to_string()] { return health(text); });
   }
 
-  const std::string& address() const override { return machine_.address(); }
-  std::string http_address() const override { return machine_.http_address(); }
+  const std::string& address() const override { return process_.address(); }
+  std::string http_address() const override { return process_.http_address(); }
 
  private:
   Status set_space_limits(const config::ClusterConfig& config) {
@@ -67,7 +67,7 @@ class StorageProcess final : public Node {
         {"storage.space_reserve_bytes", config.space_reserve_bytes},
     };
     for (const auto& [name, value] : limits) {
-      const Status status = machine_.runtime().tunables.set(name, value);
+      const Status status = process_.runtime().tunables.set(name, value);
       if (status.code() != StatusCode::NotFound) FJORD_TRY(status);  // NotFound: kept until its declaration
     }
     return Status::ok();
@@ -80,19 +80,19 @@ class StorageProcess final : public Node {
     mapreduce::TaskOptions tasks;
     tasks.spill_directory = directory + "/spill";
     tasks.counts_processors = true;
-    mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), tasks);
+    mapreduce::add_task_visitors(visitors_, applications_, sink_, process_.runtime(), tasks);
     const plugins::PluginOptions plugin_options = plugin_options_of(config);
     FJORD_TRY_ASSIGN(auto libraries,
-                     plugins::load_plugins(plugin_options, machine_.runtime().metrics, visitors_, applications_));
+                     plugins::load_plugins(plugin_options, process_.runtime().metrics, visitors_, applications_));
     plugin_service_ = std::make_unique<plugins::PluginService>(std::move(libraries));
     visitors::VisitorServiceOptions options;
     options.cpus = cpu_count();
     options.docblock_bytes = static_cast<std::uint32_t>(config.docblock_bytes);
     options.idle_max = milliseconds(config.visitor_idle_ms);
     visitor_service_ =
-        std::make_unique<visitors::VisitorService>(options, machine_.runtime(), *node_, node_->snapshots(), visitors_);
+        std::make_unique<visitors::VisitorService>(options, process_.runtime(), *node_, node_->snapshots(), visitors_);
     if (config.visitors_max == 0) return Status::ok();
-    return machine_.runtime().tunables.set("storage.visitors_max", config.visitors_max);
+    return process_.runtime().tunables.set("storage.visitors_max", config.visitors_max);
   }
 
   Health health(const std::string& name) const { return health_page(name, node_->health()); }
@@ -104,7 +104,7 @@ class StorageProcess final : public Node {
   }
 
   DirectoryLock lock_;
-  Machine machine_;
+  ProcessRuntime process_;
   // The map and reduce tasks of this node write through these like any other client.
   std::unique_ptr<Executor> client_executor_;
   AsyncClient client_;

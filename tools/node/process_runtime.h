@@ -26,15 +26,15 @@ namespace fjord {
 class MetricHttpServer;
 struct Health;
 
-/// The real implementations of the seams, with the server and the transport of one node. Each node has its own Machine,
-/// so that nodes in one process share neither metrics nor tunables.
+/// The real implementations of the seams, with the server and the transport of one node. Each node has its own
+/// ProcessRuntime, so that nodes in one process share neither metrics nor tunables.
 ///
 /// Lifetime: outlives the node's parts that use it. The owner calls stop_serving() and transport().close() before it
 /// destroys these parts.
-class Machine {
+class ProcessRuntime {
  public:
-  explicit Machine(const config::ClusterConfig& config);
-  ~Machine();
+  explicit ProcessRuntime(const config::ClusterConfig& config);
+  ~ProcessRuntime();
 
   Runtime& runtime() { return runtime_; }
   GatedTransport& transport() { return *transport_; }

@@ -1,4 +1,4 @@
-#include "machine.h"
+#include "process_runtime.h"
 
 #include "fjord/common/log.h"
 #include "fjord/monitoring/metric_http_server.h"
@@ -19,17 +19,17 @@ std::unique_ptr<rpc::Transport> make_transport(const config::ClusterConfig& conf
 
 }  // namespace
 
-Machine::Machine(const config::ClusterConfig& config)
+ProcessRuntime::ProcessRuntime(const config::ClusterConfig& config)
     : bulk_(make_tbb_bulk_executor()),
       env_(make_posix_env()),
       random_(Random::from_system()),
       runtime_{clock_, scheduler_, *bulk_, *env_, random_, metrics_, tunables_},
       transport_(std::make_unique<GatedTransport>(make_transport(config, metrics_))) {}
 
-Machine::~Machine() = default;
+ProcessRuntime::~ProcessRuntime() = default;
 
-Status Machine::serve(const config::ClusterConfig& config, config::ProcessName name,
-                      std::vector<rpc::Service*> services, std::function<Health()> health) {
+Status ProcessRuntime::serve(const config::ClusterConfig& config, config::ProcessName name,
+                             std::vector<rpc::Service*> services, std::function<Health()> health) {
   const config::ProcessConfig& process = *config.find(name);
   rpc::ThriftServerOptions options;
   options.address = process.address;
@@ -53,7 +53,7 @@ Status Machine::serve(const config::ClusterConfig& config, config::ProcessName n
   return Status::ok();
 }
 
-void Machine::show_settings() {
+void ProcessRuntime::show_settings() {
   for (const Tunable* setting : tunables_.all()) {
     metrics_
         .gauge("fjord_setting_value", "Settings as this process uses them, from file or live configuration",
@@ -62,7 +62,7 @@ void Machine::show_settings() {
   }
 }
 
-void Machine::stop_serving() {
+void ProcessRuntime::stop_serving() {
   if (server_ != nullptr) server_->drain(kDrainMax);
   http_.reset();
   server_.reset();
