@@ -40,15 +40,26 @@ ClientCore::ClientCore(std::string_view addresses, const ClientSettings& setting
   connection_ = std::make_unique<Connection>(std::move(options));
 }
 
+template <typename F>
+Status ClientCore::wait_for(F start) {
+  std::optional<Status> result;
+  start([&](const Status& status) { result = status; });
+  seams_->run_until([&] { return result.has_value(); });
+  return *result;
+}
+
 Status ClientCore::wait_ready() {
   if (!address_error_) return address_error_;
   if (client().snapshot() != nullptr) return Status::ok();
-  return SyncClient(client(), std::min(kReadyTimeout, settings_.timeout)).wait_ready();
+  const Duration timeout = std::min(kReadyTimeout, settings_.timeout);
+  if (!seams_) return SyncClient(client(), timeout).wait_ready();
+  return wait_for([&](auto done) { client().wait_ready(timeout, std::move(done)); });
 }
 
 Status ClientCore::refresh() {
   FJORD_TRY(wait_ready());
-  return connection_->sync().refresh_schemas();
+  if (!seams_) return connection_->sync().refresh_schemas();
+  return wait_for([&](auto done) { client().refresh_schemas(settings_.timeout, std::move(done)); });
 }
 
 std::shared_ptr<const DocumentTypeRepo> ClientCore::types() { return client().snapshot()->types(); }
@@ -65,14 +76,19 @@ Status ClientCore::copy_snapshot(rpc::SnapshotHolder& into) {
   return into.update(client().snapshot()->info()).status();
 }
 
-void run_on(Executor& executor, UniqueFunction<void()> task) {
-  FJORD_CHECK_MSG(!executor.is_current(), "a blocking call on the thread that would end it");
-  Answer<bool> done;
-  executor.post([&] {
+void ClientCore::run(UniqueFunction<void()> task) {
+  FJORD_CHECK_MSG(!executor().is_current(), "a blocking call on the thread that would end it");
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool is_done = false;
+  executor().post([&] {
     task();
-    done.set(true);
+    const std::lock_guard lock(mutex);
+    is_done = true;
+    changed.notify_one();
   });
-  done.wait();
+  std::unique_lock lock(mutex);
+  wait(lock, changed, [&] { return is_done; });
 }
 
 }  // namespace fjord

@@ -7,7 +7,7 @@ Result<DocumentView> know_type(ClientCore& core, std::shared_ptr<const DocumentT
   auto view = DocumentView::open(*types, entry.header, entry.body);
   if (!view || view->type() != nullptr) return view;
   // A callback cannot wait; it uses the newest schemas that the client has.
-  if (!core.connection().executor().is_current()) FJORD_TRY(core.refresh());
+  if (!core.executor().is_current()) FJORD_TRY(core.refresh());
   types = core.types();
   return DocumentView::open(*types, entry.header, entry.body);
 }

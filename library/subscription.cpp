@@ -38,7 +38,7 @@ class Subscription::Impl {
       : core_(core), buffer_bytes_(options.buffer_bytes), decodes_(options.decode), status_(open(options)) {}
 
   ~Impl() {
-    if (core_.address_error()) run_on(core_.connection().executor(), [this] { feed_.reset(); });
+    if (core_.address_error()) core_.run([this] { feed_.reset(); });
     if (waiter_ != nullptr) waiter_->set(Status(StatusCode::Cancelled, "the subscription was destroyed"));
   }
 
@@ -78,8 +78,8 @@ class Subscription::Impl {
   }
 
   Pending<Status> ready() {
-    const auto state = std::make_shared<detail::PendingState<Status>>(
-        core_.address_error() ? &core_.connection().executor() : nullptr);
+    const auto state =
+        std::make_shared<detail::PendingState<Status>>(core_.address_error() ? &core_.executor() : nullptr);
     const std::lock_guard lock(mutex_);
     if (is_over() || reader_.remaining() != 0 || !items_.empty() || end_.has_value()) {
       state->set(Status::ok());
@@ -113,36 +113,32 @@ class Subscription::Impl {
     }
     token_ = feed.resume.value_or(visitors::ChangeToken(feed.fingerprint()));
     FJORD_TRY(core_.copy_snapshot(snapshots_));
-    core_.connection().executor().post([this, feed = std::move(feed)]() mutable { start(std::move(feed)); });
+    core_.executor().post([this, feed = std::move(feed)]() mutable { start(std::move(feed)); });
     return Status::ok();
   }
 
   void start(visitors::ChangeFeedOptions options) {
-    Connection& connection = core_.connection();
     visitors::ChangeFeedCallbacks callbacks;
     // Each callback posts a task, because the feed's token includes a block only after its callback has returned.
     callbacks.on_changes = [this](BucketId bucket, std::string block, bool) {
-      core_.connection().executor().post([this, bucket, block = std::move(block)]() mutable {
+      core_.executor().post([this, bucket, block = std::move(block)]() mutable {
         push({.docblock = std::move(block), .bucket = bucket, .position = feed_->token().at(bucket)});
       });
     };
     callbacks.on_listed = [this] { push_token(false); };
     callbacks.on_caught_up = [this] { push_token(true); };
     callbacks.on_resync = [this](Timestamp horizon) {
-      core_.connection().executor().post([this, horizon] { push({.kind = Change::Kind::Resync, .horizon = horizon}); });
+      core_.executor().post([this, horizon] { push({.kind = Change::Kind::Resync, .horizon = horizon}); });
     };
-    callbacks.on_end = [this](const Status& status) {
-      core_.connection().executor().post([this, status] { finish(status); });
-    };
-    feed_ = std::make_unique<visitors::ChangeFeed>(std::move(options), std::move(callbacks), connection.transport(),
-                                                   snapshots_, connection.runtime().clock, Random::from_system(),
-                                                   connection.executor());
+    callbacks.on_end = [this](const Status& status) { core_.executor().post([this, status] { finish(status); }); };
+    feed_ = std::make_unique<visitors::ChangeFeed>(std::move(options), std::move(callbacks), core_.transport(),
+                                                   snapshots_, core_.clock(), core_.new_random(), core_.executor());
     feed_->start();
   }
 
   /// Queues the feed's token after all blocks that the token includes.
   void push_token(bool is_caught_up) {
-    core_.connection().executor().post([this, token = feed_->token(), is_caught_up]() mutable {
+    core_.executor().post([this, token = feed_->token(), is_caught_up]() mutable {
       push({.kind = Change::Kind::CaughtUp, .token = std::move(token), .is_told = is_caught_up});
     });
   }
@@ -166,7 +162,7 @@ class Subscription::Impl {
   void wake() FJORD_REQUIRES(mutex_) {
     changed_.notify_one();
     if (waiter_ == nullptr) return;
-    core_.connection().executor().post([waiter = std::exchange(waiter_, nullptr)] { waiter->set(Status::ok()); });
+    core_.executor().post([waiter = std::exchange(waiter_, nullptr)] { waiter->set(Status::ok()); });
   }
 
   /// Takes the next item. Returns false after the timeout and at the end of the feed.
@@ -174,7 +170,7 @@ class Subscription::Impl {
     std::unique_lock lock(mutex_);
     const auto has_news = [this] { return !items_.empty() || end_.has_value(); };
     if (!timeout) {
-      changed_.wait(lock, has_news);
+      core_.wait(lock, changed_, has_news);
     } else if (!changed_.wait_for(lock, *timeout, has_news)) {
       return false;
     }
@@ -188,7 +184,7 @@ class Subscription::Impl {
     bytes_ -= item_.docblock.size();
     if (paused_ && bytes_ <= buffer_bytes_ / 2) {
       paused_ = false;
-      core_.connection().executor().post([this] {
+      core_.executor().post([this] {
         if (feed_ != nullptr) feed_->resume();
       });
     }

@@ -10,25 +10,24 @@ VisitStream::VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionO
 
 VisitStream::~VisitStream() {
   if (!core_.address_error()) return;
-  run_on(core_.connection().executor(), [this] { sessions_.clear(); });
+  core_.run([this] { sessions_.clear(); });
   if (waiter_ != nullptr) waiter_->set(Status(StatusCode::Cancelled, "the visit was destroyed"));
 }
 
 Status VisitStream::start() {
   FJORD_TRY(core_.copy_snapshot(snapshots_));
-  core_.connection().executor().post([this] { open_sessions(std::exchange(options_, {})); });
+  core_.executor().post([this] { open_sessions(std::exchange(options_, {})); });
   return Status::ok();
 }
 
 void VisitStream::open_sessions(std::vector<visitors::VisitorSessionOptions> options) {
-  Connection& connection = core_.connection();
   running_ = options.size();
   for (std::size_t slice = 0; slice < options.size(); ++slice) {
     visitors::VisitorSessionCallbacks callbacks =
         callbacks_of(slice, options[slice].snapshot && drops_ == Drops::Never);
-    sessions_.push_back(std::make_unique<visitors::VisitorSession>(
-        std::move(options[slice]), std::move(callbacks), connection.transport(), snapshots_, connection.runtime().clock,
-        Random::from_system(), connection.executor()));
+    sessions_.push_back(std::make_unique<visitors::VisitorSession>(std::move(options[slice]), std::move(callbacks),
+                                                                   core_.transport(), snapshots_, core_.clock(),
+                                                                   core_.new_random(), core_.executor()));
   }
   for (auto& session : sessions_) session->start();
 }
@@ -102,11 +101,11 @@ void VisitStream::finish(const Status& status) {
 void VisitStream::wake() {
   changed_.notify_one();
   if (waiter_ == nullptr) return;
-  core_.connection().executor().post([waiter = std::exchange(waiter_, nullptr)] { waiter->set(Status::ok()); });
+  core_.executor().post([waiter = std::exchange(waiter_, nullptr)] { waiter->set(Status::ok()); });
 }
 
 Pending<Status> VisitStream::ready() {
-  const auto state = std::make_shared<detail::PendingState<Status>>(&core_.connection().executor());
+  const auto state = std::make_shared<detail::PendingState<Status>>(&core_.executor());
   const std::lock_guard lock(mutex_);
   if (!items_.empty() || result_.has_value()) {
     state->set(Status::ok());
@@ -118,14 +117,14 @@ Pending<Status> VisitStream::ready() {
 
 bool VisitStream::pop(VisitItem& item) {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return !items_.empty() || result_.has_value(); });
+  core_.wait(lock, changed_, [this] { return !items_.empty() || result_.has_value(); });
   if (items_.empty()) return false;
   item = std::move(items_.front());
   items_.pop_front();
   bytes_ -= item.docblock.size();
   if (paused_ && bytes_ <= buffer_bytes_ / 2) {
     paused_ = false;
-    core_.connection().executor().post([this] {
+    core_.executor().post([this] {
       for (auto& session : sessions_) session->resume();
     });
   }
@@ -148,7 +147,7 @@ void VisitStream::stop(Status why) {
   items_.clear();
   bytes_ = 0;
   wake();
-  core_.connection().executor().post([this] {
+  core_.executor().post([this] {
     for (auto& session : sessions_) session->pause();
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -12,17 +13,47 @@
 
 namespace fjord {
 
+/// The outside world of a ClientCore on one thread, as the simulation has it.
+struct ClientSeams {
+  AsyncClient& client;
+  rpc::Transport& transport;
+  Clock& clock;
+  Executor& executor;
+  Random& random;
+  /// Runs the world until the condition holds.
+  std::function<void(const std::function<bool()>& is_done)> run_until;
+};
+
 /// The connection and its settings, which the parts of the library share. Not for programs of users.
 ///
 /// Threading: any thread. Lifetime: that of the Client.
 class ClientCore {
  public:
   ClientCore(std::string_view addresses, const ClientSettings& settings);
+  /// A core without connection(): visits and subscriptions can use it. Lifetime: the seams outlive it.
+  ClientCore(ClientSeams seams, const ClientSettings& settings) : settings_(settings), seams_(std::move(seams)) {}
 
-  /// Returns OK, or the error in the addresses; in case of an error connection() must not be called.
+  /// Returns OK, or the error in the addresses; in case of an error the connection and its parts must not be used.
   const Status& address_error() const { return address_error_; }
   Connection& connection() { return *connection_; }
-  AsyncClient& client() { return connection_->client(); }
+  AsyncClient& client() { return seams_ ? seams_->client : connection_->client(); }
+  rpc::Transport& transport() { return seams_ ? seams_->transport : connection_->transport(); }
+  Clock& clock() { return seams_ ? seams_->clock : connection_->runtime().clock; }
+  Executor& executor() { return seams_ ? seams_->executor : connection_->executor(); }
+  Random new_random() { return seams_ ? seams_->random.fork() : Random::from_system(); }
+  /// Waits until the condition holds. `lock` is locked when it is evaluated, and afterwards.
+  template <typename F>
+  void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, F is_done) {
+    if (!seams_) return changed.wait(lock, is_done);
+    lock.unlock();
+    seams_->run_until([&] {
+      const std::lock_guard again(*lock.mutex());
+      return is_done();
+    });
+    lock.lock();
+  }
+  /// Runs `task` on the executor and waits until it has ended.
+  void run(UniqueFunction<void()> task);
   const ClientSettings& settings() const { return settings_; }
   Duration timeout(Duration asked) const { return asked == Duration(0) ? settings_.timeout : asked; }
 
@@ -39,13 +70,15 @@ class ClientCore {
   Status copy_snapshot(rpc::SnapshotHolder& into);
 
  private:
+  /// Waits for the callback that `start` is given.
+  template <typename F>
+  Status wait_for(F start);
+
   const ClientSettings settings_;
   Status address_error_;
   std::unique_ptr<Connection> connection_;
+  std::optional<ClientSeams> seams_;  ///< Set if there is no connection.
 };
-
-/// Runs `task` on the executor and waits until it has ended.
-void run_on(Executor& executor, UniqueFunction<void()> task);
 
 /// Passes one value from a callback to a thread that waits for it.
 template <typename T>
