@@ -38,7 +38,12 @@ class Subscription::Impl {
       : core_(core), buffer_bytes_(options.buffer_bytes), decodes_(options.decode), status_(open(options)) {}
 
   ~Impl() {
-    if (core_.address_error()) core_.run([this] { feed_.reset(); });
+    if (core_.address_error()) {
+      core_.run([this] {
+        feed_.reset();
+        alive_.reset();
+      });
+    }
     if (waiter_ != nullptr) waiter_->set(Status(StatusCode::Cancelled, "the subscription was destroyed"));
   }
 
@@ -121,24 +126,32 @@ class Subscription::Impl {
     visitors::ChangeFeedCallbacks callbacks;
     // Each callback posts a task, because the feed's token includes a block only after its callback has returned.
     callbacks.on_changes = [this](BucketId bucket, std::string block, bool) {
-      core_.executor().post([this, bucket, block = std::move(block)]() mutable {
+      post([this, bucket, block = std::move(block)]() mutable {
         push({.docblock = std::move(block), .bucket = bucket, .position = feed_->token().at(bucket)});
       });
     };
     callbacks.on_listed = [this] { push_token(false); };
     callbacks.on_caught_up = [this] { push_token(true); };
     callbacks.on_resync = [this](Timestamp horizon) {
-      core_.executor().post([this, horizon] { push({.kind = Change::Kind::Resync, .horizon = horizon}); });
+      post([this, horizon] { push({.kind = Change::Kind::Resync, .horizon = horizon}); });
     };
-    callbacks.on_end = [this](const Status& status) { core_.executor().post([this, status] { finish(status); }); };
+    callbacks.on_end = [this](const Status& status) { post([this, status] { finish(status); }); };
     feed_ = std::make_unique<visitors::ChangeFeed>(std::move(options), std::move(callbacks), core_.transport(),
                                                    snapshots_, core_.clock(), core_.new_random(), core_.executor());
     feed_->start();
   }
 
+  /// Posts a task of a callback. It does not run if the destructor's task runs before it.
+  template <typename F>
+  void post(F task) {
+    core_.executor().post([alive = std::weak_ptr<const bool>(alive_), task = std::move(task)]() mutable {
+      if (!alive.expired()) task();
+    });
+  }
+
   /// Queues the feed's token after all blocks that the token includes.
   void push_token(bool is_caught_up) {
-    core_.executor().post([this, token = feed_->token(), is_caught_up]() mutable {
+    post([this, token = feed_->token(), is_caught_up]() mutable {
       push({.kind = Change::Kind::CaughtUp, .token = std::move(token), .is_told = is_caught_up});
     });
   }
@@ -227,6 +240,8 @@ class Subscription::Impl {
   Projection projection_;
   rpc::SnapshotHolder snapshots_;
   std::unique_ptr<visitors::ChangeFeed> feed_;  ///< Used on the executor only.
+  /// Used on the executor only. Ends with the feed, so that tasks behind that end do not run.
+  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
 
   FeedItem item_;
   DocBlockReader reader_{std::string_view()};
