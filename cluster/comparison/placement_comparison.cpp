@@ -1,10 +1,11 @@
+#include "fjord/cluster/placement_comparison.h"
+
 #include <array>
 #include <bit>
 #include <ctime>
 #include <fmt/format.h>
 
 #include "fjord/cluster/placement.h"
-#include "fjord/cluster/placement_comparison.h"
 #include "fjord/cluster/placement_statistics.h"
 
 namespace fjord {
