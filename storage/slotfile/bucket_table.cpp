@@ -79,7 +79,7 @@ BucketRecord BucketTable::record_of(const Bucket& bucket) const {
 
 Edit BucketTable::edit_of(std::span<Bucket* const> buckets) const {
   Edit edit{
-      .removed = {}, .buckets = {}, .heirs = {}, .file_sizes = {}, .next_uid = next_uid_, .next_file = next_file_};
+      .removed = {}, .buckets = {}, .successors = {}, .file_sizes = {}, .next_uid = next_uid_, .next_file = next_file_};
   for (const Bucket* bucket : buckets) {
     edit.buckets.push_back(record_of(*bucket));
     for (const auto& slot : bucket->slots) {
@@ -98,7 +98,7 @@ Catalog BucketTable::catalog() const {
   Catalog catalog;
   catalog.next_uid = next_uid_;
   catalog.next_file = next_file_;
-  catalog.heirs = heirs_;
+  catalog.successors = successors_;
   for (const auto& [uid, bucket] : by_uid_) {
     catalog.buckets.emplace(uid, record_of(*bucket));
     for (const auto& slot : bucket->slots) {
@@ -111,15 +111,15 @@ Catalog BucketTable::catalog() const {
 void BucketTable::restore(const Catalog& catalog) {
   next_uid_ = catalog.next_uid;
   next_file_ = catalog.next_file;
-  heirs_ = catalog.heirs;
+  successors_ = catalog.successors;
 }
 
-Bucket* BucketTable::find_heir(std::uint64_t uid, const GlobalId& gid) const {
+Bucket* BucketTable::find_successor(std::uint64_t uid, const GlobalId& gid) const {
   if (const auto found = by_uid_.find(uid); found != by_uid_.end()) return found->second;
-  const auto heirs = heirs_.find(uid);
-  if (heirs == heirs_.end()) return nullptr;
-  for (const auto& [heir, id] : heirs->second.buckets) {
-    if (bucket_of(gid, id.used_bits()) == id) return find_heir(heir, gid);
+  const auto successors = successors_.find(uid);
+  if (successors == successors_.end()) return nullptr;
+  for (const auto& [successor, id] : successors->second.buckets) {
+    if (bucket_of(gid, id.used_bits()) == id) return find_successor(successor, gid);
   }
   return nullptr;
 }

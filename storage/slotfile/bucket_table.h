@@ -74,13 +74,13 @@ class BucketTable {
 
   // --- Successors: writes in the journal name the bucket of their time
 
-  void add_heirs(const Heirs& heirs) { heirs_[heirs.uid] = heirs; }
+  void add_successors(const Successors& successors) { successors_[successors.uid] = successors; }
   /// Forgets the splits and joins before `lsn`, when the journal has no older writes.
-  void forget_heirs_before(std::uint64_t lsn) {
-    std::erase_if(heirs_, [&](const auto& heirs) { return heirs.second.lsn < lsn; });
+  void forget_successors_before(std::uint64_t lsn) {
+    std::erase_if(successors_, [&](const auto& successors) { return successors.second.lsn < lsn; });
   }
   /// Returns the bucket with this uid, or its successor that contains `gid`. Null if it was deleted.
-  Bucket* find_heir(std::uint64_t uid, const GlobalId& gid) const;
+  Bucket* find_successor(std::uint64_t uid, const GlobalId& gid) const;
 
   // --- Slots and files
 
@@ -111,7 +111,7 @@ class BucketTable {
   LoadedSlots loaded_;
   std::unordered_map<BucketId, std::unique_ptr<Bucket>> buckets_;
   std::map<std::uint64_t, Bucket*> by_uid_;
-  std::map<std::uint64_t, Heirs> heirs_;
+  std::map<std::uint64_t, Successors> successors_;
   std::uint64_t next_uid_ = 1;
   std::uint32_t next_file_ = 0;
   RetiredFiles retired_;

@@ -116,12 +116,12 @@ std::string encode_edit(const Edit& edit) {
   put_varint(out, edit.next_file);
   put_varint(out, edit.removed.size());
   for (const std::uint64_t uid : edit.removed) put_varint(out, uid);
-  put_varint(out, edit.heirs.size());
-  for (const Heirs& heirs : edit.heirs) {
-    put_varint(out, heirs.uid);
-    put_varint(out, heirs.lsn);
-    put_varint(out, heirs.buckets.size());
-    for (const auto& [uid, id] : heirs.buckets) {
+  put_varint(out, edit.successors.size());
+  for (const Successors& successors : edit.successors) {
+    put_varint(out, successors.uid);
+    put_varint(out, successors.lsn);
+    put_varint(out, successors.buckets.size());
+    for (const auto& [uid, id] : successors.buckets) {
       put_varint(out, uid);
       put_fixed<std::uint64_t>(out, id.raw());
     }
@@ -145,13 +145,13 @@ Result<Edit> decode_edit(std::string_view bytes) {
   for (std::uint64_t i = 0; i < removed && in.ok(); ++i) edit.removed.push_back(in.varint());
   const std::uint64_t inherited = in.varint();
   for (std::uint64_t i = 0; i < inherited && in.ok(); ++i) {
-    Heirs& heirs = edit.heirs.emplace_back();
-    heirs.uid = in.varint();
-    heirs.lsn = in.varint();
+    Successors& successors = edit.successors.emplace_back();
+    successors.uid = in.varint();
+    successors.lsn = in.varint();
     const std::uint64_t heir_count = in.varint();
     for (std::uint64_t j = 0; j < heir_count && in.ok(); ++j) {
       const std::uint64_t uid = in.varint();
-      heirs.buckets.emplace_back(uid, BucketId(in.fixed<std::uint64_t>()));
+      successors.buckets.emplace_back(uid, BucketId(in.fixed<std::uint64_t>()));
     }
   }
   const std::uint64_t files = in.varint();
@@ -171,9 +171,9 @@ Result<Edit> decode_edit(std::string_view bytes) {
 void Catalog::apply(Edit edit, std::uint64_t edit_lsn) {
   for (const std::uint64_t uid : edit.removed) buckets.erase(uid);
   for (BucketRecord& bucket : edit.buckets) buckets[bucket.uid] = std::move(bucket);
-  for (Heirs& of : edit.heirs) {
+  for (Successors& of : edit.successors) {
     if (of.lsn == 0) of.lsn = edit_lsn;
-    heirs[of.uid] = std::move(of);
+    successors[of.uid] = std::move(of);
   }
   for (const auto& [number, size] : edit.file_sizes) {
     std::uint64_t& known = file_sizes[number];
@@ -194,12 +194,12 @@ std::string encode_catalog(const Catalog& catalog, unsigned stripe, unsigned str
   put_fixed<std::uint64_t>(out, catalog.first_segment);
   Edit all{.removed = {},
            .buckets = {},
-           .heirs = {},
+           .successors = {},
            .file_sizes = catalog.file_sizes,
            .next_uid = catalog.next_uid,
            .next_file = catalog.next_file};
   for (const auto& [uid, bucket] : catalog.buckets) all.buckets.push_back(bucket);
-  for (const auto& [uid, heirs] : catalog.heirs) all.heirs.push_back(heirs);
+  for (const auto& [uid, successors] : catalog.successors) all.successors.push_back(successors);
   out += encode_edit(all);
   put_fixed<std::uint64_t>(out, hash64(out, kCatalogMagic));
   return out;

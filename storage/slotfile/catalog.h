@@ -48,7 +48,7 @@ struct BucketRecord {
 };
 
 /// The successors of a split or joined bucket, for which the journal may still have writes.
-struct Heirs {
+struct Successors {
   std::uint64_t uid = 0;
   std::uint64_t lsn = 0;  ///< Lsn of the split or join.
   /// Each successor got the documents that belong to it. A successor may have been deleted since.
@@ -59,7 +59,7 @@ struct Heirs {
 struct Edit {
   std::vector<std::uint64_t> removed;
   std::vector<BucketRecord> buckets;  ///< New buckets, or new versions of those with the same uid.
-  std::vector<Heirs> heirs;
+  std::vector<Successors> successors;
   std::map<std::uint32_t, std::uint64_t> file_sizes;  ///< By file number: bytes of each file that are on the device.
   std::uint64_t next_uid = 1;
   std::uint32_t next_file = 1;
@@ -73,7 +73,7 @@ struct Catalog {
   std::uint64_t lsn = 0;
   std::uint64_t first_segment = 0;                ///< The oldest journal segment needed; older ones are in slotfiles.
   std::map<std::uint64_t, BucketRecord> buckets;  ///< By uid.
-  std::map<std::uint64_t, Heirs> heirs;
+  std::map<std::uint64_t, Successors> successors;
   std::map<std::uint32_t, std::uint64_t> file_sizes;
   std::uint64_t next_uid = 1;
   std::uint32_t next_file = 1;

@@ -200,7 +200,7 @@ Status Checkpointer::finish() {
   journal_.end_sync(std::exchange(journal_ticket_, {}));
   journal_.retire(segment_);
   // The journal begins after these splits and joins, so it has no writes for the replaced buckets.
-  table_.forget_heirs_before(lsn_);
+  table_.forget_successors_before(lsn_);
   table_.retired().end_save();
   ++context_.stats.checkpoints;
   return Status::ok();

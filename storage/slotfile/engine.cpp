@@ -2,12 +2,10 @@
 
 #include <algorithm>
 #include <bit>
-#include <fmt/format.h>
 #include <utility>
 
 #include "fjord/common/log.h"
 #include "fjord/common/lost_pages.h"
-#include "import_v1.h"
 #include "recovery.h"
 #include "slotfile_iterator.h"
 
@@ -26,6 +24,8 @@ constexpr Duration kBetweenUrgentCheckpoints = std::chrono::seconds(1);
 constexpr Duration kBetweenMetrics = std::chrono::seconds(2);
 constexpr Duration kWhileSyncing = std::chrono::milliseconds(2);
 constexpr Duration kAfterFailure = std::chrono::seconds(1);
+
+}  // namespace
 
 Status check_limits(const SlotfileLimits& limits) {
   constexpr std::uint64_t kFileBytesLeast = 4096;
@@ -51,12 +51,7 @@ Status check_limits(const SlotfileLimits& limits) {
   return Status::ok();
 }
 
-}  // namespace
-
-Status Engine::open_all() {
-  FJORD_TRY(Recovery(table_, checkpointer_).run());
-  return import_version_1(*this);
-}
+Status Engine::recover() { return Recovery(table_, checkpointer_).run(); }
 
 Status Engine::create_bucket(BucketId bucket) {
   if (table_.find(bucket) != nullptr) return Status::ok();
@@ -420,34 +415,5 @@ Result<unsigned> Engine::slots_of(BucketId bucket) const {
 }
 
 }  // namespace slotfile
-
-Result<std::unique_ptr<SlotfileProvider>> SlotfileProvider::open(Env& env, const SlotfileOptions& options) {
-  FJORD_TRY(slotfile::check_limits(options.limits));
-  constexpr unsigned kStripesMost = 256;
-  constexpr std::uint64_t kSegmentLeast = 4096;
-  if (!std::has_single_bit(options.stripes) || options.stripe >= options.stripes || options.stripes > kStripesMost) {
-    return Status(StatusCode::InvalidArgument, "stripes must be a power of two up to 256, and stripe less than it");
-  }
-  if (options.open_files_max == 0 || options.directory.empty() || options.journal_segment_bytes < kSegmentLeast) {
-    return Status(StatusCode::InvalidArgument,
-                  "open_files_max and directory must be set, and journal_segment_bytes be at least 4 KiB");
-  }
-  auto engine = std::make_unique<slotfile::Engine>(env, options);
-  FJORD_TRY(engine->open_all());
-  return std::unique_ptr<SlotfileProvider>(std::move(engine));
-}
-
-Result<std::optional<unsigned>> SlotfileProvider::stripes_of(Env& env, const std::string& directory) {
-  SlotfileOptions options;
-  options.directory = directory;
-  slotfile::EngineContext context(env, options);
-  FJORD_TRY_ASSIGN(const slotfile::LoadedCatalog loaded, slotfile::load_catalog(context));
-  return loaded.found ? std::optional(loaded.stripes) : std::nullopt;
-}
-
-Result<std::unique_ptr<spi::PersistenceProvider>> open_slotfile_provider(Env& env, const SlotfileOptions& options) {
-  FJORD_TRY_ASSIGN(auto provider, SlotfileProvider::open(env, options));
-  return std::unique_ptr<spi::PersistenceProvider>(std::move(provider));
-}
 
 }  // namespace fjord

@@ -17,6 +17,9 @@
 
 namespace fjord::slotfile {
 
+/// Errors: InvalidArgument if a limit is out of its range.
+Status check_limits(const SlotfileLimits& limits);
+
 /// The engine of one stripe: the contract, and the choice of what background work comes next. The work is done by its
 /// parts over one BucketTable.
 ///
@@ -35,7 +38,8 @@ class Engine final : public SlotfileProvider {
     if (options.metrics != nullptr) metrics_.emplace(*options.metrics, options.stripe);
   }
 
-  Status open_all();
+  /// Opens the files of the stripe and replays its journal. Called once, first. Errors: those of Recovery.
+  Status recover();
 
   std::vector<BucketId> list_buckets() const override { return table_.list(); }
   Status create_bucket(BucketId bucket) override;

@@ -29,7 +29,9 @@ BucketReport report_of(const BucketRecord& bucket) {
   return report;
 }
 
-HeirsReport report_of(const Heirs& heirs) { return {.uid = heirs.uid, .lsn = heirs.lsn, .buckets = heirs.buckets}; }
+SuccessorsReport report_of(const Successors& successors) {
+  return {.uid = successors.uid, .lsn = successors.lsn, .buckets = successors.buckets};
+}
 
 /// Returns the header after correcting the one flipped bit that explains the wrong checksum.
 std::optional<RecordHeader> repair_header(std::string_view stored, std::uint64_t segment, std::uint64_t offset) {
@@ -134,7 +136,7 @@ StructureReport report_of(const Edit& edit) {
   StructureReport report;
   report.removed = edit.removed;
   for (const BucketRecord& bucket : edit.buckets) report.buckets.push_back(report_of(bucket));
-  for (const Heirs& heirs : edit.heirs) report.heirs.push_back(report_of(heirs));
+  for (const Successors& successors : edit.successors) report.successors.push_back(report_of(successors));
   report.file_sizes.assign(edit.file_sizes.begin(), edit.file_sizes.end());
   report.next_uid = edit.next_uid;
   report.next_file = edit.next_file;
@@ -144,7 +146,7 @@ StructureReport report_of(const Edit& edit) {
 StructureReport report_of(const Catalog& catalog) {
   StructureReport report;
   for (const auto& [uid, bucket] : catalog.buckets) report.buckets.push_back(report_of(bucket));
-  for (const auto& [uid, heirs] : catalog.heirs) report.heirs.push_back(report_of(heirs));
+  for (const auto& [uid, successors] : catalog.successors) report.successors.push_back(report_of(successors));
   report.file_sizes.assign(catalog.file_sizes.begin(), catalog.file_sizes.end());
   report.next_uid = catalog.next_uid;
   report.next_file = catalog.next_file;

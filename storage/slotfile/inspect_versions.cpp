@@ -6,7 +6,7 @@ namespace fjord::slotfile {
 
 void NewestVersions::set_structure(const Catalog& catalog) {
   buckets_ = catalog.buckets;
-  heirs_ = catalog.heirs;
+  successors_ = catalog.successors;
   for (const auto& [uid, bucket] : buckets_) {
     first_slot_[uid] = slots_.size();
     for (const SlotRecord& slot : bucket.slots) {
@@ -36,13 +36,13 @@ const NewestVersions::OfSlot* NewestVersions::owner(std::uint32_t file, const Gl
 }
 
 /// Returns the bucket with this uid, or its successor that contains `gid`. Null if it was deleted.
-const BucketRecord* NewestVersions::heir(std::uint64_t uid, const GlobalId& gid) const {
+const BucketRecord* NewestVersions::successor(std::uint64_t uid, const GlobalId& gid) const {
   if (const auto found = buckets_.find(uid); found != buckets_.end()) return &found->second;
-  const auto heirs = heirs_.find(uid);
-  if (heirs == heirs_.end()) return nullptr;
-  for (const auto& [next, id] : heirs->second.buckets) {
+  const auto successors = successors_.find(uid);
+  if (successors == successors_.end()) return nullptr;
+  for (const auto& [next, id] : successors->second.buckets) {
     // A bucket is newer than those that it replaces. Anything else would lead to a cycle.
-    if (next > uid && bucket_of(gid, id.used_bits()) == id) return heir(next, gid);
+    if (next > uid && bucket_of(gid, id.used_bits()) == id) return successor(next, gid);
   }
   return nullptr;
 }
@@ -55,7 +55,7 @@ void NewestVersions::add_entry(std::uint32_t file, const MetaEntry& entry) {
 }
 
 void NewestVersions::add_write(std::uint64_t uid, const GlobalId& gid, std::uint64_t timestamp_us) {
-  const BucketRecord* bucket = heir(uid, gid);
+  const BucketRecord* bucket = successor(uid, gid);
   if (bucket == nullptr) return;
   std::uint64_t& newest = newest_[{bucket->uid, gid}];
   newest = std::max(newest, timestamp_us);
@@ -89,7 +89,7 @@ void NewestVersions::judge(std::uint32_t file, const MetaEntry& entry, EntryRepo
 }
 
 void NewestVersions::judge_write(std::uint64_t uid, EntryReport& report) const {
-  const BucketRecord* bucket = heir(uid, report.gid);
+  const BucketRecord* bucket = successor(uid, report.gid);
   report.state = EntryState::Unused;
   if (bucket == nullptr) return;
   report.bucket = bucket->id;

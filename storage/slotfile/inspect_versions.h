@@ -56,10 +56,10 @@ class NewestVersions {
   };
 
   const OfSlot* owner(std::uint32_t file, const GlobalId& gid) const;
-  const BucketRecord* heir(std::uint64_t uid, const GlobalId& gid) const;
+  const BucketRecord* successor(std::uint64_t uid, const GlobalId& gid) const;
 
   std::map<std::uint64_t, BucketRecord> buckets_;
-  std::map<std::uint64_t, Heirs> heirs_;
+  std::map<std::uint64_t, Successors> successors_;
   std::vector<OfSlot> slots_;                               ///< The slots of one bucket are neighbours.
   std::map<std::uint64_t, std::size_t> first_slot_;         ///< By uid.
   std::map<std::uint32_t, std::vector<Share>> shares_;      ///< By file.

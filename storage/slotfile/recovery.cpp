@@ -128,7 +128,7 @@ Status Recovery::replay_writes(std::uint64_t first_segment) {
 Status Recovery::replay_write_record(const Journal::Record& record) {
   FJORD_TRY_ASSIGN(const std::vector<JournalWrite> writes, decode_writes(record.meta, record.parts));
   for (const JournalWrite& write : writes) {
-    Bucket* bucket = table_.find_heir(write.uid, write.entry.gid);
+    Bucket* bucket = table_.find_successor(write.uid, write.entry.gid);
     if (bucket == nullptr) continue;  // Deleted later.
     Slot& slot = bucket->slot_for(write.entry.gid);
     FJORD_TRY(table_.load(slot));

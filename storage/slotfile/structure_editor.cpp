@@ -192,13 +192,13 @@ Status StructureEditor::replace_buckets(std::span<Bucket* const> sources, std::s
   Edit edit = table_.edit_of(raw);
   for (const Bucket* source : sources) {
     edit.removed.push_back(source->uid);
-    Heirs& heirs =
-        edit.heirs.emplace_back(Heirs{.uid = source->uid, .lsn = table_.journal().last_lsn() + 1, .buckets = {}});
-    for (const Bucket* bucket : raw) heirs.buckets.emplace_back(bucket->uid, bucket->id);
+    Successors& successors = edit.successors.emplace_back(
+        Successors{.uid = source->uid, .lsn = table_.journal().last_lsn() + 1, .buckets = {}});
+    for (const Bucket* bucket : raw) successors.buckets.emplace_back(bucket->uid, bucket->id);
   }
-  const std::vector<Heirs> heirs = edit.heirs;
+  const std::vector<Successors> successors = edit.successors;
   FJORD_TRY(table_.commit(std::move(edit)));
-  for (const Heirs& of : heirs) table_.add_heirs(of);
+  for (const Successors& of : successors) table_.add_successors(of);
   for (Bucket* source : sources) drop(*source);
   for (auto& bucket : made) table_.adopt(std::move(bucket));
   table_.evict_indexes();

@@ -125,7 +125,7 @@ void journals() {
       .uid = 1, .id = BucketId(8, 0x12), .replicas = {.epoch = 3, .nodes = {1, 2}}, .slots = {slot}};
   const slotfile::Edit edit{.removed = {7},
                             .buckets = {bucket},
-                            .heirs = {{.uid = 7, .lsn = 2, .buckets = {{1, BucketId(8, 0x12)}}}},
+                            .successors = {{.uid = 7, .lsn = 2, .buckets = {{1, BucketId(8, 0x12)}}}},
                             .file_sizes = {{1, 4096}},
                             .next_uid = 8,
                             .next_file = 2};

@@ -83,14 +83,14 @@ class JsonReport {
     member("next_uid", structure.next_uid);
     member("next_file", std::uint64_t{structure.next_file});
     array("removed_uids", structure.removed, [&](std::uint64_t uid) { writer_.Uint64(uid); });
-    array("heirs", structure.heirs, [&](const HeirsReport& heirs) {
+    array("successors", structure.successors, [&](const SuccessorsReport& successors) {
       object([&] {
-        member("uid", heirs.uid);
-        member("lsn", heirs.lsn);
-        array("buckets", heirs.buckets, [&](const auto& heir) {
+        member("uid", successors.uid);
+        member("lsn", successors.lsn);
+        array("buckets", successors.buckets, [&](const auto& successor) {
           object([&] {
-            member("uid", heir.first);
-            member("bucket", hex(heir.second));
+            member("uid", successor.first);
+            member("bucket", hex(successor.second));
           });
         });
       });

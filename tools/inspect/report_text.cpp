@@ -41,7 +41,7 @@ class TextReport {
       line(2, "catalog {}: as of record {}, journal from segment {}, {} stripes, {} buckets", catalog.path, catalog.lsn,
            catalog.first_segment, catalog.stripes, catalog.structure.buckets.size());
     }
-    if (!stripe.structure.buckets.empty() || !stripe.structure.heirs.empty()) {
+    if (!stripe.structure.buckets.empty() || !stripe.structure.successors.empty()) {
       line(2, "structure, with what the journal changed in it");
       write(stripe.structure, 3);
     }
@@ -52,10 +52,10 @@ class TextReport {
   void write(const StructureReport& structure, unsigned depth) {
     line(depth, "next uid {}, next file {}", structure.next_uid, structure.next_file);
     for (const std::uint64_t uid : structure.removed) line(depth, "removes bucket uid {}", uid);
-    for (const HeirsReport& heirs : structure.heirs) {
+    for (const SuccessorsReport& successors : structure.successors) {
       std::string text;
-      for (const auto& [uid, id] : heirs.buckets) text += fmt::format(" uid {} {}", uid, id.to_string());
-      line(depth, "heirs of uid {} since record {}:{}", heirs.uid, heirs.lsn, text);
+      for (const auto& [uid, id] : successors.buckets) text += fmt::format(" uid {} {}", uid, id.to_string());
+      line(depth, "successors of uid {} since record {}:{}", successors.uid, successors.lsn, text);
     }
     for (const auto& [number, bytes] : structure.file_sizes) {
       line(depth, "file {:08x}.slot: {} bytes count", number, bytes);

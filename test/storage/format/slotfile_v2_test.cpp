@@ -169,7 +169,7 @@ TEST_CASE("slotfile version 2: the stored folder has what the format has") {
   REQUIRE(report.stripes.size() == 1);
   const StripeReport& stripe = report.stripes[0];
   REQUIRE(stripe.structure.buckets.size() == 3);
-  CHECK(stripe.structure.heirs.size() == 1);
+  CHECK(stripe.structure.successors.size() == 1);
   CHECK(stripe.structure.buckets[1].slots[0].files[0].number == stripe.structure.buckets[2].slots[0].files[0].number);
   std::size_t runs = 0;
   bool of_state[5] = {};

@@ -175,7 +175,7 @@ TEST_CASE("slotfile inspect: a split bucket shares its files, and what was of a 
     CHECK(report.findings.empty());
     const StructureReport& structure = report.stripes[0].structure;
     REQUIRE(structure.buckets.size() == 2);
-    CHECK(structure.heirs.size() == 1);
+    CHECK(structure.successors.size() == 1);
     CHECK(structure.buckets[0].slots[0].files[0].number == structure.buckets[1].slots[0].files[0].number);
     // Journal records of the former bucket belong to its halves.
     for (const EntryReport& write : writes_of(report)) {
@@ -199,7 +199,9 @@ TEST_CASE("slotfile inspect: the successors of a split bucket are forgotten once
   fill(env);
   auto provider = open(env);
   REQUIRE(provider->split_bucket(kBucket).is_ok());
-  const auto successors = [&] { return inspect_store(env, kDirectory).value().stripes.at(0).structure.heirs.size(); };
+  const auto successors = [&] {
+    return inspect_store(env, kDirectory).value().stripes.at(0).structure.successors.size();
+  };
   CHECK(successors() == 1);
   REQUIRE(provider->checkpoint().is_ok());
   // A checkpoint saves its catalog before it empties the journal, so only the next catalog is without them.

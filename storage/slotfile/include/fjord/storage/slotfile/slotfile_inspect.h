@@ -102,7 +102,7 @@ struct BucketReport {
   std::vector<SlotReport> slots;
 };
 /// The buckets that took over the documents of the split or joined bucket `uid`.
-struct HeirsReport {
+struct SuccessorsReport {
   std::uint64_t uid = 0;
   std::uint64_t lsn = 0;
   std::vector<std::pair<std::uint64_t, BucketId>> buckets;
@@ -111,7 +111,7 @@ struct HeirsReport {
 struct StructureReport {
   std::vector<BucketReport> buckets;
   std::vector<std::uint64_t> removed;  ///< Uids of removed buckets.
-  std::vector<HeirsReport> heirs;
+  std::vector<SuccessorsReport> successors;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> file_sizes;  ///< Size by file number.
   std::uint64_t next_uid = 0;
   std::uint32_t next_file = 0;
