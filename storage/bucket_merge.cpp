@@ -7,7 +7,7 @@
 
 #include "fjord/common/log.h"
 #include "fjord/document/document_format.h"
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 
 namespace fjord::storage {
 
@@ -385,8 +385,8 @@ void BucketMerge::find_lost_adopted() {
 }
 
 void BucketMerge::note_adopted(const EntryView& entry) {
-  if (!request_.decides || !is_outsider() || !entry.removed || !rpc::is_token_entry(entry.id)) return;
-  const std::optional<rpc::TokenEntry> token = rpc::TokenEntry::parse(entry.id);
+  if (!request_.decides || !is_outsider() || !entry.removed || !spi::is_token_id(entry.id)) return;
+  const std::optional<spi::TokenEntry> token = spi::TokenEntry::parse(entry.id);
   if (token && find(own_, entry.gid) == nullptr) adopted_tokens_.emplace(token->document, entry.gid);
 }
 
@@ -399,9 +399,9 @@ void BucketMerge::cancel_lost_tokens(const GlobalId& document, std::deque<std::s
     if (!stripe_.provider_->read_entries(request_.bucket, gids, builder, 1)) continue;
     const std::string block = builder.take();
     const std::optional<EntryView> entry = DocBlockReader(block).next();
-    std::optional<rpc::TokenEntry> token = entry ? rpc::TokenEntry::parse(entry->id) : std::nullopt;
+    std::optional<spi::TokenEntry> token = entry ? spi::TokenEntry::parse(entry->id) : std::nullopt;
     if (!token || token->document != document) continue;
-    token->state = rpc::TokenEntry::State::Cancelled;
+    token->state = spi::TokenEntry::State::Cancelled;
     ids.push_back(token->id());
     writes.push_back({.bucket = request_.bucket,
                       .gid = lost->second,
@@ -425,8 +425,8 @@ void BucketMerge::window_done() {
 }
 
 void BucketMerge::note_orphan(const EntryView& entry) {
-  if (!request_.decides || !is_source_damaged() || !entry.removed || !rpc::is_token_entry(entry.id)) return;
-  const std::optional<rpc::TokenEntry> token = rpc::TokenEntry::parse(entry.id);
+  if (!request_.decides || !is_source_damaged() || !entry.removed || !spi::is_token_id(entry.id)) return;
+  const std::optional<spi::TokenEntry> token = spi::TokenEntry::parse(entry.id);
   if (token && find(own_, entry.gid) == nullptr) orphans_.push_back({token->document, entry.gid, entry.timestamp});
 }
 
@@ -516,8 +516,8 @@ void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
 /// that a non-member replica has of the document may not show this: a later unconditional write may have reached that
 /// replica too, or only that replica.
 bool BucketMerge::loses(const EntryView& entry) const {
-  if (!request_.decides || !entry.removed || !rpc::is_token_entry(entry.id)) return false;
-  const std::optional<rpc::TokenEntry> token = rpc::TokenEntry::parse(entry.id);
+  if (!request_.decides || !entry.removed || !spi::is_token_id(entry.id)) return false;
+  const std::optional<spi::TokenEntry> token = spi::TokenEntry::parse(entry.id);
   if (!token) return false;
   const spi::EntryMeta* ours = find(own_, token->document);
   const spi::EntryMeta* theirs = find(theirs_, token->document);
@@ -538,7 +538,7 @@ Status BucketMerge::apply_blocks() {
   for (const std::string& block : blocks) {
     DocBlockReader reader(block);
     while (std::optional<EntryView> entry = reader.next()) {
-      if (is_closed(entry->timestamp) && !rpc::is_token_entry(entry->id)) continue;
+      if (is_closed(entry->timestamp) && !spi::is_token_id(entry->id)) continue;
       writes.push_back({.bucket = request_.bucket,
                         .gid = entry->gid,
                         .timestamp = entry->timestamp,
@@ -548,8 +548,8 @@ Status BucketMerge::apply_blocks() {
                         .body = entry->body});
       if (!entry->removed && snapshot != nullptr) spi::set_compression(writes.back(), *snapshot->types());
       if (loses(*entry)) {
-        rpc::TokenEntry token = *rpc::TokenEntry::parse(entry->id);
-        token.state = rpc::TokenEntry::State::Cancelled;
+        spi::TokenEntry token = *spi::TokenEntry::parse(entry->id);
+        token.state = spi::TokenEntry::State::Cancelled;
         cancelled.push_back(token.id());
         writes.back().id = cancelled.back();
         writes.back().timestamp.us += 1;  // Newer than the token that it cancels, on all replicas.

@@ -10,7 +10,7 @@
 #include "fjord/document/docblock.h"
 #include "fjord/document/field_set.h"
 #include "fjord/document/selection.h"
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 
 namespace fjord::visitors {
 
@@ -40,7 +40,7 @@ struct ChangeReader::Question {
   /// have matched before.
   Status add(const EntryView& entry, DocBlockBuilder& into) const {
     if (entry.removed) {
-      if (!rpc::is_token_entry(entry.id) && selection.evaluate_id(entry.id) != Match::False) into.add(entry);
+      if (!spi::is_token_id(entry.id) && selection.evaluate_id(entry.id) != Match::False) into.add(entry);
       return Status::ok();
     }
     const Result<DocumentView> view = DocumentView::open(*types, entry.header, entry.body);

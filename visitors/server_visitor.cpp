@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "fjord/common/check.h"
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 
 namespace fjord::visitors {
 namespace {
@@ -124,7 +124,7 @@ struct ServerVisitor::StripeIterator {
   bool wants(const spi::IterateOptions& options, const EntryView& entry) const {
     if (!wanted.contains(position_of(entry.gid))) return false;
     if (!entry.removed) return true;
-    if (rpc::is_token_entry(entry.id)) return false;
+    if (spi::is_token_id(entry.id)) return false;
     return options.selection == nullptr || options.selection->evaluate_id(entry.id) != Match::False;
   }
 };

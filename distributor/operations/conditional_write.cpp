@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/core.h>
 
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 
 namespace fjord::distributor {
 namespace {
@@ -23,7 +23,7 @@ Result<std::unique_ptr<ConditionalWrite>> ConditionalWrite::parse(const rpc::Ope
                                                            operation.token.size(), rpc::kTokenBytesMax));
   }
   std::unique_ptr<ConditionalWrite> write(new ConditionalWrite(operation, id.gid(), std::move(types)));
-  if (!operation.token.empty()) write->token_gid_ = rpc::token_gid(id.gid(), operation.token);
+  if (!operation.token.empty()) write->token_gid_ = spi::token_gid(id.gid(), operation.token);
   if (!operation.condition.empty()) {
     FJORD_TRY_ASSIGN(write->condition_, Selection::parse(operation.condition, *write->types_));
   }
@@ -47,12 +47,12 @@ Result<std::unique_ptr<ConditionalWrite>> ConditionalWrite::parse(const rpc::Ope
 std::optional<ConditionalWrite::Decision> ConditionalWrite::look_at_token(const rpc::OperationResult& stored,
                                                                           std::uint64_t sent_timestamp_us) const {
   if (!operation_.token.empty()) {
-    const std::optional<rpc::TokenEntry> entry = rpc::TokenEntry::parse(stored.token_entry);
-    if (!entry || !entry->is_of(operation_.token) || entry->state == rpc::TokenEntry::State::Cancelled) return {};
+    const std::optional<spi::TokenEntry> entry = spi::TokenEntry::parse(stored.token_entry);
+    if (!entry || !entry->is_of(operation_.token) || entry->state == spi::TokenEntry::State::Cancelled) return {};
     return Decision{.kind = Decision::Kind::AlreadyApplied,
                     .status = Status::ok(),
                     .timestamp_us = stored.token_timestamp_us,
-                    .existed = entry->state == rpc::TokenEntry::State::Existed};
+                    .existed = entry->state == spi::TokenEntry::State::Existed};
   }
   if (sent_timestamp_us == 0 || stored.timestamp_us < sent_timestamp_us) return {};
   if (stored.timestamp_us == sent_timestamp_us) {
@@ -139,7 +139,7 @@ ConditionalWrite::Decision ConditionalWrite::decide(const rpc::OperationResult& 
   content_.read_us = stored.timestamp_us;
   content_.newer_than_us = std::max({stored.timestamp_us, stored.token_timestamp_us, sent_timestamp_us});
   if (!operation_.token.empty()) {
-    content_.token_entry = rpc::TokenEntry::of(gid_, operation_.token, content_.existed).id();
+    content_.token_entry = spi::TokenEntry::of(gid_, operation_.token, content_.existed).id();
   }
   return decision;
 }

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "distributor_world.h"
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 
 namespace fjord::test {
 namespace {
@@ -318,9 +318,9 @@ TEST_CASE("token: one that was cancelled does not count") {
   REQUIRE(execute(world, put_batch(kId)).status);
   const GlobalId gid = DocumentId::parse(kId)->gid();
   const std::uint64_t future = static_cast<std::uint64_t>(world.clock.wall_now().us) + 1'000'000'000;
-  rpc::TokenEntry entry = rpc::TokenEntry::of(gid, "T", true);
-  entry.state = rpc::TokenEntry::State::Cancelled;
-  for (auto& node : world.storage) node[kBucket.raw()].tokens[rpc::token_gid(gid, "T")] = {entry.id(), future};
+  spi::TokenEntry entry = spi::TokenEntry::of(gid, "T", true);
+  entry.state = spi::TokenEntry::State::Cancelled;
+  for (auto& node : world.storage) node[kBucket.raw()].tokens[spi::token_gid(gid, "T")] = {entry.id(), future};
   rpc::OperationResult applied = execute(world, update_batch(kId, kCountOne, "T"));
   REQUIRE(applied.status);
   CHECK(applied.timestamp_us > future);  // Otherwise the replicas would keep their entry.

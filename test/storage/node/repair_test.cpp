@@ -2,8 +2,8 @@
 #include <map>
 #include <set>
 
-#include "fjord/rpc/token_entry.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
+#include "fjord/storage/spi/token_entry.h"
 #include "storage/node/node_world.h"
 
 namespace fjord::test {
@@ -197,8 +197,8 @@ TEST_CASE("repair: the token of a write is cancelled if the only member that had
   const std::uint64_t epoch = world.report(0).replica_set.epoch;
   const auto write = [&](const std::string& id, std::uint64_t timestamp_us, const std::string& body) {
     rpc::StorageOperation put = put_of(id, timestamp_us, body, epoch);
-    put.token_gid = rpc::token_gid(put.gid, "T");
-    put.token_entry = rpc::TokenEntry::of(put.gid, "T", true).id();
+    put.token_gid = spi::token_gid(put.gid, "T");
+    put.token_entry = spi::TokenEntry::of(put.gid, "T", true).id();
     REQUIRE(world.nodes.apply_one(0, kState, std::move(put)).status);  // Not on node 1.
   };
   write(kLost, 200, "the lost body");
@@ -208,7 +208,7 @@ TEST_CASE("repair: the token of a write is cancelled if the only member that had
   REQUIRE(world.merge(1, 0, true).status);
   const auto at_1 = [&](const std::string& id) {
     rpc::StorageOperation get = get_of(id, epoch);
-    get.token_gid = rpc::token_gid(get.gid, "T");
+    get.token_gid = spi::token_gid(get.gid, "T");
     return world.nodes.apply_one(1, kState, std::move(get));
   };
   CHECK(at_1(kLost).timestamp_us == 100);

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "fjord/document/docblock.h"
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 #include "storage/node/node_world.h"
 
 namespace fjord::test {
@@ -183,10 +183,10 @@ TEST_CASE("retention: tokens of an older time come back only to say that they do
   RetentionWorld nodes;
   const std::string id = id_in(1, 1);
   const GlobalId gid = DocumentId::parse(id)->gid();
-  const rpc::TokenEntry token = rpc::TokenEntry::of(gid, "secret", false);
+  const spi::TokenEntry token = spi::TokenEntry::of(gid, "secret", false);
   rpc::StorageOperation write = put_of(id, 20, "with a token");
   write.token_entry = token.id();
-  write.token_gid = rpc::token_gid(gid, "secret");
+  write.token_gid = spi::token_gid(gid, "secret");
   REQUIRE(nodes.apply_one(2, kState, write).status);
   nodes.forget({0, 1}, 30, 5);
   REQUIRE(nodes.merge(0, {1, 2}, {2}).status);
@@ -194,8 +194,8 @@ TEST_CASE("retention: tokens of an older time come back only to say that they do
   get.token_gid = write.token_gid;
   const rpc::OperationResult result = nodes.apply_one(0, kState, get);
   CHECK(result.status.code() == StatusCode::NotFound);
-  REQUIRE(rpc::TokenEntry::parse(result.token_entry).has_value());
-  CHECK(rpc::TokenEntry::parse(result.token_entry)->state == rpc::TokenEntry::State::Cancelled);
+  REQUIRE(spi::TokenEntry::parse(result.token_entry).has_value());
+  CHECK(spi::TokenEntry::parse(result.token_entry)->state == spi::TokenEntry::State::Cancelled);
   nodes.forget({0, 1}, 30, 40);
   CHECK(nodes.apply_one(0, kState, get_of(id, nodes.epoch_)).token_entry.empty());
   CHECK(nodes.report(0).info.entries == 0);

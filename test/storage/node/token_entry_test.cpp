@@ -1,5 +1,5 @@
 // The part of storage nodes in conditional writes: idempotency keys, compared versions, and merges of both.
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,8 +15,8 @@ const GlobalId kGid = get_of(kId).gid;
 constexpr std::uint64_t kEpoch = ReplicaSet::make_epoch(kState, 1);
 
 rpc::StorageOperation with_token(rpc::StorageOperation operation, const std::string& token) {
-  operation.token_gid = rpc::token_gid(operation.gid, token);
-  operation.token_entry = rpc::TokenEntry::of(operation.gid, token, true).id();
+  operation.token_gid = spi::token_gid(operation.gid, token);
+  operation.token_entry = spi::TokenEntry::of(operation.gid, token, true).id();
   return operation;
 }
 rpc::StorageOperation after(rpc::StorageOperation operation, std::uint64_t read_us) {
@@ -39,7 +39,7 @@ class TokenWorld : public NodeWorld {
   /// Returns "1", "0", "x", or "" if the replica does not have the key.
   std::string state_of(std::uint16_t node, const std::string& token) {
     rpc::StorageOperation get = get_of(kId, kEpoch);
-    get.token_gid = rpc::token_gid(kGid, token);
+    get.token_gid = spi::token_gid(kGid, token);
     const std::string id = apply_one(node, kState, std::move(get)).token_entry;
     return id.empty() ? id : id.substr(id.size() - 1);
   }
@@ -63,23 +63,23 @@ TEST_CASE("storage node: a token is stored with its document and found with it, 
   TokenWorld nodes;
   nodes.write(0, with_token(put_of(kId, 100, "body"), "T"));
   rpc::StorageOperation get = get_of(kId, kEpoch);
-  get.token_gid = rpc::token_gid(kGid, "T");
+  get.token_gid = spi::token_gid(kGid, "T");
   rpc::OperationResult both = nodes.apply_one(0, kState, get);
   CHECK(both.status);
   CHECK(both.body == "body");
-  CHECK(rpc::TokenEntry::parse(both.token_entry)->is_of("T"));
+  CHECK(spi::TokenEntry::parse(both.token_entry)->is_of("T"));
   CHECK(both.token_timestamp_us == 100);
   CHECK(nodes.state_of(0, "U").empty());
 
   get.header_only = true;
   CHECK(nodes.apply_one(0, kState, get).body.empty());
   nodes.write(0, with_token(remove_of(kId, 200), "R"));
-  get.token_gid = rpc::token_gid(kGid, "R");
+  get.token_gid = spi::token_gid(kGid, "R");
   rpc::OperationResult removed = nodes.apply_one(0, kState, get);
   CHECK(removed.status.code() == StatusCode::NotFound);
   CHECK(removed.timestamp_us == 200);
   CHECK(removed.token_timestamp_us == 200);
-  get.gid = rpc::token_gid(kGid, "nothing is here");
+  get.gid = spi::token_gid(kGid, "nothing is here");
   CHECK(nodes.apply_one(0, kState, get).token_timestamp_us == 200);
 }
 

@@ -70,7 +70,7 @@ struct EntryMeta {
   friend bool operator==(const EntryMeta&, const EntryMeta&) = default;
 };
 
-/// True if `id` is that of a remove entry that keeps an idempotency token (rpc/token_entry.h). No document has such
+/// True if `id` is that of a remove entry that keeps an idempotency token (token_entry.h). No document has such
 /// an id.
 inline bool is_token_id(std::string_view id) { return id.starts_with("token:"); }
 

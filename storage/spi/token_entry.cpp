@@ -1,10 +1,11 @@
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 
 #include <cstring>
 
 #include "fjord/common/hash.h"
+#include "fjord/storage/spi/persistence_provider.h"
 
-namespace fjord::rpc {
+namespace fjord::spi {
 namespace {
 
 constexpr std::string_view kPrefix = "token:";
@@ -57,10 +58,8 @@ GlobalId token_gid(const GlobalId& document, std::string_view token) {
   return gid;
 }
 
-bool is_token_entry(std::string_view id) { return id.starts_with(kPrefix); }
-
 std::optional<TokenEntry> TokenEntry::parse(std::string_view id) {
-  if (id.size() != kIdSize || !is_token_entry(id)) return std::nullopt;
+  if (id.size() != kIdSize || !is_token_id(id)) return std::nullopt;
   const std::string_view gid = id.substr(kPrefix.size(), kGidDigits);
   const std::string_view hash = id.substr(kPrefix.size() + kGidDigits + 1, kHashDigits);
   const char state = id.back();
@@ -85,4 +84,4 @@ std::string TokenEntry::id() const {
 
 bool TokenEntry::is_of(std::string_view token) const { return token_hash == hash_of(token); }
 
-}  // namespace fjord::rpc
+}  // namespace fjord::spi

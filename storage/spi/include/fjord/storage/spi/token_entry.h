@@ -7,7 +7,7 @@
 
 #include "fjord/document/document_id.h"
 
-namespace fjord::rpc {
+namespace fjord::spi {
 
 /// The record on a replica that an operation with an idempotency key (token) was applied: a remove entry that the
 /// engine writes in the same call as the document. Its gid is computed from document and token. It falls into the
@@ -40,7 +40,5 @@ struct TokenEntry {
 
 /// Returns the gid of the token entry for `token` of `document`.
 GlobalId token_gid(const GlobalId& document, std::string_view token);
-/// Returns true if `id` is the id of a token entry. Visitors skip these entries.
-bool is_token_entry(std::string_view id);
 
-}  // namespace fjord::rpc
+}  // namespace fjord::spi

@@ -1,10 +1,11 @@
-#include "fjord/rpc/token_entry.h"
+#include "fjord/storage/spi/token_entry.h"
 
 #include <catch2/catch.hpp>
 
 #include "fjord/common/random.h"
+#include "fjord/storage/spi/persistence_provider.h"
 
-namespace fjord::rpc {
+namespace fjord::spi {
 
 TEST_CASE("token entry: it falls into the bucket of its document, whatever number of bits that has") {
   Random random(7);
@@ -32,7 +33,7 @@ TEST_CASE("token entry: its id reads back, and no document has such an id") {
   const GlobalId gid = DocumentId::parse("id:t:song::a")->gid();
   for (const bool existed : {false, true}) {
     const std::string id = TokenEntry::of(gid, "secret", existed).id();
-    CHECK(is_token_entry(id));
+    CHECK(is_token_id(id));
     CHECK_FALSE(DocumentId::parse(id).has_value());
     const std::optional<TokenEntry> back = TokenEntry::parse(id);
     REQUIRE(back);
@@ -56,7 +57,7 @@ TEST_CASE("token entry: what is malformed is none") {
     CHECK_FALSE(TokenEntry::parse(good.substr(0, i)));
   }
   CHECK_FALSE(TokenEntry::parse(good + "0"));
-  CHECK_FALSE(is_token_entry("id:t:song::token:"));
+  CHECK_FALSE(is_token_id("id:t:song::token:"));
 }
 
-}  // namespace fjord::rpc
+}  // namespace fjord::spi
