@@ -12,8 +12,9 @@ constexpr std::uint32_t kIdsMax = 10'000;
 
 }  // namespace
 
-void GarbageScan::start(StorageNode::Stripe& stripe, const rpc::FindGarbage& request, rpc::Responder respond) {
-  std::shared_ptr<GarbageScan> scan(new GarbageScan(stripe, request, std::move(respond)));
+void GarbageScan::start(StripeContext& context, Executor& executor, const rpc::FindGarbage& request,
+                        rpc::Responder respond) {
+  std::shared_ptr<GarbageScan> scan(new GarbageScan(context, executor, request, std::move(respond)));
   if (Status opened = scan->open(); !opened) {
     scan->finish(std::move(opened));
   } else if (scan->rules_.empty()) {
@@ -23,12 +24,14 @@ void GarbageScan::start(StorageNode::Stripe& stripe, const rpc::FindGarbage& req
   }
 }
 
-GarbageScan::GarbageScan(StorageNode::Stripe& stripe, const rpc::FindGarbage& request, rpc::Responder respond)
-    : stripe_(stripe),
+GarbageScan::GarbageScan(StripeContext& context, Executor& executor, const rpc::FindGarbage& request,
+                         rpc::Responder respond)
+    : context_(context),
+      executor_(executor),
       request_(request),
       respond_(std::move(respond)),
-      snapshot_(stripe.snapshots_.get()),
-      rules_(*snapshot_->types(), stripe.clock_.wall_now().us / 1'000'000) {
+      snapshot_(context.snapshots.get()),
+      rules_(*snapshot_->types(), context.clock.wall_now().us / 1'000'000) {
   request_.max_ids = request_.max_ids == 0 ? kIdsMax : std::min(request_.max_ids, kIdsMax);
 }
 
@@ -36,18 +39,18 @@ Status GarbageScan::open() {
   spi::IterateOptions options;
   options.types = snapshot_->types();
   options.parts = rules_.needs_body() ? spi::Parts::All : spi::Parts::HeaderOnly;
-  FJORD_TRY_ASSIGN(iterator_, stripe_.provider_->iterate(request_.bucket, options));
+  FJORD_TRY_ASSIGN(iterator_, context_.provider->iterate(request_.bucket, options));
   return Status::ok();
 }
 
 void GarbageScan::step() {
-  const MonotonicTime now = stripe_.clock_.now();
-  if (const Duration wait = stripe_.budget_.wait(now, MaintenanceBudget::Purpose::Safety); wait > Duration(0)) {
-    stripe_.budget_.note_throttled(wait);
-    stripe_.executor_->post_after(wait, [self = shared_from_this()] { self->step(); });
+  const MonotonicTime now = context_.clock.now();
+  if (const Duration wait = context_.budget.wait(now, MaintenanceBudget::Purpose::Safety); wait > Duration(0)) {
+    context_.budget.note_throttled(wait);
+    executor_.post_after(wait, [self = shared_from_this()] { self->step(); });
     return;
   }
-  if (Status owner = stripe_.check_owner(request_.state_version, request_.distributor, request_.bucket); !owner) {
+  if (Status owner = context_.check_owner(request_.state_version, request_.distributor, request_.bucket); !owner) {
     finish(std::move(owner));
     return;
   }
@@ -55,7 +58,7 @@ void GarbageScan::step() {
   if (!more) {
     finish(more.error());
   } else if (*more) {
-    stripe_.executor_->post([self = shared_from_this()] { self->step(); });
+    executor_.post([self = shared_from_this()] { self->step(); });
   } else {
     finish(Status::ok());
   }
@@ -76,7 +79,7 @@ Result<bool> GarbageScan::read_some() {
     return !reply_.more && documents < kStepDocuments && bytes < kStepBytes;
   };
   const Result<bool> left = iterator_->visit(look_at);
-  stripe_.budget_.charge(stripe_.clock_.now(), bytes, MaintenanceBudget::Direction::Scan,
+  context_.budget.charge(context_.clock.now(), bytes, MaintenanceBudget::Direction::Scan,
                          MaintenanceBudget::Purpose::Safety);
   reply_.scanned += documents;
   if (!left) return left.error();

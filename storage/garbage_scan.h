@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "fjord/document/garbage_rules.h"
-#include "stripe.h"
+#include "stripe_context.h"
 
 namespace fjord::storage {
 
@@ -14,10 +14,11 @@ namespace fjord::storage {
 /// Confined to the stripe's executor; keeps itself alive until it has answered.
 class GarbageScan : public std::enable_shared_from_this<GarbageScan> {
  public:
-  static void start(StorageNode::Stripe& stripe, const rpc::FindGarbage& request, rpc::Responder respond);
+  static void start(StripeContext& context, Executor& executor, const rpc::FindGarbage& request,
+                    rpc::Responder respond);
 
  private:
-  GarbageScan(StorageNode::Stripe& stripe, const rpc::FindGarbage& request, rpc::Responder respond);
+  GarbageScan(StripeContext& context, Executor& executor, const rpc::FindGarbage& request, rpc::Responder respond);
 
   Status open();
   void step();
@@ -25,7 +26,8 @@ class GarbageScan : public std::enable_shared_from_this<GarbageScan> {
   Result<bool> read_some();
   void finish(Status status);
 
-  StorageNode::Stripe& stripe_;
+  StripeContext& context_;
+  Executor& executor_;
   rpc::FindGarbage request_;
   rpc::Responder respond_;
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;  // Owns the types that `rules_` refer to.

@@ -9,21 +9,25 @@ namespace {
 // meanwhile.
 constexpr std::uint64_t kEntriesOfPass = 200'000;
 
+Gauge& kept(MetricRegistry& registry, const char* kind) {
+  return registry.gauge("fjord_storage_removed_entries", "Removed entries that are kept, as last counted",
+                        {{"kind", kind}});
+}
+
+Gauge& due(MetricRegistry& registry, const char* kind) {
+  return registry.gauge("fjord_storage_removed_entries_due",
+                        "Removed entries that are older than they have to be kept, as last counted", {{"kind", kind}});
+}
+
 }  // namespace
 
 RemovedCensus::RemovedCensus(MetricRegistry& registry, spi::PersistenceProvider& provider, Duration interval)
     : provider_(provider),
       interval_(interval),
-      removes_(registry.gauge("fjord_storage_removed_entries", "Removed entries that are kept, as last counted",
-                              {{"kind", "remove"}})),
-      tokens_(registry.gauge("fjord_storage_removed_entries", "Removed entries that are kept, as last counted",
-                             {{"kind", "token"}})),
-      removes_due_(registry.gauge("fjord_storage_removed_entries_due",
-                                  "Removed entries that are older than they have to be kept, as last counted",
-                                  {{"kind", "remove"}})),
-      tokens_due_(registry.gauge("fjord_storage_removed_entries_due",
-                                 "Removed entries that are older than they have to be kept, as last counted",
-                                 {{"kind", "token"}})) {}
+      removes_(kept(registry, "remove")),
+      tokens_(kept(registry, "token")),
+      removes_due_(due(registry, "remove")),
+      tokens_due_(due(registry, "token")) {}
 
 RemovedCensus::~RemovedCensus() {
   for (const auto& [bucket, counted] : counted_) show(counted.entries, -1);

@@ -67,7 +67,7 @@ void StorageNode::set_space(const SpaceState& space) {
   SpaceState of_stripe = space;
   of_stripe.budget_bytes /= stripes_.size();
   for (const auto& stripe : stripes_) {
-    stripe->executor().post([&stripe = *stripe, of_stripe] { stripe.set_space(of_stripe); });
+    stripe->executor().post([&stripe = *stripe, of_stripe] { stripe.space().set(of_stripe); });
   }
 }
 
@@ -124,10 +124,10 @@ bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
     });
   } else if (auto* split = std::get_if<rpc::SplitBucket>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(split->bucket)];
-    stripe.executor().post([&stripe, r = *split, respond = std::move(respond)] { respond(stripe.split(r)); });
+    stripe.executor().post([&stripe, r = *split, respond = std::move(respond)] { respond(stripe.buckets().split(r)); });
   } else if (auto* join = std::get_if<rpc::JoinBuckets>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(join->parent)];
-    stripe.executor().post([&stripe, r = *join, respond = std::move(respond)] { respond(stripe.join(r)); });
+    stripe.executor().post([&stripe, r = *join, respond = std::move(respond)] { respond(stripe.buckets().join(r)); });
   } else if (auto* garbage = std::get_if<rpc::FindGarbage>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(garbage->bucket)];
     stripe.executor().post([&stripe, r = *garbage, respond = std::move(respond)]() mutable {
@@ -135,12 +135,14 @@ bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
     });
   } else if (auto* list = std::get_if<rpc::ListEntries>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(list->bucket)];
-    stripe.executor().post(
-        [&stripe, r = std::move(*list), respond = std::move(respond)] { respond(stripe.list_entries(r)); });
+    stripe.executor().post([&stripe, r = std::move(*list), respond = std::move(respond)] {
+      respond(stripe.merge_source().list_entries(r));
+    });
   } else if (auto* fetch = std::get_if<rpc::FetchEntries>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(fetch->bucket)];
-    stripe.executor().post(
-        [&stripe, r = std::move(*fetch), respond = std::move(respond)] { respond(stripe.fetch_entries(r)); });
+    stripe.executor().post([&stripe, r = std::move(*fetch), respond = std::move(respond)] {
+      respond(stripe.merge_source().fetch_entries(r));
+    });
   } else {
     return false;
   }
@@ -172,7 +174,7 @@ void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
           if (shared->timeout_us > 0 && clock_.now() - arrived > Duration(shared->timeout_us)) {
             refuse_late_gets(*shared, indexes, join->reply.results);
           }
-          stripe.apply(*shared, arrived, indexes, join->reply.results);
+          stripe.operations().apply(*shared, arrived, indexes, join->reply.results);
           join->done();
         });
   }
@@ -204,8 +206,8 @@ void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder res
     stripes_[s]->executor().post([this, s, collected, left, answer, shared] {
       rpc::GetBucketInfo part = *shared;
       std::erase_if(part.buckets, [&](BucketId bucket) { return stripe_of(bucket) != s; });
-      Result<std::vector<rpc::BucketReport>> reports = stripes_[s]->bucket_info(part);
-      if (s == 0) collected->space = stripes_[s]->space();
+      Result<std::vector<rpc::BucketReport>> reports = stripes_[s]->buckets().bucket_info(part);
+      if (s == 0) collected->space = stripes_[s]->space().state();
       if (reports) {
         collected->reports[s] = std::move(*reports);
       } else {
@@ -236,8 +238,8 @@ void StorageNode::set_replica_sets(rpc::SetReplicaSets request, rpc::Responder r
   for (std::size_t i = 0; i < shared->buckets.size(); ++i) {
     Stripe& stripe = *stripes_[stripe_of(shared->buckets[i].bucket)];
     stripe.executor().post([&stripe, join, shared, i] {
-      join->reply.statuses[i] = stripe.set_replica_set(*shared, shared->buckets[i]);
-      join->reply.contents[i] = stripe.content_of(shared->buckets[i].bucket);
+      join->reply.statuses[i] = stripe.buckets().set_replica_set(*shared, shared->buckets[i]);
+      join->reply.contents[i] = stripe.buckets().content_of(shared->buckets[i].bucket);
       join->done();
     });
   }
@@ -252,7 +254,7 @@ void StorageNode::delete_buckets(rpc::DeleteBuckets request, rpc::Responder resp
   for (std::size_t i = 0; i < shared->buckets.size(); ++i) {
     Stripe& stripe = *stripes_[stripe_of(shared->buckets[i])];
     stripe.executor().post([&stripe, join, shared, i] {
-      join->reply.statuses[i] = stripe.delete_bucket(*shared, shared->buckets[i]);
+      join->reply.statuses[i] = stripe.buckets().delete_bucket(*shared, shared->buckets[i]);
       join->done();
     });
   }
@@ -301,7 +303,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   }
   struct Collected {
     explicit Collected(std::size_t stripes) : totals(stripes), health(stripes), left(stripes) {}
-    std::vector<Stripe::Totals> totals;
+    std::vector<LocalBuckets::Totals> totals;
     std::vector<Status> health;
     std::atomic<std::size_t> left;
   };
@@ -310,7 +312,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));
   for (std::size_t s = 0; s < stripes_.size(); ++s) {
     stripes_[s]->executor().post([this, s, collected, answer, wants_settings = request.wants_settings] {
-      collected->totals[s] = stripes_[s]->totals();
+      collected->totals[s] = stripes_[s]->buckets().totals();
       collected->health[s] = stripes_[s]->health();
       if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
       std::shared_ptr<const rpc::ClusterSnapshot> snapshot = told_.get();
@@ -327,7 +329,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       reply.term = snapshot->term();
       reply.config_errors = settings_.apply(snapshot->info());
       reply.config_version = snapshot->config_version();
-      for (const Stripe::Totals& part : collected->totals) {
+      for (const LocalBuckets::Totals& part : collected->totals) {
         reply.buckets += part.buckets;
         reply.documents += part.documents;
         reply.bytes += part.bytes;

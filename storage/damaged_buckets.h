@@ -1,0 +1,35 @@
+#pragma once
+
+#include <initializer_list>
+#include <set>
+
+#include "fjord/rpc/messages.h"
+#include "stripe_context.h"
+
+namespace fjord::storage {
+
+/// The buckets of a stripe that have lost something and are not marked as repaired. The engine keeps this across
+/// restarts. Confined to the stripe's executor.
+class DamagedBuckets {
+ public:
+  explicit DamagedBuckets(StripeContext& context) : context_(context) {}
+
+  /// Fetches from the engine which buckets were newly found damaged.
+  void take_new();
+  /// True if the bucket is damaged, including damage that the last call of the engine has found.
+  bool contains(BucketId bucket);
+  /// The number of damaged buckets, as of the last take_new().
+  std::size_t size() const { return buckets_.size(); }
+  /// Marks the buckets of `after` as damaged if one of `before`, which they replace, was damaged.
+  void inherit(std::initializer_list<BucketId> before, std::initializer_list<BucketId> after);
+  /// Ends the bucket's damaged state if it holds the same content as an intact replica.
+  void mark_if_repaired(const rpc::BucketReplicaSet& entry);
+  /// Forgets a bucket that was deleted.
+  void forget(BucketId bucket);
+
+ private:
+  StripeContext& context_;
+  std::set<BucketId> buckets_;
+};
+
+}  // namespace fjord::storage

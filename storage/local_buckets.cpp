@@ -1,0 +1,233 @@
+#include "local_buckets.h"
+
+#include <algorithm>
+#include <set>
+
+#include "fjord/common/log.h"
+
+namespace fjord::storage {
+
+Result<std::vector<rpc::BucketReport>> LocalBuckets::bucket_info(const rpc::GetBucketInfo& request) {
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot = context_.snapshots.get();
+  if (snapshot == nullptr || snapshot->state_version() < request.state_version) {
+    return Status(StatusCode::NotReady, "storage node has not got that cluster state yet");
+  }
+  if (snapshot->state_version() > request.state_version) {
+    return Status(StatusCode::WrongDistribution, "the cluster state is newer");
+  }
+  FJORD_TRY(split_to(snapshot->distribution_bits()));
+  std::vector<rpc::BucketReport> reports;
+  const bool all = request.all || request.census;
+  for (BucketId bucket : all ? context_.provider->list_buckets() : present_parts(request.buckets)) {
+    if (!request.census && snapshot->distributor_of(bucket) != request.distributor) continue;
+    Result<BucketInfo> info = context_.provider->bucket_info(bucket);
+    Result<ReplicaSet> set = context_.provider->replica_set(bucket);
+    if (!info || !set) continue;
+    const bool damaged = damaged_.contains(bucket);
+    const bool large = (request.entries_limit != 0 && info->entries > request.entries_limit) ||
+                       (request.bytes_limit != 0 && info->bytes > request.bytes_limit);
+    rpc::BucketReport report{.bucket = bucket, .info = *info, .replica_set = *set, .damaged = damaged};
+    add_forgotten(report);
+    if (request.removes_before_us != 0 || request.tokens_before_us != 0) {
+      removed_.judge(request, context_.clock.now(), report);
+    }
+    if (damaged || large || report.may_forget || !request.only_damaged) reports.push_back(std::move(report));
+  }
+  if (all && request.only_damaged) removed_.end_pass(context_.provider->list_buckets());
+  return reports;
+}
+
+Status LocalBuckets::set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) {
+  FJORD_TRY(context_.check_owner(request.state_version, request.distributor, entry.bucket));
+  if (is_deleted_since(request, entry)) return Status::ok();
+  // A set without this node is stored only if the replica exists; it is no reason to create one.
+  bool left_out = entry.replica_set.epoch != 0 && !entry.replica_set.contains(context_.options.index);
+  const auto is_here = static_cast<bool>(context_.provider->replica_set(entry.bucket));
+  if (left_out && !is_here) return Status::ok();
+  if (!is_here && overlaps_another(entry.bucket)) {
+    return {StatusCode::NotReady, entry.bucket.to_string() + " is here with more or fewer bits"};
+  }
+  FJORD_TRY(context_.provider->create_bucket(entry.bucket));
+  FJORD_TRY_ASSIGN(ReplicaSet old, context_.provider->replica_set(entry.bucket));
+  // A replica that is catching up (epoch 0) keeps its earlier set. A duplicate that arrives late changes nothing.
+  if (entry.replica_set.epoch <= old.epoch) return Status::ok();
+  if (old.epoch == 0 && !entry.replica_set.contains(context_.options.index)) return Status::ok();
+  if (entry.repaired) damaged_.mark_if_repaired(entry);
+  FJORD_TRY(context_.provider->set_replica_set(entry.bucket, entry.replica_set));
+  forget(entry);
+  return Status::ok();
+}
+
+/// Drops remove entries as `entry` says. A replica that fails to do so reports more entries than the others; the owner
+/// notices this and merges it.
+void LocalBuckets::forget(const rpc::BucketReplicaSet& entry) {
+  if (entry.forget_removes_before_us == 0 && entry.forget_tokens_before_us == 0) return;
+  const Status done = context_.provider->forget(entry.bucket, Timestamp{entry.forget_removes_before_us},
+                                                Timestamp{entry.forget_tokens_before_us});
+  if (!done) log::warning("storage", "{} keeps its removed entries: {}", entry.bucket.to_string(), done.to_string());
+  removed_.count_again(entry.bucket);
+}
+
+BucketInfo LocalBuckets::content_of(BucketId bucket) {
+  const Result<BucketInfo> info = context_.provider->bucket_info(bucket);
+  return info ? *info : BucketInfo{};
+}
+
+bool LocalBuckets::is_deleted_since(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) const {
+  auto deleted = deleted_.find(entry.bucket);
+  return request.state_version == deleted_version_ && deleted != deleted_.end() &&
+         entry.replica_set.epoch <= deleted->second;
+}
+
+Status LocalBuckets::delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket) {
+  FJORD_TRY(context_.check_owner(request.state_version, request.distributor, bucket));
+  return delete_replica(request.state_version, bucket);
+}
+
+Status LocalBuckets::delete_replica(std::uint64_t state_version, BucketId bucket) {
+  if (deleted_version_ != state_version) {
+    deleted_version_ = state_version;
+    deleted_.clear();
+  }
+  // The bucket receives the set that leaves it out before it is deleted, so no earlier message has a higher epoch.
+  if (Result<ReplicaSet> set = context_.provider->replica_set(bucket)) deleted_[bucket] = set->epoch;
+  FJORD_TRY(context_.provider->delete_bucket(bucket));
+  damaged_.forget(bucket);
+  return Status::ok();
+}
+
+/// Placement and ownership require buckets of at least `bits` bits. Distributors split buckets before a state with more
+/// distribution bits comes into force, but they cannot reach a node that is away at that time.
+Status LocalBuckets::split_to(unsigned bits) {
+  if (split_to_ >= bits) return Status::ok();
+  for (bool found = true; found;) {
+    found = false;
+    for (BucketId bucket : context_.provider->list_buckets()) {
+      if (bucket.used_bits() >= bits) continue;
+      found = true;
+      FJORD_TRY(context_.provider->split_bucket(bucket));
+      const auto [low, high] = halves_of(bucket);
+      damaged_.inherit({bucket}, {low, high});
+      context_.metrics.splits.add();
+    }
+  }
+  split_to_ = bits;
+  return Status::ok();
+}
+
+std::vector<BucketId> LocalBuckets::present_parts(const std::vector<BucketId>& asked) const {
+  std::set<BucketId> found;
+  std::vector<BucketId> others;
+  for (BucketId bucket : asked) {
+    if (context_.provider->replica_set(bucket)) {
+      found.insert(bucket);
+    } else {
+      others.push_back(bucket);
+    }
+  }
+  if (!others.empty()) {
+    for (BucketId here : context_.provider->list_buckets()) {
+      if (std::any_of(others.begin(), others.end(),
+                      [&](BucketId bucket) { return here.contains(bucket) || bucket.contains(here); }))
+        found.insert(here);
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+bool LocalBuckets::overlaps_another(BucketId bucket) const {
+  const std::vector<BucketId> all = context_.provider->list_buckets();
+  return std::any_of(all.begin(), all.end(),
+                     [&](BucketId here) { return here != bucket && (here.contains(bucket) || bucket.contains(here)); });
+}
+
+rpc::BucketReport LocalBuckets::report_of(BucketId bucket) {
+  rpc::BucketReport report;
+  report.bucket = bucket;
+  if (Result<BucketInfo> info = context_.provider->bucket_info(bucket)) report.info = *info;
+  if (Result<ReplicaSet> set = context_.provider->replica_set(bucket)) report.replica_set = std::move(*set);
+  report.damaged = damaged_.contains(bucket);
+  add_forgotten(report);
+  return report;
+}
+
+/// Adds the dropped times to the report. The newest entry may be among the dropped ones, so `max_timestamp_us` covers
+/// them: later writes have to be newer than these too.
+void LocalBuckets::add_forgotten(rpc::BucketReport& report) const {
+  const Result<spi::Forgotten> forgotten = context_.provider->forgotten(report.bucket);
+  if (!forgotten) return;
+  report.forgotten_removes_us = forgotten->removes.us;
+  report.forgotten_tokens_us = forgotten->tokens.us;
+  const std::uint64_t newest = std::max(forgotten->removes, forgotten->tokens).us;
+  if (newest > 0) report.info.max_timestamp_us = std::max(report.info.max_timestamp_us, newest - 1);
+}
+
+rpc::SplitBucketReply LocalBuckets::split(const rpc::SplitBucket& request) {
+  rpc::SplitBucketReply reply;
+  const auto run = [&]() -> Status {
+    FJORD_TRY(context_.check_owner(request.state_version, request.distributor, request.bucket));
+    FJORD_TRY(context_.check_epoch(request.bucket, request.epoch));
+    if (request.bucket.used_bits() == BucketId::kUsedBitsMax) {
+      return {StatusCode::InvalidArgument, request.bucket.to_string() + " has no bit left"};
+    }
+    const auto [low, high] = halves_of(request.bucket);
+    if (context_.provider->replica_set(request.bucket)) {
+      FJORD_TRY(context_.provider->split_bucket(request.bucket));
+      damaged_.inherit({request.bucket}, {low, high});
+      context_.metrics.splits.add();
+    }
+    for (BucketId half : {low, high}) {
+      if (context_.provider->replica_set(half)) reply.reports.push_back(report_of(half));
+    }
+    if (reply.reports.empty())
+      return {StatusCode::NotFound, request.bucket.to_string() + " is not on this storage node"};
+    return Status::ok();
+  };
+  reply.status = run();
+  return reply;
+}
+
+rpc::JoinBucketsReply LocalBuckets::join(const rpc::JoinBuckets& request) {
+  rpc::JoinBucketsReply reply;
+  const auto run = [&]() -> Status {
+    FJORD_TRY(context_.check_owner(request.state_version, request.distributor, request.parent));
+    FJORD_TRY(context_.check_epoch(request.parent, request.epoch));
+    const auto [low, high] = halves_of(request.parent);
+    const Result<ReplicaSet> low_set = context_.provider->replica_set(low);
+    const Result<ReplicaSet> high_set = context_.provider->replica_set(high);
+    if (low_set && high_set) {
+      // If the sets of the halves differ, the content of the joined bucket could not be described by one set.
+      if (*low_set != *high_set || low_set->epoch > request.epoch) {
+        return {StatusCode::WrongDistribution, "the halves of " + request.parent.to_string() +
+                                                   " have other replica sets than the one this was sent under"};
+      }
+      FJORD_TRY(context_.provider->join_buckets(request.parent));
+      damaged_.inherit({low, high}, {request.parent});
+      context_.metrics.joins.add();
+    }
+    if (!context_.provider->replica_set(request.parent)) {
+      return {StatusCode::NotFound, "not both halves of " + request.parent.to_string() + " are on this storage node"};
+    }
+    reply.report = report_of(request.parent);
+    return Status::ok();
+  };
+  reply.status = run();
+  return reply;
+}
+
+LocalBuckets::Totals LocalBuckets::totals() {
+  damaged_.take_new();
+  Totals totals;
+  totals.damaged = damaged_.size();
+  for (BucketId bucket : context_.provider->list_buckets()) {
+    Result<BucketInfo> info = context_.provider->bucket_info(bucket);
+    if (!info) continue;
+    ++totals.buckets;
+    totals.min_bits = totals.min_bits == 0 ? bucket.used_bits() : std::min(totals.min_bits, bucket.used_bits());
+    totals.documents += info->documents;
+    totals.bytes += info->bytes;
+  }
+  return totals;
+}
+
+}  // namespace fjord::storage

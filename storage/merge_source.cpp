@@ -1,0 +1,72 @@
+#include "merge_source.h"
+
+#include <algorithm>
+
+namespace fjord::storage {
+
+rpc::ListEntriesReply MergeSource::list_entries(const rpc::ListEntries& request) {
+  rpc::ListEntriesReply reply;
+  const std::size_t limit = request.max_entries == 0 ? context_.options.merge_page_entries : request.max_entries;
+  const spi::GroupRange range{
+      .from_start = request.from_start, .after = request.after_group, .last = request.last_group};
+  const Result<spi::EntryWindow> window = request.by_group
+                                              ? spi::list_window(*context_.provider, request.bucket, range, limit)
+                                              : list_by_gid(request, limit);
+  reply.damaged = damaged_.contains(request.bucket);
+  if (!window) {
+    reply.status = window.error();
+    return reply;
+  }
+  if (const Result<spi::Forgotten> forgotten = context_.provider->forgotten(request.bucket)) {
+    reply.forgotten_removes_us = forgotten->removes.us;
+    reply.forgotten_tokens_us = forgotten->tokens.us;
+    reply.forgotten_checksum = forgotten->checksum;
+  }
+  if (const Result<ReplicaSet> set = context_.provider->replica_set(request.bucket)) reply.epoch = set->epoch;
+  reply.entries.reserve(window->entries.size());
+  for (const spi::EntryMeta& entry : window->entries) {
+    reply.entries.push_back({entry.gid, entry.timestamp.us, entry.removed});
+  }
+  reply.more = window->more;
+  reply.by_group = request.by_group;
+  return reply;
+}
+
+/// Lists by gid, for nodes of an earlier version.
+Result<spi::EntryWindow> MergeSource::list_by_gid(const rpc::ListEntries& request, std::size_t limit) {
+  FJORD_TRY_ASSIGN(const std::vector<spi::EntryMeta> all, context_.provider->list_entries(request.bucket));
+  auto begin = all.begin();
+  if (!request.from_start) {
+    begin = std::upper_bound(all.begin(), all.end(), request.after,
+                             [](const GlobalId& after, const spi::EntryMeta& entry) { return after < entry.gid; });
+  }
+  const auto left = static_cast<std::size_t>(all.end() - begin);
+  const auto end = begin + static_cast<std::ptrdiff_t>(std::min(limit, left));
+  return spi::EntryWindow{.entries = {begin, end}, .more = limit < left};
+}
+
+rpc::FetchEntriesReply MergeSource::fetch_entries(const rpc::FetchEntries& request) {
+  rpc::FetchEntriesReply reply;
+  const auto purpose = MaintenanceBudget::purpose_of(request.only_moves);
+  if (const Duration wait = context_.budget.wait(context_.clock.now(), purpose); wait > Duration(0)) {
+    const std::string name = "storage." + std::to_string(context_.options.index);
+    reply.status = Status(StatusCode::Busy, name + " moves as much as it may (maintenance.bytes_per_s)",
+                          {.node = name, .setting = "maintenance.bytes_per_s"});
+    reply.wait_us = static_cast<std::uint64_t>(wait.count());
+    return reply;
+  }
+  DocBlockBuilder block;
+  std::size_t max_bytes = request.max_bytes == 0 ? context_.options.merge_block_bytes : request.max_bytes;
+  Result<std::size_t> done = context_.provider->read_entries(request.bucket, request.gids, block, max_bytes);
+  reply.damaged = damaged_.contains(request.bucket);
+  if (!done) {
+    reply.status = done.error();
+    return reply;
+  }
+  reply.done = static_cast<std::uint32_t>(*done);
+  reply.docblock = block.take();
+  context_.budget.charge(context_.clock.now(), reply.docblock.size(), MaintenanceBudget::Direction::Out, purpose);
+  return reply;
+}
+
+}  // namespace fjord::storage

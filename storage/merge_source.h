@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+
+#include "damaged_buckets.h"
+#include "fjord/rpc/messages.h"
+#include "fjord/storage/spi/entry_window.h"
+#include "stripe_context.h"
+
+namespace fjord::storage {
+
+/// Answers the merges of other nodes: which entries a bucket has here, and the entries themselves, within the node's
+/// maintenance budget. Confined to the stripe's executor.
+class MergeSource {
+ public:
+  MergeSource(StripeContext& context, DamagedBuckets& damaged) : context_(context), damaged_(damaged) {}
+
+  rpc::ListEntriesReply list_entries(const rpc::ListEntries& request);
+  rpc::FetchEntriesReply fetch_entries(const rpc::FetchEntries& request);
+
+ private:
+  Result<spi::EntryWindow> list_by_gid(const rpc::ListEntries& request, std::size_t limit);
+
+  StripeContext& context_;
+  DamagedBuckets& damaged_;
+};
+
+}  // namespace fjord::storage

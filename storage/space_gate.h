@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+
+#include "fjord/rpc/messages.h"
+#include "space_monitor.h"
+#include "stripe_context.h"
+
+namespace fjord::storage {
+
+/// Decides which writes a stripe accepts for the space that is left on the disk. Confined to the stripe's executor.
+class SpaceGate {
+ public:
+  explicit SpaceGate(StripeContext& context) : context_(context) {}
+
+  /// Sets the space stage and limits that apply from now on.
+  void set(SpaceState space);
+  const SpaceState& state() const { return space_; }
+  /// OK if there is space for the operation. Removes are always allowed, and while throttling a share of the puts.
+  /// Errors: NoSpace, Busy.
+  Status check(const rpc::StorageOperation& operation);
+  /// OK if entries from other replicas are accepted. Errors: NoSpace.
+  Status check_merge();
+
+ private:
+  StripeContext& context_;
+  SpaceState space_;
+  std::uint64_t put_bytes_ = 0;  ///< Bytes of the puts accepted since the space was last measured.
+  unsigned refused_share_ = 0;   ///< Refused puts that are still due, in hundredths of a put.
+};
+
+}  // namespace fjord::storage

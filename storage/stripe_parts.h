@@ -1,0 +1,20 @@
+#pragma once
+
+#include "damaged_buckets.h"
+#include "local_buckets.h"
+#include "removed_census.h"
+#include "space_gate.h"
+#include "stripe_context.h"
+
+namespace fjord::storage {
+
+/// The parts of a stripe that a merge works with. They outlive it.
+struct StripeParts {
+  StripeContext& context;
+  DamagedBuckets& damaged;
+  RemovedCensus& removed;
+  SpaceGate& space;
+  LocalBuckets& buckets;
+};
+
+}  // namespace fjord::storage
