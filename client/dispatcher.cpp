@@ -46,15 +46,16 @@ Status with_what_is_known(Status status, const PendingOperation& operation) {
   return status.with_details(std::move(details));
 }
 
+Counter& operations(MetricRegistry& metrics, const char* outcome) {
+  return metrics.counter("fjord_client_operations_total", "Operations that ended, by outcome", {{"outcome", outcome}});
+}
+
 }  // namespace
 
 ClientMetrics::ClientMetrics(MetricRegistry& metrics)
-    : applied(metrics.counter("fjord_client_operations_total", "Operations that ended, by outcome",
-                              {{"outcome", "applied"}})),
-      not_applied(metrics.counter("fjord_client_operations_total", "Operations that ended, by outcome",
-                                  {{"outcome", "not_applied"}})),
-      in_doubt(metrics.counter("fjord_client_operations_total", "Operations that ended, by outcome",
-                               {{"outcome", "in_doubt"}})),
+    : applied(operations(metrics, "applied")),
+      not_applied(operations(metrics, "not_applied")),
+      in_doubt(operations(metrics, "in_doubt")),
       retries(metrics.counter("fjord_client_retries_total", "Attempts beyond the first one of each operation")),
       retries_denied(metrics.counter("fjord_client_retries_denied_total",
                                      "Operations that ended because the retry budget was used up")),

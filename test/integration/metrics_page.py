@@ -1,10 +1,15 @@
-"""docs/reference/metrics.md, made from the calls in the sources that register metrics; a test compares.
+"""docs/reference/metrics.md, made from the calls in the sources that declare metrics.
 
-    python3 test/integration/metrics_page.py > docs/reference/metrics.md
+    python3 -B test/integration/metrics_page.py > docs/reference/metrics.md
+    python3 -B test/integration/metrics_page.py --check
+
+--check compares the page with the sources, and ends with 1 if they differ, if a metric has no meaning, or if it is declared
+in more than one place. One call declares a metric for all values of its labels.
 """
 
 import pathlib
 import re
+import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
@@ -32,13 +37,22 @@ Every process shows its metrics at `http://HOST:PORT/metrics` in the text format
 address is the line `http` of the process in the configuration file; `fjord local status` prints it.
 
 A counter only rises and begins with 0 when the process starts. A gauge is a value of now. A histogram has the series
-`NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`; its bounds double from 16 microseconds to 33 seconds. Times are
-in seconds, sizes in bytes. A metric with labels is shown once for each of their values that has occurred.
+`NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`; its bounds double from 16 microseconds to 33 seconds. The name
+says the unit; without one it is a number. A metric with labels is shown once for each of their values that has occurred.
 
 Made from the sources by `test/integration/metrics_page.py`; tests compare, also with what a running cluster shows.
 """
 # Labels of metrics that are registered in a loop.
 LABELS = {"fjord_slotfile_sampled_": ["entries_below"], "fjord_slotfile_": ["stripe"]}
+# Units by what a name contains before `_total`.
+UNITS = (("_bytes_per_second", "bytes/s"), ("_bytes", "bytes"), ("_seconds", "s"), ("_us", "µs"), ("_percent", "%"))
+# Metrics that several calls declare: how many, and why. Other metrics are declared once.
+DECLARED_OFTEN = {
+    "fjord_distributor_foreground_seconds": (2, "jobs read what operations count"),
+    "fjord_job_finished_total": (3, "job_service_impl.h is being split"),
+    "fjord_visitor_buckets_total": (2, "server_visitor.cpp is being split"),
+    "fjord_visitor_wait_seconds": (2, "visitor_service.cpp is being split"),
+}
 STRING = r'"(?:[^"\\]|\\.)*"'
 CALL = re.compile(rf'(?<![\w"])(counter|gauge|histogram)\(\s*({STRING})\s*,')
 
@@ -96,6 +110,20 @@ def metrics():
     return by_name
 
 
+def declared_twice():
+    """Returns the violations of the rule that one call declares a metric."""
+    places = {}
+    for one in registered():
+        places.setdefault(one.name, []).append(one.place)
+    return [f"{found[-1]}: the metric {name} is declared {len(found)} times" for name, found in sorted(places.items())
+            if len(found) > DECLARED_OFTEN.get(name, (1, ""))[0]]
+
+
+def unit_of(name):
+    stem = name.removesuffix("_total")
+    return next((unit for part, unit in UNITS if stem.endswith(part) or f"{part}_" in stem), "")
+
+
 def component_of(name):
     return name.split("_")[1]
 
@@ -110,15 +138,27 @@ def page():
         names = sorted(name for name in by_name if component_of(name) == component)
         if not names:
             continue
-        lines += [f"## {title}", "", "| metric | kind | labels | meaning |", "|---|---|---|---|"]
+        lines += [f"## {title}", "", "| metric | kind | unit | labels | meaning |", "|---|---|---|---|---|"]
         for name in names:
             one = by_name[name]
             labels = ", ".join(f"`{label}`" for label in one.labels)
             meaning = one.meaning.rstrip(".").replace("|", "\\|")
-            lines.append(f"| `{name}` | {one.kind} | {labels} | {meaning}. |")
+            lines.append(f"| `{name}` | {one.kind} | {unit_of(name)} | {labels} | {meaning}. |")
         lines.append("")
     return "\n".join(lines)
 
 
+def check():
+    faults = declared_twice()
+    if PAGE.read_text(encoding="utf-8") != page():
+        faults.append(f"{PAGE.relative_to(ROOT)}:1: not what the sources say; {__doc__.splitlines()[2].strip()}")
+    for fault in faults:
+        print(fault)
+    print(f"{len(metrics())} metrics, {len(faults)} violations")
+    return 1 if faults else 0
+
+
 if __name__ == "__main__":
+    if sys.argv[1:] == ["--check"]:
+        sys.exit(check())
     print(page(), end="")
