@@ -20,8 +20,9 @@ std::string changed(const std::string&) { return R"({"price": 4})"; }
 
 /// Nothing is destroyed, as the coroutines of two samples still use what they were given.
 [[noreturn]] void end() {
-  std::printf("%d complaints, %s\n", complaints.load(),
-              documents_used > 0 && changes_stored > 0 && saved > 0 ? "all samples did something" : "something is missing");
+  std::printf(
+      "%d complaints, %s\n", complaints.load(),
+      documents_used > 0 && changes_stored > 0 && saved > 0 ? "all samples did something" : "something is missing");
   std::fflush(stdout);
   std::_Exit(complaints == 0 ? 0 : 1);
 }
@@ -35,7 +36,8 @@ void run_samples(fjord::Client& client);
 int main(int, char** argv) {
   static fjord::Client client = fjord::connect(argv[1]);
   const auto deployed = client.admin().deploy_schemas(
-      {"document item { field name type string { header } field price type int { header } field dear type bool { header }"
+      {"document item { field name type string { header } field price type int { header } field dear type bool { "
+       "header }"
        " field sku type string { header } field text type string { header } }",
        "document music { field title type string { header } field year type int { header } }",
        "document listing { field city type string { header } field price type int { header } }"});

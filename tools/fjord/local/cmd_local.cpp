@@ -7,9 +7,9 @@
 #include <sys/wait.h>
 #include <thread>
 
-#include "fjord/library/detail/admin_calls.h"
 #include "commands/commands.h"
 #include "fjord/client/connect.h"
+#include "fjord/library/detail/admin_calls.h"
 #include "local/local_cluster.h"
 #include "output/json_text.h"
 

@@ -25,8 +25,8 @@ class Executor {
 
 /// Destroys `executor`, then makes it null.
 ///
-/// A task that still runs meanwhile may post through `executor`. The reset() of a unique_ptr is wrong for that: it makes
-/// the pointer null before it waits for the task.
+/// A task that still runs meanwhile may post through `executor`. The reset() of a unique_ptr is wrong for that: it
+/// makes the pointer null before it waits for the task.
 inline void end_executor(std::unique_ptr<Executor>& executor) {
   delete executor.get();
   static_cast<void>(executor.release());
