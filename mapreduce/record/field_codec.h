@@ -92,6 +92,9 @@ class FieldWriter {
       if constexpr (std::is_same_v<T, Status>) {
         nested(1, value.code());
         nested(2, value.message());
+        nested(3, value.node());
+        nested(4, value.limit());
+        nested(5, value.setting());
       } else {
         fields(nested, value);
       }
@@ -168,10 +171,14 @@ class FieldReader {
   }
   void read_status(Status& status) {
     StatusCode code = status.code();
-    std::string message(status.message());
+    std::string message = status.message();
+    ErrorDetails details = status.details();
     (*this)(1, code);
     (*this)(2, message);
-    status = Status(code, std::move(message));
+    (*this)(3, details.node);
+    (*this)(4, details.limit);
+    (*this)(5, details.setting);
+    status = Status(code, std::move(message), std::move(details));
   }
 
   std::uint64_t number_ = 0;
