@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "phase.h"
+
+namespace fjord::mapreduce {
+
+/// Removes the tuple documents of all runs and passes. An error does not fail the job, which has ended otherwise.
+class CleanUpPhase final : public Phase {
+ public:
+  /// `loads_rows`: this process has taken the job over; it first reads the results beside the record, so that it can
+  /// return them.
+  CleanUpPhase(JobParts parts, bool loads_rows) : parts_(std::move(parts)), loads_rows_(loads_rows) {}
+
+  void start() override;
+  bool is_pausable() const override { return false; }
+
+ private:
+  void remove();
+
+  JobParts parts_;
+  bool loads_rows_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace fjord::mapreduce
