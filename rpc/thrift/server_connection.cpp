@@ -81,23 +81,33 @@ bool ServerConnection::handle(std::string_view frame) {
   ++unanswered_;
   unanswered_bytes_ += frame.size();
   context_.metrics.unanswered.add(1);
+  // In both answers, the weak pointer is locked on the connection's thread only, so that the connection is destroyed
+  // there.
+  if (!decoded->request && context_.options.other_calls != nullptr) {
+    FrameService::Answer answer = [weak = weak_from_this(), inbox = context_.inbox,
+                                   bytes = frame.size()](std::string answered) {
+      inbox->run_or_submit([weak, answered = std::move(answered), bytes]() mutable {
+        if (const auto self = weak.lock()) self->reply(std::move(answered), bytes);
+      });
+    };
+    if (context_.options.other_calls->handle(frame, answer)) return true;
+  }
   dispatch(std::move(*decoded), context_.services,
            [weak = weak_from_this(), inbox = context_.inbox, bytes = frame.size()](const CallHeader& call,
                                                                                    Result<Reply> answer) {
-             // The weak pointer is locked on the connection's thread only, so that the connection is destroyed there.
              inbox->run_or_submit([weak, call, answer = std::move(answer), bytes]() mutable {
-               if (const auto self = weak.lock()) self->reply(call, std::move(answer), bytes);
+               if (const auto self = weak.lock()) self->reply(encode_reply(call, answer), bytes);
              });
            });
   return true;
 }
 
-void ServerConnection::reply(const CallHeader& call, Result<Reply> reply, std::size_t request_bytes) {
+void ServerConnection::reply(std::string frame, std::size_t request_bytes) {
   --unanswered_;
   unanswered_bytes_ -= request_bytes;
   context_.metrics.unanswered.add(-1);
   if (closed_) return;
-  output_.add(encode_reply(call, reply));
+  output_.add(std::move(frame));
   ++frames_queued_;
   schedule_flush();
   if (draining_) {

@@ -42,7 +42,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void process();
   bool is_full() const;
   bool handle(std::string_view frame);
-  void reply(const CallHeader& call, Result<Reply> reply, std::size_t request_bytes);
+  /// Sends the frame of an answer.
+  void reply(std::string frame, std::size_t request_bytes);
   void schedule_flush();
   void flush();
   void say_goodbye();

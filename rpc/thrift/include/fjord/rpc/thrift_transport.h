@@ -6,6 +6,7 @@
 
 #include "fjord/common/metrics.h"
 #include "fjord/common/result.h"
+#include "fjord/rpc/frame_service.h"
 #include "fjord/rpc/transport.h"
 
 namespace fjord::rpc {
@@ -51,6 +52,7 @@ struct ThriftServerOptions {
   std::size_t unanswered_max = 4096;
   /// Bytes of unanswered requests and unsent answers of a connection at which the server stops reading from it.
   std::size_t unanswered_bytes_max = 64u << 20;
+  FrameService* other_calls = nullptr;  ///< Gets the calls that are not messages of rpc; outlives the server.
 };
 
 /// Answers framed Thrift calls in the protocol of the call, compact or binary.
