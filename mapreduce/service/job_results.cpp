@@ -21,13 +21,14 @@ constexpr unsigned kTriesMax = 3;
 class JobResults::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
-       Executor& executor)
+       Executor& executor, std::uint64_t bytes_max)
       : job_(std::move(job)),
         transport_(transport),
         snapshot_(snapshot),
         clock_(clock),
         random_(random),
-        executor_(executor) {}
+        executor_(executor),
+        bytes_max_(bytes_max) {}
 
   void start(Done done) {
     done_ = std::move(done);
@@ -93,7 +94,9 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
 
   void on_page(Result<rpc::ListJobsReply> reply) {
     const Status status = reply ? reply->status : reply.error();
-    if (!status || reply->jobs.empty()) {
+    // A distributor that knows only the job's record may lack the results.
+    const bool lacks_results = status && reply->results.empty() && results_.size() < job_.results;
+    if (!status || reply->jobs.empty() || lacks_results) {
       // A distributor without the job is skipped. One that did not answer is asked up to kTriesMax more times.
       if (!status) reason_ = status;
       const bool is_lost = !status && tries_++ < kTriesMax && is_transient(status.code());
@@ -104,9 +107,10 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       ask();
       return;
     }
-    for (rpc::Parameter& result : reply->results)
-      results_.emplace_back(std::move(result.name), std::move(result.value));
-    if (reply->more_results && !reply->results.empty()) {
+    for (rpc::Parameter& result : reply->results) add(std::move(result.name), std::move(result.value));
+    if (is_too_large_) {
+      finish(too_large());
+    } else if (reply->more_results && !reply->results.empty()) {
       ask();
     } else {
       finish(Status::ok());
@@ -121,7 +125,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       const auto key = view ? view->field("key") : std::nullopt;
       const auto value = view ? view->field("value") : std::nullopt;
       if (key && value) {
-        results_.emplace_back(key->as_string_view(), value->as_string_view());
+        add(std::string(key->as_string_view()), std::string(value->as_string_view()));
       } else {
         malformed_ = true;
       }
@@ -129,7 +133,19 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
     malformed_ = malformed_ || !reader.ok();
   }
 
+  void add(std::string key, std::string value) {
+    bytes_ += key.size() + value.size();
+    if (bytes_max_ != 0 && bytes_ > bytes_max_) is_too_large_ = true;
+    if (!is_too_large_) results_.emplace_back(std::move(key), std::move(value));
+  }
+
+  Status too_large() const {
+    return {StatusCode::TooLarge,
+            "the results of the job " + job_.job_id + " have more than " + std::to_string(bytes_max_) + " bytes"};
+  }
+
   void finish(Status status) {
+    if (status && is_too_large_) status = too_large();
     const auto self = shared_from_this();  // `done` may destroy the reader
     const auto done = std::move(done_);
     if (status && malformed_) status = Status(StatusCode::Corruption, "malformed result documents");
@@ -161,12 +177,15 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   unsigned tries_ = 0;
   Status reason_{StatusCode::NotFound, "no distributor holds the results of the job any more"};
   bool malformed_ = false;
+  const std::uint64_t bytes_max_;
+  std::uint64_t bytes_ = 0;
+  bool is_too_large_ = false;
   std::unique_ptr<visitors::VisitorSession> session_;
 };
 
 JobResults::JobResults(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock,
-                       Random random, Executor& executor)
-    : impl_(std::make_shared<Impl>(std::move(job), transport, snapshot, clock, random, executor)) {}
+                       Random random, Executor& executor, std::uint64_t bytes_max)
+    : impl_(std::make_shared<Impl>(std::move(job), transport, snapshot, clock, random, executor, bytes_max)) {}
 JobResults::~JobResults() = default;
 void JobResults::start(Done done) { impl_->start(std::move(done)); }
 
