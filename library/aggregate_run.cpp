@@ -78,8 +78,10 @@ Cell cell_of(std::string_view json, ColumnKind kind) {
   return number_cell(estimate_of(json), kind);
 }
 
+}  // namespace
+
 Result<std::vector<std::vector<Cell>>> cells_of(const AggregatePlan& plan,
-                                                const std::vector<mapreduce::KeyedResult>& rows) {
+                                                std::span<const mapreduce::KeyedResult> rows) {
   std::vector<std::vector<Cell>> cells;
   cells.reserve(rows.size());
   for (const auto& [key, row] : rows) {
@@ -91,8 +93,6 @@ Result<std::vector<std::vector<Cell>>> cells_of(const AggregatePlan& plan,
   }
   return cells;
 }
-
-}  // namespace
 
 std::string estimate_of(std::string_view json) {
   if (!json.starts_with('{')) return std::string(json);

@@ -50,14 +50,12 @@ double fraction_done(const rpc::JobStatus& job) {
          static_cast<double>(mapreduce::passes_of(job.spec).size());
 }
 
-Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout) {
-  const std::string id = request.job_id;
-  const Duration wait(request.wait_us);
-  using Answers = std::vector<std::pair<rpc::Address, Result<rpc::ListJobsReply>>>;
-  const auto answer = std::make_shared<Answer<Result<Answers>>>();
-  connection.client().call_all(std::move(request), wait + timeout,
-                               [answer](Result<Answers> answers) { answer->set(std::move(answers)); });
-  FJORD_TRY_ASSIGN(Answers answers, answer->wait());
+namespace {
+
+using JobAnswers = std::vector<std::pair<rpc::Address, Result<rpc::ListJobsReply>>>;
+
+/// Returns the newest answer about the job.
+Result<rpc::ListJobsReply> newest_of(const std::string& id, JobAnswers answers) {
   Status error(StatusCode::NotFound, fmt::format("no distributor that is up knows a job \"{}\"", id));
   rpc::ListJobsReply* best = nullptr;
   for (auto& [address, reply] : answers) {
@@ -72,6 +70,26 @@ Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs req
   }
   if (best == nullptr) return error;
   return std::move(*best);
+}
+
+}  // namespace
+
+void ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout,
+                 UniqueFunction<void(Result<rpc::ListJobsReply>)> done) {
+  const Duration wait(request.wait_us);
+  std::string id = request.job_id;
+  connection.client().call_all(std::move(request), wait + timeout,
+                               [id = std::move(id), done = std::move(done)](Result<JobAnswers> answers) mutable {
+                                 if (!answers) return done(answers.error());
+                                 done(newest_of(id, std::move(*answers)));
+                               });
+}
+
+Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout) {
+  const auto answer = std::make_shared<Answer<Result<rpc::ListJobsReply>>>();
+  ask_for_job(connection, std::move(request), timeout,
+              [answer](Result<rpc::ListJobsReply> reply) { answer->set(std::move(reply)); });
+  return answer->wait();
 }
 
 Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
@@ -106,7 +124,8 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
   }
 }
 
-Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job) {
+Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job,
+                                                         std::uint64_t bytes_max) {
   rpc::SnapshotHolder holder;
   if (const auto snapshot = connection.client().snapshot(); snapshot != nullptr) {
     if (const auto updated = holder.update(snapshot->info()); !updated) return updated.error();
@@ -116,7 +135,7 @@ Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection,
   Executor& executor = connection.executor();
   executor.post([&] {
     results = std::make_unique<mapreduce::JobResults>(job, connection.transport(), holder, connection.runtime().clock,
-                                                      Random::from_system(), executor);
+                                                      Random::from_system(), executor, bytes_max);
     results->start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
       executor.post([&, got = std::move(got)]() mutable {
         results.reset();

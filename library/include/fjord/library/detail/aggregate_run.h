@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,10 @@ struct AggregateEnd {
 Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run);
 /// The same for the public types of the library.
 AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request);
+
+/// Returns the values of result rows. Errors: Corruption.
+Result<std::vector<std::vector<Cell>>> cells_of(const mapreduce::AggregatePlan& plan,
+                                                std::span<const mapreduce::KeyedResult> rows);
 
 /// Returns the number of an estimate, which is a JSON object {"estimate": ...}; returns any other text unchanged.
 std::string estimate_of(std::string_view json);

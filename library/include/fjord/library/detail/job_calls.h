@@ -21,6 +21,9 @@ double fraction_done(const rpc::JobStatus& job);
 /// Asks every distributor for a job and returns the newest answer. A distributor waits for the job's end as long as the
 /// request says. Errors: NotFound if no distributor knows the job; that of a distributor that did not answer.
 Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout);
+/// The same without waiting: calls `done` on the client's executor.
+void ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout,
+                 UniqueFunction<void(Result<rpc::ListJobsReply>)> done);
 
 /// Asks until the job has ended and calls `on_progress` from time to time. The answer also holds the results of a job
 /// that keeps them in memory, up to about `results_bytes_max` bytes. Retries failed calls for up to `timeout`. Submits
@@ -29,8 +32,9 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
                                         Duration timeout, std::uint32_t results_bytes_max,
                                         const std::function<void(const rpc::JobStatus&)>& on_progress);
 
-/// Reads the results of a job that is done. Errors: as JobResults.
-Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job);
+/// Reads the results of a job that is done, at most `bytes_max` bytes of them; 0: all. Errors: as JobResults.
+Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job,
+                                                         std::uint64_t bytes_max = 0);
 /// Returns the results in `reply`, or reads them if it has none.
 Result<std::vector<mapreduce::KeyedResult>> results_of(Connection& connection, rpc::ListJobsReply& reply);
 
