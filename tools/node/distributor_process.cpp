@@ -2,6 +2,7 @@
 
 #include "fjord/common/log.h"
 #include "fjord/distributor/distributor_node.h"
+#include "fjord/gateway/client_service.h"
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
@@ -89,6 +90,7 @@ class DistributorProcess final : public Node {
   explicit DistributorProcess(const config::ClusterConfig& config) : process_(config) {}
 
   ~DistributorProcess() override {
+    if (client_service_ != nullptr) client_service_->stop();
     process_.stop_serving();
     process_.transport().close();
   }
@@ -107,8 +109,11 @@ class DistributorProcess final : public Node {
     FJORD_TRY(process_.runtime().tunables.set("distributor.document_bytes_max", config.document_bytes_max));
     jobs_ = std::make_unique<Jobs>(config, process_.runtime(), process_.transport(), *node_);
     FJORD_TRY(jobs_->start(config, name.to_string(), process_.runtime(), process_.transport()));
-    return process_.serve(config, name, {node_.get(), jobs_.get()},
-                          [this, text = name.to_string()] { return health(text); });
+    client_service_ = std::make_unique<gateway::ClientService>(
+        gateway::ClientServiceOptions{name.to_string(), config.distributor_addresses()}, process_.runtime());
+    return process_.serve(
+        config, name, {node_.get(), jobs_.get()}, [this, text = name.to_string()] { return health(text); },
+        client_service_.get());
   }
 
   const std::string& address() const override { return process_.address(); }
@@ -120,6 +125,7 @@ class DistributorProcess final : public Node {
   ProcessRuntime process_;
   std::unique_ptr<distributor::DistributorNode> node_;
   std::unique_ptr<Jobs> jobs_;
+  std::unique_ptr<gateway::ClientService> client_service_;
 };
 
 }  // namespace

@@ -29,12 +29,14 @@ ProcessRuntime::ProcessRuntime(const config::ClusterConfig& config)
 ProcessRuntime::~ProcessRuntime() = default;
 
 Status ProcessRuntime::serve(const config::ClusterConfig& config, config::ProcessName name,
-                             std::vector<rpc::Service*> services, std::function<Health()> health) {
+                             std::vector<rpc::Service*> services, std::function<Health()> health,
+                             rpc::FrameService* other_calls) {
   const config::ProcessConfig& process = *config.find(name);
   rpc::ThriftServerOptions options;
   options.address = process.address;
   options.io_threads = static_cast<int>(config.io_threads);
   options.max_frame_bytes = static_cast<std::size_t>(config.frame_bytes_max);
+  options.other_calls = other_calls;
   auto server = rpc::ThriftServer::listen(options, std::move(services), metrics_);
   if (!server) return server.error().with_context(name.to_string() + ": address");
   server_ = std::move(*server);

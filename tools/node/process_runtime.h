@@ -19,8 +19,9 @@
 #include "gated_transport.h"
 
 namespace fjord::rpc {
+class FrameService;
 class ThriftServer;
-}
+}  // namespace fjord::rpc
 namespace fjord {
 
 class MetricHttpServer;
@@ -39,9 +40,10 @@ class ProcessRuntime {
   Runtime& runtime() { return runtime_; }
   GatedTransport& transport() { return *transport_; }
 
-  /// Opens the ports of the node. `services` and `health` must live until stop_serving().
+  /// Opens the ports of the node. `services`, `health` and `other_calls`, which may be null, must live until
+  /// stop_serving().
   Status serve(const config::ClusterConfig& config, config::ProcessName name, std::vector<rpc::Service*> services,
-               std::function<Health()> health);
+               std::function<Health()> health, rpc::FrameService* other_calls = nullptr);
   /// Waits up to two seconds until the accepted calls are answered. No call reaches a service afterwards.
   void stop_serving();
 

@@ -152,6 +152,22 @@ inline constexpr SettingDeclaration kSettings[] = {
      "ZooKeeper: a fleet controller that was silent for this time is leader no more."},
     {"fleetcontroller.start_grace_ms", Time, 2500, 0, 10 * kMinute, kController, "fleetcontroller.start_grace_ms", kStart,
      "Time after its own start for which the fleet controller waits for nodes that were up before it calls them down."},
+    {"gateway.buffer_bytes", Bytes, 4 * kMiB, 64 * kKiB, kGiB, kDistributor, "", kLive,
+     "Documents that a distributor reads ahead for one visit or subscription of a Thrift client. Storage nodes stop "
+     "reading while more wait."},
+    {"gateway.calls_max", Integer, 1024, 1, 1'000'000, kDistributor, "", kLive,
+     "Calls of Thrift clients (api/client.thrift) in progress on a distributor. More are refused with BUSY."},
+    {"gateway.chunk_bytes_max", Bytes, 4 * kMiB, kKiB, 64 * kMiB, kDistributor, "", kLive,
+     "Bytes of documents or rows in one answer to a Thrift client; one document or row may be larger."},
+    {"gateway.idle_timeout", Time, kMinute, 100, kDay, kDistributor, "", kLive,
+     "A visit or subscription of a Thrift client that has not been asked for more for this time is closed."},
+    {"gateway.results_bytes_max", Bytes, 64 * kMiB, kKiB, 64 * kGiB, kDistributor, "", kLive,
+     "Bytes of results of one job or aggregation that a Thrift client can read; more are refused with TOO_LARGE. A "
+     "distributor keeps up to as many for the next pages, and reads one job at a time."},
+    {"gateway.subscriptions_max", Integer, 64, 0, 100'000, kDistributor, "", kLive,
+     "Subscriptions of Thrift clients that are open on a distributor. More are refused with BUSY."},
+    {"gateway.visits_max", Integer, 64, 0, 100'000, kDistributor, "", kLive,
+     "Visits of Thrift clients that are open on a distributor. More are refused with BUSY."},
     {"maintenance.bytes_per_s", Bytes, 128 * kMiB, kKiB, kTiB, kStorage, "", kLive,
      "Bytes that a storage node moves for merges each second at most, sent and received together. It moves less while "
      "users wait longer than without merges."},
