@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 #include <memory>
 
+#include "bucket_sizes.h"
 #include "fjord/cluster/cluster_state.h"
 
 namespace fjord::fleetcontroller {
@@ -81,6 +82,46 @@ void ask_nodes(const Inquiry& inquiry, rpc::Transport& transport, Executor& exec
     }
   }
   findings->answered({});
+}
+
+void ask_bucket_sizes(const SizeInquiry& inquiry, rpc::Transport& transport, Executor& executor,
+                      std::function<void(Result<std::vector<std::uint64_t>>)> done) {
+  if (inquiry.bits > BucketSizes::kBitsMax) {
+    return done(Status(StatusCode::InvalidArgument,
+                       fmt::format("with more than {} distribution bits single buckets are too small to matter",
+                                   BucketSizes::kBitsMax)));
+  }
+  struct Sum {
+    BucketSizes sizes;
+    std::function<void(Result<std::vector<std::uint64_t>>)> done;
+    std::size_t missing = 1;
+    Status failure = Status::ok();
+
+    void answered() {
+      if (--missing > 0) return;
+      failure ? done(sizes.bytes()) : done(failure);
+    }
+  };
+  auto sum = std::make_shared<Sum>(Sum{BucketSizes(inquiry.bits), std::move(done)});
+  for (const auto& [name, address] : inquiry.storage) {
+    ++sum->missing;
+    rpc::GetBucketInfo question;
+    question.state_version = inquiry.state_version;
+    question.census = true;
+    rpc::call(transport, address, std::move(question), inquiry.timeout, executor,
+              [sum, name = name](Result<rpc::GetBucketInfoReply> reply) {
+                const Status status = reply ? reply->status : reply.error();
+                if (status) {
+                  sum->sizes.add(reply->reports);
+                } else {
+                  sum->failure =
+                      Status(StatusCode::Unavailable,
+                             name + " does not report the sizes of its buckets: " + status.to_string(), {.node = name});
+                }
+                sum->answered();
+              });
+  }
+  sum->answered();
 }
 
 }  // namespace fjord::fleetcontroller

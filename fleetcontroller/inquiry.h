@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "fjord/common/result.h"
 #include "fjord/common/scheduler.h"
 #include "fjord/rpc/transport.h"
 
@@ -28,5 +29,18 @@ struct Inquiry {
 /// version that does not know the call counts as having no objection. Confined to `executor`.
 void ask_nodes(const Inquiry& inquiry, rpc::Transport& transport, Executor& executor,
                std::function<void(std::vector<std::string>)> done);
+
+/// The question to storage nodes for the sizes of their buckets.
+struct SizeInquiry {
+  std::vector<std::pair<std::string, rpc::Address>> storage = {};  ///< Names and addresses of the nodes.
+  unsigned bits = 0;                                               ///< Distribution bits.
+  std::uint64_t state_version = 0;
+  Duration timeout{};
+};
+
+/// Asks the nodes and calls `done` once with the bytes of one replica of each distribution bucket (BucketSizes).
+/// Errors: InvalidArgument if there are too many bits; Unavailable if a node does not answer. Confined to `executor`.
+void ask_bucket_sizes(const SizeInquiry& inquiry, rpc::Transport& transport, Executor& executor,
+                      std::function<void(Result<std::vector<std::uint64_t>>)> done);
 
 }  // namespace fjord::fleetcontroller

@@ -145,9 +145,9 @@ struct MemoryStateStore::Member : std::enable_shared_from_this<MemoryStateStore:
   }
 
   void tell(Leadership now) {
-    if (told && now == last_told) return;
-    told = true;
-    last_told = now;
+    if (is_reported && now == last_reported) return;
+    is_reported = true;
+    last_reported = now;
     on_change(now);
   }
 
@@ -167,8 +167,8 @@ struct MemoryStateStore::Member : std::enable_shared_from_this<MemoryStateStore:
   OnLeadership on_change;
   std::atomic<std::uint64_t> session{0};
   std::atomic<bool> left{false};
-  bool told = false;
-  Leadership last_told;
+  bool is_reported = false;
+  Leadership last_reported;
 };
 
 MemoryStateStore::MemoryStateStore(MemoryStateEnsemble& ensemble) : member_(std::make_shared<Member>(ensemble)) {}

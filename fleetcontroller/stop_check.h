@@ -27,7 +27,7 @@ struct ClusterFacts {
   ClusterView active;
   bool is_changing = false;  ///< A pending state is not active yet.
   std::vector<NodeFacts> nodes;
-  /// Bytes of one replica of each distribution bucket (BucketCensus); empty: not counted.
+  /// Bytes of one replica of each distribution bucket (BucketSizes); empty: not counted.
   std::vector<std::uint64_t> bucket_bytes = {};
   std::size_t groups_out_max = 1;        ///< controller.groups_out_max.
   double storage_up_ratio_min = 0;       ///< Share of storage nodes below which the cluster is down.

@@ -11,10 +11,10 @@ namespace fjord::fleetcontroller {
 /// while it is being moved; the largest one counts.
 ///
 /// Threading: not thread-safe.
-class BucketCensus {
+class BucketSizes {
  public:
   /// `bits` is from 1 to kBitsMax.
-  explicit BucketCensus(unsigned bits) : bits_(bits), bytes_(std::size_t{1} << bits) {}
+  explicit BucketSizes(unsigned bits) : bits_(bits), bytes_(std::size_t{1} << bits) {}
   /// Adds the reports of one storage node on all of its buckets. Each bucket has at least `bits` bits.
   void add(const std::vector<rpc::BucketReport>& reports);
   /// Returns the bytes of one replica of each distribution bucket, indexed by the bucket's bits.

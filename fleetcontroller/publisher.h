@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fjord/common/metrics.h"
+#include "node_poller.h"
+#include "stop_check.h"
+
+namespace fjord::fleetcontroller {
+
+/// Publishes cluster states: generates the next one from the nodes' answers, writes it as pending, and makes it active
+/// when all nodes have acknowledged it. It also publishes the marks of slow nodes.
+///
+/// Threading: confined to the controller's executor.
+class Publisher {
+ public:
+  Publisher(std::string name, const Clock& clock, MetricRegistry& metrics, Candidate& candidate, LeaderRecords& records,
+            const ControllerSettings& settings, NodePoller& poller);
+
+  /// Begins to publish without any answer of nodes.
+  void begin();
+  /// Publishes a new state, or makes the pending one active, if that is due and no write is in flight.
+  void update_state();
+  void update_slow_nodes();
+  /// Returns the nodes for which the pending state waits; empty: there is none.
+  std::string waits_for() const;
+  /// Returns the knowledge of the cluster on which decisions about changes are based.
+  ClusterFacts facts() const;
+
+ private:
+  /// Returns the number of in-sync replicas that every bucket has under the active state. 0: not known, or not more
+  /// than the state assures already.
+  unsigned copies_in_sync(const DistributionConfig& wanted) const;
+  void make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason);
+  HistoryEntry entry_for(const ClusterState& next, const StateReasons& reasons,
+                         const std::string& cluster_reason) const;
+  void activate();
+
+  const std::string name_;
+  const Clock& clock_;
+  Candidate& candidate_;
+  LeaderRecords& records_;
+  const ControllerSettings& settings_;
+  NodePoller& poller_;
+  Counter& versions_;
+  Gauge& nodes_up_;
+  Gauge& slow_nodes_;
+
+  MonotonicTime elected_at_;
+  MonotonicTime pending_since_;
+  std::vector<HistoryEntry> slow_history_;  // Lines about slow nodes that are not stored yet.
+};
+
+}  // namespace fjord::fleetcontroller
