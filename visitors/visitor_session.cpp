@@ -3,166 +3,183 @@
 #include <algorithm>
 #include <utility>
 
+#include "bucket_finder.h"
+#include "fjord/common/callback_guard.h"
 #include "fjord/common/check.h"
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
-#include "visitor_session_impl.h"
+#include "session_context.h"
+#include "visit_buckets.h"
+#include "visit_runner.h"
 
 namespace fjord::visitors {
 namespace {
 
 constexpr Duration kTick = milliseconds(500);
 
+VisitorSessionOptions with_group(VisitorSessionOptions options, Random& random) {
+  options.deduplicate = options.deduplicate && !options.snapshot;
+  while (options.group == 0) options.group = random.next();
+  return options;
+}
+
 }  // namespace
+
+/// Puts the parts of a session together: ticks, limits, pause and end.
+class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(VisitorSessionOptions options, VisitorSessionCallbacks callbacks, rpc::Transport& transport,
+       rpc::SnapshotHolder& snapshot, Clock& clock, Random random, Executor& executor);
+
+  void start();
+  void cancel(UniqueFunction<void()> settled);
+  void abandon() { context_.finished = true; }
+  void pause() { context_.paused = true; }
+  void resume();
+  void set_visitors(std::uint32_t per_node, std::uint32_t buckets_per_visitor);
+  VisitProgress progress() const { return context_.progress; }
+  VisitToken token() const { return buckets_.token(); }
+  bool is_over() const { return context_.finished; }
+
+ private:
+  /// Takes the token of the visit that is resumed. Returns false if it is of another visit; then the visit ends soon.
+  bool resume_from_token();
+  /// Ends the visit after the return of the present call.
+  void finish_later(Status status);
+  /// Does all work that no answer triggers.
+  void tick();
+  void wake_at(MonotonicTime time);
+  void check_limits();
+  void finish(Status status);
+  void on_caught_up();
+
+  SessionContext context_;
+  VisitBuckets buckets_;
+  BucketFinder finder_;
+  VisitRunner runner_;
+  std::optional<MonotonicTime> awake_at_;
+};
 
 VisitorSession::Impl::Impl(VisitorSessionOptions options, VisitorSessionCallbacks callbacks, rpc::Transport& transport,
                            rpc::SnapshotHolder& snapshot, Clock& clock, Random random, Executor& executor)
-    : options_(std::move(options)),
-      callbacks_(std::move(callbacks)),
-      transport_(transport),
-      snapshot_(snapshot),
-      clock_(clock),
-      random_(random),
-      executor_(executor) {
-  FJORD_CHECK_MSG(!options_.snapshot || callbacks_.on_bucket_dropped, "a snapshot cannot be taken back");
-  options_.deduplicate = options_.deduplicate && !options_.snapshot;
-  while (options_.group == 0) options_.group = random_.next();
+    : context_{.options = with_group(std::move(options), random),
+               .callbacks = std::move(callbacks),
+               .transport = transport,
+               .snapshot = snapshot,
+               .clock = clock,
+               .random = random,
+               .executor = executor,
+               .finish = [this](Status status) { finish(std::move(status)); },
+               .wake_at = [this](MonotonicTime time) { wake_at(time); }},
+      buckets_(context_),
+      finder_(context_, buckets_,
+              {.found = [this](BucketId bucket, std::uint16_t node) { runner_.enqueue(bucket, node); },
+               .caught_up = [this] { on_caught_up(); },
+               .snapshot_came = [this] { tick(); },
+               .nodes_changed = [this] { runner_.drop_dead_nodes(); }}),
+      runner_(context_, buckets_, finder_) {
+  FJORD_CHECK_MSG(!context_.options.snapshot || context_.callbacks.on_bucket_dropped,
+                  "a snapshot cannot be taken back");
 }
 
 void VisitorSession::Impl::start() {
-  started_ = clock_.now();
-  moved();
-  if (!check_resume()) return;
-  if (options_.buckets) {
-    listed_ = named_ = true;
-    for (const BucketId bucket : *options_.buckets) add_bucket(bucket);
-    buckets_known();
-    if (finished_) return;
-  }
-  if (buckets_.empty() && listed_) {
-    executor_.post(guarded([](Impl& self) { self.finish({}); }));
-    return;
+  finder_.set_self(std::shared_ptr<BucketFinder>(shared_from_this(), &finder_));
+  runner_.set_self(std::shared_ptr<VisitRunner>(shared_from_this(), &runner_));
+  context_.started = context_.clock.now();
+  context_.moved();
+  if (!resume_from_token()) return;
+  if (context_.options.buckets) {
+    finder_.name_buckets(*context_.options.buckets);
+    if (context_.finished) return;
+    if (buckets_.empty()) return finish_later({});
   }
   tick();
 }
 
-bool VisitorSession::Impl::check_resume() {
-  if (!options_.resume) return true;
-  if (options_.resume->question != options_.fingerprint()) {
-    executor_.post(guarded([](Impl& self) {
-      self.finish(Status(StatusCode::InvalidArgument,
-                         "the progress token is of a visit with another selection, field set, time range or slice"));
-    }));
+bool VisitorSession::Impl::resume_from_token() {
+  const std::optional<VisitToken>& token = context_.options.resume;
+  if (!token) return true;
+  if (token->question != context_.options.fingerprint()) {
+    finish_later(Status(StatusCode::InvalidArgument,
+                        "the progress token is of a visit with another selection, field set, time range or slice"));
     return false;
   }
-  done_before_ = options_.resume->done;
-  done_ = done_before_;
+  buckets_.resume_from(*token);
   return true;
 }
 
-void VisitorSession::Impl::add_bucket(BucketId bucket) {
-  const PositionRange range = PositionRange::of(bucket);
-  if (!options_.slice.overlaps(range)) {
-    ++progress_.skipped_by_slice;
-  } else if (done_before_.contains(range)) {
-    ++progress_.skipped_as_done;
-  } else if (selection_ && !selection_->may_match(bucket)) {
-    ++progress_.skipped_by_selection;
-  } else if (const auto [place, is_new] = buckets_.try_emplace(bucket); is_new) {
-    place->second.partly_wanted = !options_.slice.contains(range) || done_before_.overlaps(range);
-    place->second.may_be_missing = named_;
-    if (named_) due_.emplace(clock_.now(), bucket);
-  }
+void VisitorSession::Impl::finish_later(Status status) {
+  context_.executor.post(while_alive(
+      weak_from_this(), [status = std::move(status)](Impl& self) mutable { self.finish(std::move(status)); }));
 }
 
-void VisitorSession::Impl::buckets_known() {
-  progress_.buckets_total = buckets_.size();
-  if (callbacks_.on_buckets_known) callbacks_.on_buckets_known(buckets_.size());
-}
-
-/// Does all work that no answer triggers.
 void VisitorSession::Impl::tick() {
-  wake_at(clock_.now() + kTick);
+  wake_at(context_.clock.now() + kTick);
   check_limits();
-  if (finished_) return;
-  if (snapshot_.get() == nullptr) {
-    refresh_info();
-    return;
-  }
-  drop_runs_of_dead_nodes();
-  if (!listed_) look_at_selection();
-  if (!listed_ && !locate()) {
-    if (listing_ == 0 && clock_.now() >= next_listing_) list_all();
-  } else {
-    resolve_due();
-  }
-  relieve_stragglers();
-  create_visitors();
+  if (context_.finished) return;
+  if (context_.snapshot.get() == nullptr) return finder_.refresh_info();
+  runner_.drop_dead_nodes();
+  finder_.tick();
+  if (finder_.is_listed() && !finder_.has_waiting()) runner_.relieve_stragglers();
+  runner_.create_visitors();
 }
 
 void VisitorSession::Impl::wake_at(MonotonicTime time) {
   if (awake_at_ && *awake_at_ <= time) return;
   awake_at_ = time;
-  executor_.post_after(std::max(Duration(0), time - clock_.now()), guarded([time](Impl& self) {
-                         if (self.awake_at_ != time) return;  // an earlier time was requested meanwhile
-                         self.awake_at_.reset();
-                         self.tick();
-                       }));
+  context_.executor.post_after(std::max(Duration(0), time - context_.clock.now()),
+                               while_alive(weak_from_this(), [time](Impl& self) {
+                                 if (self.awake_at_ != time) return;  // An earlier time was requested meanwhile.
+                                 self.awake_at_.reset();
+                                 self.tick();
+                               }));
 }
 
 void VisitorSession::Impl::check_limits() {
-  if (paused_) moved();
-  const MonotonicTime now = clock_.now();
-  const std::string why = last_reason_ ? "" : ": " + last_reason_.to_string();
-  if (options_.deadline > Duration(0) && now - started_ > options_.deadline) {
+  if (context_.paused) context_.moved();
+  const MonotonicTime now = context_.clock.now();
+  const Status& reason = context_.last_reason;
+  const std::string why = reason ? "" : ": " + reason.to_string();
+  const Duration deadline = context_.options.deadline;
+  if (deadline > Duration(0) && now - context_.started > deadline) {
     finish(Status(StatusCode::Timeout, "the visit's deadline has passed" + why));
-  } else if (now - last_moved_ > options_.no_progress_limit) {
-    finish(Status(last_reason_ ? StatusCode::Timeout : last_reason_.code(), "the visit makes no progress" + why));
+  } else if (now - context_.last_moved > context_.options.no_progress_limit) {
+    finish(Status(reason ? StatusCode::Timeout : reason.code(), "the visit makes no progress" + why));
   }
 }
 
-void VisitorSession::Impl::finish_if_done() {
-  if (listed_ && buckets_.empty() && !finished_) finish({});
+void VisitorSession::Impl::on_caught_up() {
+  runner_.create_visitors();
+  if (buckets_.empty()) finish({});
 }
 
 void VisitorSession::Impl::finish(Status status) {
-  if (finished_) return;
-  finished_ = true;
-  if (status && !options_.buckets) done_.add(options_.slice);
-  for (const auto& [id, run] : runs_) destroy_visitor(run);
-  runs_.clear();
-  const auto on_finished = std::move(callbacks_.on_finished);
+  if (std::exchange(context_.finished, true)) return;
+  if (status && !context_.options.buckets) buckets_.complete_all();
+  runner_.stop();
+  const auto on_finished = std::move(context_.callbacks.on_finished);
   if (on_finished) on_finished(std::move(status));
 }
 
 void VisitorSession::Impl::cancel(UniqueFunction<void()> settled) {
-  if (finished_) {
-    if (settled) executor_.post(std::move(settled));
+  if (std::exchange(context_.finished, true)) {
+    if (settled) context_.executor.post(std::move(settled));
     return;
   }
-  finished_ = true;
-  settling_ = runs_.size();
-  settled_ = std::move(settled);
-  for (const auto& [id, run] : runs_) {
-    // Keeps this object alive until the nodes have answered.
-    rpc::call(transport_, run.address, rpc::DestroyVisitor{.visitor_id = id}, options_.call_timeout, executor_,
-              [self = shared_from_this()](const Result<rpc::DestroyVisitorReply>&) {
-                if (--self->settling_ == 0 && self->settled_) self->settled_();
-              });
-  }
-  if (runs_.empty() && settled_) executor_.post(std::move(settled_));
-  runs_.clear();
+  runner_.stop_and_settle(std::move(settled));
 }
 
 void VisitorSession::Impl::resume() {
-  if (!paused_) return;
-  paused_ = false;
-  moved();
-  for (auto& [id, run] : runs_) {
-    run.last_event = clock_.now();
-    if (!run.polling && !run.creating) poll(run);
-  }
-  create_visitors();
+  if (!std::exchange(context_.paused, false)) return;
+  context_.moved();
+  runner_.resume();
+  runner_.create_visitors();
+}
+
+void VisitorSession::Impl::set_visitors(std::uint32_t per_node, std::uint32_t buckets_per_visitor) {
+  context_.options.visitors_per_node = per_node;
+  context_.options.buckets_per_visitor = buckets_per_visitor;
+  runner_.create_visitors();
 }
 
 VisitorSession::VisitorSession(VisitorSessionOptions options, VisitorSessionCallbacks callbacks,
