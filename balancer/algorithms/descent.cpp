@@ -1,0 +1,205 @@
+// The default: goes downhill, one move at a time, from the hottest node to the coolest one.
+
+#include <algorithm>
+#include <cmath>
+
+#include "algorithms/all.h"
+#include "forecast.h"
+#include "planner.h"
+
+namespace fjord::balancer {
+namespace {
+
+constexpr double kGoal = 1.03;               // The step ends when the expected imbalance is below.
+constexpr double kGainMin = 0.01;            // A step that would lower it by less is not made.
+constexpr double kBytesFloor = 1e-4;         // Part of all bytes that is added to the price of each move.
+constexpr std::size_t kReadRowsMax = 1024;   // Slices whose read shares may be uneven; each is a row of the table.
+constexpr std::size_t kSlicesPerNode = 400;  // Cold neighbours are merged while a node has more.
+
+class Descent final : public BalancingAlgorithm {
+ public:
+  std::string_view name() const override { return "descent"; }
+  std::string_view summary() const override {
+    return "read shares first, then the move that takes most load off the hottest node for its bytes; forecasts loads";
+  }
+
+  /// No load is known yet: by bytes.
+  Plan initialise(const BalanceModel& model, Random& random) const override {
+    return bin_packing().initialise(model, random);
+  }
+
+  Plan step(const BalanceModel& model, Memory& memory, Random&) const override {
+    Step step(forecast(model, memory), memory);
+    Plan plan = step.run();
+    remember_moves(plan, model.round, memory);
+    return plan;
+  }
+
+ private:
+  /// One step. Slices that it splits off have no memory yet and do not move in it.
+  class Step {
+   public:
+    Step(const BalanceModel& expected, const Memory& memory)
+        : planner_(expected), memory_(memory), bytes_floor_(kBytesFloor * static_cast<double>(expected.bytes())) {
+      for (const Slice& slice : expected.slices) uneven_ += is_uneven(slice) ? 1 : 0;
+    }
+
+    Plan run() {
+      leave_gone_nodes(planner_);
+      place_missing(planner_, [&](Planner::Index index) { return coolest_for(planner_, index); });
+      if (planner_.imbalance() < kGoal + kGainMin) return planner_.take_plan();
+      while (planner_.imbalance() > kGoal && shift_reads(planner_.hottest())) continue;
+      while (planner_.imbalance() > kGoal && (move_one(planner_.hottest()) || swap_two(planner_.hottest()))) continue;
+      split_hot();
+      merge_cold();
+      return planner_.take_plan();
+    }
+
+   private:
+    static bool is_uneven(const Slice& slice) {
+      return std::any_of(slice.holders.begin(), slice.holders.end(), [&](const Holder& holder) {
+        return std::abs(holder.read_share - slice.holders[0].read_share) > 1e-6;
+      });
+    }
+
+    bool may_go(Planner::Index index) const {
+      return index < memory_.slices.size() && !is_cooling_down(memory_.slices[index], planner_.model().round);
+    }
+
+    /// Has another holder of one slice of `hot` read more of it. False if that lowers nothing.
+    bool shift_reads(std::uint16_t hot) {
+      Planner::Index best = 0;
+      std::uint16_t target = hot;
+      double most = 0.005 * planner_.mean();  // Less is not worth a row of the table.
+      for (const Planner::Index index : planner_.slices_of(hot)) {
+        const Slice& slice = planner_.slice(index);
+        if (slice.holders.size() < 2 || slice.in_transfer) continue;
+        if (uneven_ >= kReadRowsMax && !is_uneven(slice)) continue;
+        const double readable = slice.reads * slice.holders.find(hot)->read_share;
+        for (const Holder& holder : slice.holders) {
+          const double amount = std::min(readable, level_between(hot, holder.node));
+          if (amount <= most) continue;
+          most = amount;
+          best = index;
+          target = holder.node;
+        }
+      }
+      if (target == hot) return false;
+      uneven_ += is_uneven(planner_.slice(best)) ? 0 : 1;
+      planner_.shift_reads(best, hot, target, most / planner_.slice(best).reads);
+      return true;
+    }
+
+    /// The load that has to go from `hot` to `cool` so that both are equally loaded, or `hot` is at the mean.
+    double level_between(std::uint16_t hot, std::uint16_t cool) const {
+      const double a = planner_.model().nodes[hot].capacity;
+      const double b = planner_.model().nodes[cool].capacity;
+      const double equal = (planner_.load(hot) - planner_.load(cool)) / (1.0 / a + 1.0 / b);
+      return std::min(equal, (planner_.load(hot) - planner_.mean()) * a);
+    }
+
+    /// Moves one replica off `hot`. False if no move lowers the greater of the two loads.
+    bool move_one(std::uint16_t hot) {
+      for (const auto& [load, cool] : planner_.by_load()) {
+        if (load >= planner_.mean()) return false;
+        if (const auto index = best_move(hot, cool)) {
+          planner_.move(*index, hot, cool, MoveReason::Hot);
+          return true;
+        }
+      }
+      return false;
+    }
+
+    std::optional<Planner::Index> best_move(std::uint16_t hot, std::uint16_t cool) const {
+      const double a = planner_.model().nodes[hot].capacity;
+      const double b = planner_.model().nodes[cool].capacity;
+      const double difference = planner_.load(hot) - planner_.load(cool);
+      std::optional<Planner::Index> best;
+      double highest = 0.0;
+      for (const Planner::Index index : planner_.slices_of(hot)) {
+        const Slice& slice = planner_.slice(index);
+        const double load = slice.load_at(*slice.holders.find(hot));
+        // By how much the sum of the squares of both loads falls, halved.
+        const double gain = load * (difference - load * (1.0 / a + 1.0 / b) / 2.0);
+        const double score = gain / (static_cast<double>(slice.bytes) + bytes_floor_);
+        if (score <= highest || !may_go(index) || !planner_.may_move(index, hot, cool)) continue;
+        if (memory_.slices[index].moved_round != 0 && memory_.slices[index].moved_from == cool) continue;
+        highest = score;
+        best = index;
+      }
+      return best;
+    }
+
+    /// Exchanges a slice of `hot` with a cooler one of the coolest node. False if that lowers nothing.
+    bool swap_two(std::uint16_t hot) {
+      const std::uint16_t cool = planner_.coolest();
+      const double wanted = (planner_.load(hot) - planner_.load(cool)) / 2.0;
+      std::optional<std::pair<Planner::Index, Planner::Index>> best;
+      double closest = wanted;  // Distance to the difference that would make both equal.
+      for (const Planner::Index out : planner_.slices_of(hot)) {
+        if (!may_go(out) || !planner_.may_move(out, hot, cool)) continue;
+        const double out_load = planner_.slice(out).load_at(*planner_.slice(out).holders.find(hot));
+        if (out_load < wanted) continue;
+        for (const Planner::Index in : planner_.slices_of(cool)) {
+          const double in_load = planner_.slice(in).load_at(*planner_.slice(in).holders.find(cool));
+          const double distance = std::abs(out_load - in_load - wanted);
+          if (distance >= closest || !may_go(in) || !planner_.may_move(in, cool, hot)) continue;
+          if (planner_.slice(out).bytes + planner_.slice(in).bytes > planner_.budget()) continue;
+          closest = distance;
+          best = {out, in};
+        }
+      }
+      if (!best || closest > 0.9 * wanted) return false;
+      planner_.move(best->first, hot, cool, MoveReason::Hot);
+      planner_.move(best->second, cool, hot, MoveReason::Swap);
+      return true;
+    }
+
+    /// Cuts the slices of nodes that are still too hot which are larger than what should go.
+    void split_hot() {
+      for (std::uint16_t node = 0; node < planner_.model().nodes.size(); ++node) {
+        const double excess = planner_.load(node) - planner_.mean();
+        if (!planner_.model().nodes[node].usable || excess <= (kGoal - 1.0) * planner_.mean()) continue;
+        const std::vector<Planner::Index> held = planner_.slices_of(node);
+        for (const Planner::Index index : held) {
+          const Slice& slice = planner_.slice(index);
+          if (slice.in_transfer || slice.load_at(*slice.holders.find(node)) <= excess / 2.0) continue;
+          if (const auto at = cut_of(planner_, index)) planner_.split(index, *at, MoveReason::TooHotToMove);
+        }
+      }
+    }
+
+    void merge_cold() {
+      std::size_t wanted = kSlicesPerNode * planner_.model().nodes.size();
+      const double most =
+          planner_.mean() * static_cast<double>(planner_.model().nodes.size()) / static_cast<double>(wanted) / 2.0;
+      std::optional<Planner::Index> index = 0;
+      while (index && planner_.count() > wanted) {
+        const std::optional<Planner::Index> next = planner_.next(*index);
+        if (!next) break;
+        const Slice& a = planner_.slice(*index);
+        const Slice& b = planner_.slice(*next);
+        const bool fits = a.holders == b.holders && !a.in_transfer && !b.in_transfer && a.load() + b.load() < most;
+        if (fits && may_go(*index) && may_go(*next)) {
+          planner_.merge_with_next(*index);
+        } else {
+          index = next;
+        }
+      }
+    }
+
+    Planner planner_;
+    const Memory& memory_;
+    double bytes_floor_;
+    std::size_t uneven_ = 0;
+  };
+};
+
+}  // namespace
+
+const BalancingAlgorithm& descent() {
+  static const Descent algorithm;
+  return algorithm;
+}
+
+}  // namespace fjord::balancer

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "fjord/cluster/distribution.h"
+#include "fjord/common/check.h"
+
+namespace fjord::balancer {
+
+/// Whole buckets that are next to each other: [begin, end), counted at the cluster's distribution bits.
+struct BucketRange {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+
+  std::uint32_t size() const { return end - begin; }
+  bool contains(std::uint32_t bucket) const { return begin <= bucket && bucket < end; }
+  friend bool operator==(const BucketRange&, const BucketRange&) = default;
+};
+
+/// A node that holds a replica of a slice, and the share of the slice's reads that go there.
+struct Holder {
+  std::uint16_t node = 0;
+  double read_share = 0.0;  ///< 0 to 1; the shares of a slice add up to 1.
+
+  friend bool operator==(const Holder&, const Holder&) = default;
+};
+
+/// The holders of one slice, without allocation: a model has a hundred thousand slices.
+class Holders {
+ public:
+  std::size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  Holder& operator[](std::size_t i) { return holders_[i]; }
+  const Holder& operator[](std::size_t i) const { return holders_[i]; }
+  Holder* begin() { return holders_.data(); }
+  Holder* end() { return holders_.data() + size_; }
+  const Holder* begin() const { return holders_.data(); }
+  const Holder* end() const { return holders_.data() + size_; }
+  void push_back(Holder holder) {
+    FJORD_CHECK(size_ < holders_.size());
+    holders_[size_++] = holder;
+  }
+  /// Null if the node holds no replica.
+  Holder* find(std::uint16_t node) {
+    for (Holder& holder : *this) {
+      if (holder.node == node) return &holder;
+    }
+    return nullptr;
+  }
+  const Holder* find(std::uint16_t node) const { return const_cast<Holders*>(this)->find(node); }
+  /// Gives each holder the same share.
+  void share_equally() {
+    for (Holder& holder : *this) holder.read_share = 1.0 / static_cast<double>(size_);
+  }
+  friend bool operator==(const Holders& a, const Holders& b) {
+    return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
+  }
+
+ private:
+  std::array<Holder, kMaxRedundancy> holders_{};
+  std::size_t size_ = 0;
+};
+
+/// The unit that is measured and moved: buckets with one list of holders.
+struct Slice {
+  BucketRange range;
+  Holders holders;
+  double reads = 0.0;        ///< Load of its reads in a round, shared by its holders. The unit is the caller's.
+  double writes = 0.0;       ///< Load of its writes in a round; each holder carries all of it.
+  std::uint64_t bytes = 0;   ///< Bytes of one replica.
+  bool in_transfer = false;  ///< A replica is on its way to one of the holders; the slice must not move now.
+
+  double load() const { return reads + writes; }
+  /// Load that it puts on a holder.
+  double load_at(const Holder& holder) const { return writes + reads * holder.read_share; }
+};
+
+/// A storage node that slices can lie on.
+struct BalanceNode {
+  double capacity = 1.0;    ///< Load that it carries in proportion to others. Above 0.
+  std::uint32_t group = 0;  ///< Two replicas of a slice are never moved into one group.
+  bool usable = true;       ///< False: it is gone or leaves; its slices have to be placed elsewhere.
+  bool accepts = true;      ///< False: nothing is moved onto it, for example because its disk is nearly full.
+};
+
+/// A bucket whose load was counted by itself.
+struct HotBucket {
+  std::uint32_t bucket = 0;
+  double load = 0.0;
+};
+
+/// Buckets that are searched together: one topic of the query log [KBD 2020, 9.3].
+struct Topic {
+  double frequency = 0.0;  ///< Queries in a round.
+  /// (bucket, matches): candidates that a query finds there.
+  std::vector<std::pair<std::uint32_t, double>> matches;
+};
+
+/// What a balancing algorithm knows of the cluster: a value.
+struct BalanceModel {
+  std::uint64_t round = 0;
+  unsigned redundancy = 1;
+  std::vector<BalanceNode> nodes;
+  std::vector<Slice> slices;   ///< Ascending, without gaps; together all buckets.
+  std::vector<HotBucket> hot;  ///< The hottest buckets, ascending by bucket.
+  std::vector<Topic> topics;   ///< Empty if nobody counts topics.
+  /// Bytes that one step may move, over all nodes.
+  std::uint64_t step_bytes_max = UINT64_MAX;
+
+  std::uint32_t buckets() const { return slices.empty() ? 0 : slices.back().range.end; }
+  /// Bytes of all replicas.
+  std::uint64_t bytes() const;
+};
+
+/// Load of each node divided by its capacity, by the loads and read shares of the slices.
+std::vector<double> node_loads(const BalanceModel& model);
+
+/// Greatest load of a usable node over the mean of the usable nodes, the mean weighted by capacity; 1 if there is no
+/// load. It says how much sooner the hottest node is saturated than all together would be [KBD 2020, 4.5.1].
+double imbalance(const BalanceModel& model, const std::vector<double>& loads);
+
+}  // namespace fjord::balancer

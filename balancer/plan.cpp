@@ -1,0 +1,156 @@
+#include "fjord/balancer/plan.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "fjord/common/result.h"
+
+namespace fjord::balancer {
+namespace {
+
+/// The slice that begins where `range` does and ends there too; null if there is none.
+std::vector<Slice>::iterator find_slice(BalanceModel& model, const BucketRange& range) {
+  auto it = std::lower_bound(model.slices.begin(), model.slices.end(), range.begin,
+                             [](const Slice& slice, std::uint32_t begin) { return slice.range.begin < begin; });
+  return it != model.slices.end() && it->range == range ? it : model.slices.end();
+}
+
+Status refused(const Move& move, std::string_view why) {
+  return {StatusCode::InvalidArgument,
+          fmt::format("{} of buckets {} to {} from node {} to node {}: {}", to_string(move.kind), move.range.begin,
+                      move.range.end, move.from, move.to, why)};
+}
+
+Status place(const Move& move, Slice& slice) {
+  if (slice.holders.find(move.to) != nullptr) return refused(move, "the target holds it already");
+  if (move.from == move.to) {
+    slice.holders.push_back({move.to, 0.0});
+    slice.holders.share_equally();
+    return Status::ok();
+  }
+  Holder* const holder = slice.holders.find(move.from);
+  if (holder == nullptr) return refused(move, "the source does not hold it");
+  holder->node = move.to;
+  return Status::ok();
+}
+
+Status shift_reads(const Move& move, Slice& slice) {
+  Holder* const from = slice.holders.find(move.from);
+  Holder* const to = slice.holders.find(move.to);
+  if (from == nullptr || to == nullptr) return refused(move, "both must hold it");
+  if (move.share < 0.0 || move.share > from->read_share + 1e-9)
+    return refused(move, "the source has less of its reads");
+  from->read_share = std::max(0.0, from->read_share - move.share);
+  to->read_share += move.share;
+  return Status::ok();
+}
+
+Status merge(const Move& move, BalanceModel& model, std::vector<Slice>::iterator slice) {
+  const auto next = slice + 1;
+  if (next == model.slices.end()) return refused(move, "there is no slice behind it");
+  if (!(next->holders == slice->holders)) return refused(move, "the two have other holders or read shares");
+  if (next->in_transfer || slice->in_transfer) return refused(move, "one is in transfer");
+  slice->range.end = next->range.end;
+  slice->reads += next->reads;
+  slice->writes += next->writes;
+  slice->bytes += next->bytes;
+  model.slices.erase(next);
+  return Status::ok();
+}
+
+}  // namespace
+
+std::pair<Slice, Slice> parts_of(const Slice& slice, std::uint32_t at) {
+  const double part = static_cast<double>(at - slice.range.begin) / slice.range.size();
+  Slice first = slice;
+  Slice second = slice;
+  first.range.end = second.range.begin = at;
+  first.reads *= part;
+  first.writes *= part;
+  first.bytes = static_cast<std::uint64_t>(static_cast<double>(slice.bytes) * part);
+  second.reads -= first.reads;
+  second.writes -= first.writes;
+  second.bytes -= first.bytes;
+  return {first, second};
+}
+
+std::string_view to_string(MoveKind kind) {
+  switch (kind) {
+    case MoveKind::Place:
+      return "place";
+    case MoveKind::Split:
+      return "split";
+    case MoveKind::Merge:
+      return "merge";
+    case MoveKind::ReadShare:
+      return "read share";
+  }
+  return "";
+}
+
+std::string_view to_string(MoveReason reason) {
+  switch (reason) {
+    case MoveReason::NodeGone:
+      return "its node is gone";
+    case MoveReason::FirstPlace:
+      return "it had no node";
+    case MoveReason::Hot:
+      return "its node is hot";
+    case MoveReason::Swap:
+      return "comes back for one that left";
+    case MoveReason::Cold:
+      return "cold neighbours";
+    case MoveReason::TooHotToMove:
+      return "too hot to move whole";
+    case MoveReason::Rule:
+      return "the rule of the algorithm";
+  }
+  return "";
+}
+
+Status apply(const Move& move, BalanceModel& model) {
+  if (move.from >= model.nodes.size() || move.to >= model.nodes.size()) return refused(move, "no such node");
+  const auto slice = find_slice(model, move.range);
+  if (slice == model.slices.end()) return refused(move, "no slice has these bounds");
+  switch (move.kind) {
+    case MoveKind::Place:
+      return place(move, *slice);
+    case MoveKind::ReadShare:
+      return shift_reads(move, *slice);
+    case MoveKind::Merge:
+      return merge(move, model, slice);
+    case MoveKind::Split:
+      break;
+  }
+  if (move.at <= move.range.begin || move.at >= move.range.end) return refused(move, "the cut is not inside of it");
+  const auto [first, second] = parts_of(*slice, move.at);
+  *slice = first;
+  model.slices.insert(slice + 1, second);
+  return Status::ok();
+}
+
+Status check(const Plan& plan, BalanceModel model) {
+  std::uint64_t bytes = 0;
+  for (const Move& move : plan.moves) {
+    if (move.kind == MoveKind::Place && move.to < model.nodes.size()) {
+      const BalanceNode& target = model.nodes[move.to];
+      if (!target.usable || !target.accepts) return refused(move, "the target takes nothing");
+      const auto slice = find_slice(model, move.range);
+      if (slice == model.slices.end()) return refused(move, "no slice has these bounds");
+      for (const Holder& holder : slice->holders) {
+        if (holder.node != move.from && model.nodes[holder.node].group == target.group) {
+          return refused(move, "another replica is in the group of the target");
+        }
+      }
+      if (move.from != move.to && model.nodes[move.from].usable) {
+        if (slice->in_transfer) return refused(move, "it is in transfer");
+        bytes += slice->bytes;
+        if (bytes > model.step_bytes_max) return refused(move, "the step moves more bytes than it may");
+      }
+    }
+    FJORD_TRY(apply(move, model));
+  }
+  return Status::ok();
+}
+
+}  // namespace fjord::balancer

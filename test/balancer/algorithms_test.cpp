@@ -1,0 +1,237 @@
+// What every balancing algorithm owes, whatever it decides.
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+#include <string>
+
+#include "fjord/balancer/simulator.h"
+
+namespace fjord::balancer {
+namespace {
+
+/// 12 nodes in four groups, some special, with slices of several buckets and a few hot ones.
+BalanceModel uneven_model(unsigned redundancy, std::uint64_t seed) {
+  Random random(seed);
+  BalanceModel model;
+  model.redundancy = redundancy;
+  for (std::uint32_t node = 0; node < 12; ++node) {
+    model.nodes.push_back({.capacity = node % 3 == 0 ? 2.0 : 1.0, .group = node % 4});
+  }
+  std::uint32_t begin = 0;
+  while (begin < 1200) {
+    Slice slice;
+    slice.range = {begin, begin + 1 + static_cast<std::uint32_t>(random.below(8))};
+    begin = slice.range.end;
+    slice.reads = 100.0 * std::exp(draw_normal(random)) * (random.chance(0.02) ? 40.0 : 1.0);
+    slice.writes = 0.1 * slice.reads;
+    slice.bytes = 1'000 + random.below(10'000);
+    while (slice.holders.size() < redundancy) {
+      const auto node = static_cast<std::uint16_t>(random.below(model.nodes.size()));
+      bool is_apart = true;
+      for (const Holder& holder : slice.holders) is_apart &= model.nodes[holder.node].group != model.nodes[node].group;
+      if (is_apart) slice.holders.push_back({node, 0.0});
+    }
+    slice.holders.share_equally();
+    slice.in_transfer = random.chance(0.05);
+    model.slices.push_back(slice);
+  }
+  model.step_bytes_max = model.bytes() / 50;
+  model.round = 1;
+  return model;
+}
+
+/// Buckets are where the slices say, once, with the right number of replicas.
+void check_whole(const BalanceModel& model, std::uint32_t buckets) {
+  std::uint32_t at = 0;
+  double reads = 0.0;
+  for (const Slice& slice : model.slices) {
+    REQUIRE(slice.range.begin == at);
+    REQUIRE(slice.range.end > at);
+    at = slice.range.end;
+    std::set<std::uint32_t> groups;
+    double shares = 0.0;
+    for (const Holder& holder : slice.holders) {
+      groups.insert(model.nodes[holder.node].group);
+      shares += holder.read_share;
+      CHECK(holder.read_share >= 0.0);
+    }
+    CHECK(groups.size() == slice.holders.size());
+    CHECK(shares == Approx(1.0));
+    reads += slice.reads;
+  }
+  CHECK(at == buckets);
+}
+
+void carry_out(const Plan& plan, BalanceModel& model) {
+  for (const Move& move : plan.moves) REQUIRE(apply(move, model) == Status::ok());
+}
+
+double total_load(const BalanceModel& model) {
+  double sum = 0.0;
+  for (const Slice& slice : model.slices) sum += slice.load();
+  return sum;
+}
+
+TEST_CASE("each algorithm has a name of its own and says what it does") {
+  std::set<std::string_view> names;
+  for (const BalancingAlgorithm* algorithm : algorithms()) {
+    CHECK(names.insert(algorithm->name()).second);
+    CHECK(find_algorithm(algorithm->name()) == algorithm);
+    CHECK(!algorithm->summary().empty());
+  }
+  CHECK(algorithms().front()->name() == "descent");
+  CHECK(find_algorithm("none") == nullptr);
+}
+
+TEST_CASE("a step of any algorithm can be carried out and keeps its limits") {
+  for (const BalancingAlgorithm* algorithm : algorithms()) {
+    for (const unsigned redundancy : {1u, 2u, 3u}) {
+      for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+        CAPTURE(algorithm->name(), redundancy, seed);
+        BalanceModel model = uneven_model(redundancy, seed);
+        model.nodes[5].accepts = false;
+        const double before = total_load(model);
+        Memory memory;
+        Random random(seed);
+        for (int round = 0; round < 4; ++round) {
+          const Plan plan = algorithm->step(model, memory, random);
+          REQUIRE(check(plan, model) == Status::ok());
+          carry_out(plan, model);
+          check_whole(model, model.buckets());
+          CHECK(total_load(model) == Approx(before));
+          for (Slice& slice : model.slices) slice.in_transfer = false;
+          ++model.round;
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("any algorithm places slices that have no holder, apart from each other") {
+  for (const BalancingAlgorithm* algorithm : algorithms()) {
+    CAPTURE(algorithm->name());
+    BalanceModel model = uneven_model(3, 1);
+    for (Slice& slice : model.slices) {
+      slice.holders = {};
+      slice.in_transfer = false;
+    }
+    Random random(1);
+    const Plan plan = algorithm->initialise(model, random);
+    REQUIRE(check(plan, model) == Status::ok());
+    carry_out(plan, model);
+    check_whole(model, model.buckets());
+    for (const Slice& slice : model.slices) CHECK(slice.holders.size() == 3);
+  }
+}
+
+TEST_CASE("any algorithm takes everything off a node that is gone, whatever it may move") {
+  for (const BalancingAlgorithm* algorithm : algorithms()) {
+    CAPTURE(algorithm->name());
+    BalanceModel model = uneven_model(2, 3);
+    model.nodes[7].usable = false;
+    model.step_bytes_max = 0;
+    Memory memory;
+    Random random(1);
+    const Plan plan = algorithm->step(model, memory, random);
+    REQUIRE(check(plan, model) == Status::ok());
+    carry_out(plan, model);
+    for (const Slice& slice : model.slices) {
+      CHECK(slice.holders.find(7) == nullptr);
+      CHECK(slice.holders.size() == 2);
+    }
+  }
+}
+
+TEST_CASE("the same model, memory and seed give the same plan") {
+  for (const BalancingAlgorithm* algorithm : algorithms()) {
+    CAPTURE(algorithm->name());
+    const BalanceModel model = uneven_model(2, 5);
+    std::vector<std::vector<BucketRange>> ranges;
+    std::vector<double> after;
+    for (int i = 0; i < 2; ++i) {
+      Memory memory;
+      Random random(9);
+      const Plan plan = algorithm->step(model, memory, random);
+      ranges.emplace_back();
+      for (const Move& move : plan.moves) ranges.back().push_back(move.range);
+      after.push_back(plan.imbalance_after);
+    }
+    CHECK(ranges[0] == ranges[1]);
+    CHECK(after[0] == after[1]);
+  }
+}
+
+TEST_CASE("algorithms that look at loads lower the imbalance") {
+  for (const std::string_view name : {"descent", "weighted-move", "two-tier", "stochastic", "local-search"}) {
+    CAPTURE(name);
+    BalanceModel model = uneven_model(1, 2);
+    for (Slice& slice : model.slices) slice.in_transfer = false;
+    model.step_bytes_max = UINT64_MAX;
+    const double before = imbalance(model, node_loads(model));
+    Memory memory;
+    Random random(3);
+    for (int round = 0; round < 10; ++round) {
+      carry_out(find_algorithm(name)->step(model, memory, random), model);
+      model.round += 10;
+    }
+    CHECK(imbalance(model, node_loads(model)) < 1.0 + 0.5 * (before - 1.0));
+  }
+}
+
+TEST_CASE("descent shifts reads before it moves bytes") {
+  BalanceModel model = uneven_model(2, 4);
+  // Node 0 is hot, and every slice has a cool holder besides.
+  for (Slice& slice : model.slices) {
+    slice.in_transfer = false;
+    slice.writes = 0.0;
+    slice.reads = slice.holders.find(0) != nullptr ? 200.0 : 100.0;
+  }
+  Memory memory;
+  Random random(1);
+  const Plan plan = find_algorithm("descent")->step(model, memory, random);
+  REQUIRE(!plan.moves.empty());
+  CHECK(plan.moves.front().kind == MoveKind::ReadShare);
+  CHECK(plan.imbalance_after < 1.05);
+  CHECK(plan.bytes == 0);
+}
+
+TEST_CASE("descent moves no slice again within the cool-down, and none back") {
+  TraceOptions options{.buckets = 2048, .nodes = 8, .operations = 80'000, .seed = 3};
+  const auto trace = make_trace("moving-hotspot", options);
+  BalanceModel model = empty_model(options, 1);
+  const BalancingAlgorithm& descent = *find_algorithm("descent");
+  Random random(2);
+  carry_out(descent.initialise(model, random), model);
+  model.step_bytes_max = model.bytes() / 50;
+  Memory memory;
+  std::vector<double> operations(options.buckets);
+  std::vector<std::uint64_t> moved(options.buckets, 0);
+  std::vector<std::uint16_t> from(options.buckets, UINT16_MAX);
+  std::size_t moves = 0;
+  for (std::uint64_t round = 1; round < 120; ++round) {
+    trace->fill(round, operations);
+    for (Slice& slice : model.slices) {
+      slice.reads = 0.0;
+      for (std::uint32_t bucket = slice.range.begin; bucket < slice.range.end; ++bucket)
+        slice.reads += operations[bucket];
+    }
+    model.round = round;
+    const Plan plan = descent.step(model, memory, random);
+    for (const Move& move : plan.moves) {
+      if (move.kind != MoveKind::Place) continue;
+      ++moves;
+      for (std::uint32_t bucket = move.range.begin; bucket < move.range.end; ++bucket) {
+        CHECK((moved[bucket] == 0 || round >= moved[bucket] + 6));
+        CHECK(from[bucket] != move.to);
+        moved[bucket] = round;
+        from[bucket] = move.from;
+      }
+    }
+    carry_out(plan, model);
+  }
+  CHECK(moves > 50);
+}
+
+}  // namespace
+}  // namespace fjord::balancer
