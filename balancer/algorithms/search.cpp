@@ -14,7 +14,7 @@ namespace {
 struct Candidate {
   Planner::Index index = 0;
   std::uint16_t from = 0;
-  double load = 0.0;  ///< Of the replica, not divided by a capacity.
+  double load = 0.0;  ///< What the replica adds to its node, not divided by capacity.
 };
 
 std::optional<Candidate> random_replica(const Planner& planner, std::uint16_t node, Random& random) {

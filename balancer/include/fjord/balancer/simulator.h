@@ -25,7 +25,7 @@ struct SimulationOptions {
 /// What one round was like.
 struct RoundFigures {
   std::uint64_t round = 0;
-  double imbalance = 1.0;   ///< Of the operations that each node was counted to do, the cost of copying included.
+  double imbalance = 1.0;   ///< By the operations that each node did, with the cost of copying.
   std::size_t moves = 0;    ///< Replicas whose move was decided.
   double bytes_part = 0.0;  ///< Bytes of those moves over all bytes.
 };
