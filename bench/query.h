@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "fjord/mapreduce/aggregate_spec.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/job_messages.h"
 
 namespace fjord {
 class Connection;

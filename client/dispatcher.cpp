@@ -164,7 +164,7 @@ void Dispatcher::admit(PendingPtr operation) {
 }
 
 void Dispatcher::give_token(rpc::Operation& operation) {
-  if (!operation.reads_first() || !operation.token.empty()) return;
+  if (!rpc::reads_first(operation) || !operation.token.empty()) return;
   for (int half = 0; half < 2; ++half) {
     const std::uint64_t bits = random_.next();
     operation.token.append(reinterpret_cast<const char*>(&bits), sizeof bits);
@@ -197,7 +197,7 @@ void Dispatcher::route(const PendingPtr& operation) {
 Dispatcher::Channel& Dispatcher::channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor,
                                             const PendingOperation& operation) {
   const rpc::Address& address = snapshot.info().distributor_addresses[distributor];
-  const bool is_strict = operation.operation.is_strict();
+  const bool is_strict = rpc::is_strict(operation.operation);
   const ChannelKey key{address, operation.operation.priority, operation.is_write(), is_strict};
   const auto [at, is_new] = channels_.try_emplace(key, *options_);
   if (is_new) {

@@ -68,7 +68,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
     rpc::Address address;
     rpc::Priority priority = rpc::Priority::Default;
     bool is_write = false;
-    bool is_strict = false;  ///< rpc::Operation::is_strict()
+    bool is_strict = false;  ///< rpc::is_strict()
     friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
   };
   /// Queue, window and state of one distributor for operations of one kind.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/storage_messages.h"
 
 namespace fjord::fleetcontroller {
 

@@ -9,7 +9,7 @@
 
 #include "fjord/common/result.h"
 #include "fjord/common/setting.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/operator_messages.h"
 
 /// The live configuration: settings that change for all nodes at once while the cluster runs. The table of setting.h
 /// declares them. Values are stored and sent as integers in the base unit of their type, as tunables need them.

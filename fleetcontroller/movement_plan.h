@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "fjord/cluster/cluster_view.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/operator_messages.h"
 #include "stop_check.h"
 
 namespace fjord::fleetcontroller {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "cluster_record.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/operator_messages.h"
 #include "stop_check.h"
 
 namespace fjord::fleetcontroller {

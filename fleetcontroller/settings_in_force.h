@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "fjord/common/result.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/controller_messages.h"
+#include "fjord/rpc/operator_messages.h"
 #include "live_config.h"
 
 /// Finds the value of a setting that is in force at a process, and checks the rules between settings. A setting outside

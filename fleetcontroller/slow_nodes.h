@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "fjord/common/clock.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/controller_messages.h"
 
 namespace fjord::fleetcontroller {
 

@@ -10,7 +10,7 @@
 #include "fjord/common/coding.h"
 #include "fjord/document/bucket_id.h"
 #include "fjord/mapreduce/job_functions.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/common_messages.h"
 
 /// Messages between a node and a plugin host, sent through ChildProcess. The node sends requests; the host answers each
 /// with any number of documents and one outcome.

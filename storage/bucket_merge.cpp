@@ -118,7 +118,7 @@ void BucketMerge::on_page(Result<rpc::ListEntriesReply> page) {
     finish(page.error());
     return;
   }
-  merge_.stripe.budget.count_metadata(page->entries.size() * rpc::EntryKey::kBytes);
+  merge_.stripe.budget.count_metadata(page->entries.size() * rpc::kEntryKeyBytes);
   if (page->damaged) merge_.note_damaged_source();
   if (page->status.code() == StatusCode::NotFound) {  // The source does not have the bucket.
     source_done();

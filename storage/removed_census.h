@@ -5,7 +5,7 @@
 
 #include "fjord/common/clock.h"
 #include "fjord/common/metrics.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/storage_messages.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
 namespace fjord::storage {

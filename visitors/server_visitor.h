@@ -11,6 +11,7 @@
 #include "fjord/common/metrics.h"
 #include "fjord/common/turn_pool.h"
 #include "fjord/document/field_set.h"
+#include "fjord/rpc/visitor_messages.h"
 #include "fjord/storage/spi/bucket_access.h"
 #include "fjord/visitors/bucket_space.h"
 #include "fjord/visitors/visitor.h"

@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "bucket_database.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/operator_messages.h"
 
 namespace fjord::distributor {
 

@@ -10,7 +10,7 @@
 #include "fjord/common/clock.h"
 #include "fjord/common/metrics.h"
 #include "fjord/common/tunable.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/distributor_messages.h"
 
 namespace fjord::distributor {
 

@@ -8,7 +8,7 @@
 
 #include "fjord/common/clock.h"
 #include "fjord/common/metrics.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/controller_messages.h"
 
 namespace fjord::distributor {
 

@@ -123,7 +123,7 @@ Status OperationIntake::prepare(const OpRef& ref) {
     return Status::ok();
   }
   if (operation.kind == rpc::OperationKind::Put) FJORD_TRY(prepare_document(operation, id));
-  if (!operation.reads_first()) return Status::ok();
+  if (!rpc::reads_first(operation)) return Status::ok();
   FJORD_TRY_ASSIGN(ref.op().conditional, ConditionalWrite::parse(operation, id, types));
   return Status::ok();
 }

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "fjord/common/result.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/distributor_messages.h"
 
 namespace fjord {
 

@@ -14,7 +14,7 @@
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document.h"
 #include "fjord/mapreduce/aggregate_spec.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/job_messages.h"
 
 /// The data that the runner of a job and its tasks exchange: task parameters, task reports and the form of tuples.
 namespace fjord::mapreduce {

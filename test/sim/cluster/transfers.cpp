@@ -140,7 +140,7 @@ NetworkObserver::SeeReply TransferChecker::see_execute(const rpc::Execute& reque
   std::map<std::size_t, rpc::Operation> plain;
   for (std::size_t i = 0; i < request.operations.size(); ++i) {
     const rpc::Operation& operation = request.operations[i];
-    if (!is_write(operation.kind) || operation.reads_first()) continue;
+    if (!is_write(operation.kind) || rpc::reads_first(operation)) continue;
     plain[i].id = operation.id;
   }
   if (plain.empty()) return {};

@@ -4,7 +4,7 @@
 
 #include "fjord/document/document.h"
 #include "fjord/document/document_update.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/distributor_messages.h"
 
 namespace fjord {
 

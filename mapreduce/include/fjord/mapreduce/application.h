@@ -15,7 +15,7 @@
 #include "fjord/common/result.h"
 #include "fjord/document/document_type.h"
 #include "fjord/mapreduce/job_functions.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/common_messages.h"
 
 /// The interface of a MapReduce application. A complete application that counts documents by city:
 ///

@@ -9,7 +9,7 @@
 #include "fjord/document/document_type.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/application.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/job_messages.h"
 
 /// Jobs of several passes: docs/design/0012-chained-passes.md.
 namespace fjord::mapreduce {

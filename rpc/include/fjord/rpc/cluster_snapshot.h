@@ -14,8 +14,9 @@
 #include "fjord/cluster/placement.h"
 #include "fjord/common/result.h"
 #include "fjord/common/thread_annotations.h"
+#include "fjord/document/document_id.h"
 #include "fjord/document/document_type.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/common_messages.h"
 
 namespace fjord::rpc {
 

@@ -10,7 +10,7 @@
 
 #include "fjord/common/thread_annotations.h"
 #include "fjord/common/tunable.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/controller_messages.h"
 
 namespace fjord::rpc {
 

@@ -12,7 +12,7 @@
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/docblock.h"
 #include "fjord/document/document_type.h"
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/common_messages.h"
 #include "fjord/visitors/bucket_reader.h"
 #include "fjord/visitors/mailbox.h"
 

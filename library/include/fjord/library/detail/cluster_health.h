@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "fjord/rpc/messages.h"
+#include "fjord/rpc/controller_messages.h"
 
 namespace fjord {
 
