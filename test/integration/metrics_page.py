@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
 # All code that is part of a node; storage nodes contain a client for the output of tasks.
-FOLDERS = ("client", "common", "distributor", "fleetcontroller", "mapreduce", "monitoring", "plugins", "rpc", "scripting", "storage",
+FOLDERS = ("client", "common", "distributor", "fleetcontroller", "gateway", "mapreduce", "monitoring", "plugins", "rpc", "scripting", "storage",
            "tools/node", "visitors")
 COMPONENTS = {
     "process": "Every process: itself",
@@ -22,6 +22,7 @@ COMPONENTS = {
     "rpc": "Every process: messages",
     "fleetcontroller": "Fleet controllers",
     "distributor": "Distributors",
+    "gateway": "Distributors: calls of Thrift clients",
     "job": "Jobs: on distributors, and their tasks on storage nodes",
     "setting": "Every process: settings",
     "storage": "Storage nodes",
