@@ -200,7 +200,14 @@ class AggregateTest(unittest.TestCase):
         begin = lambda: self.cluster.begin("aggregate", *self.BY_MAKE, *options, "-o", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         if when:
             running = begin()
-            harness.wait_until(when, "the aggregation is at work")
+
+            def at_work():
+                nonlocal running
+                if running.poll() is not None:  # It passed the moment between two looks, and ended.
+                    running.communicate()
+                    running = begin()
+                return when()
+            harness.wait_until(at_work, "the aggregation is at work")
         os.kill(pid, signal.SIGSTOP)
         try:
             running = running or begin()
