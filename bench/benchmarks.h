@@ -13,21 +13,23 @@ class Connection;
 /// The benchmarks. Each prints its metrics and returns the exit code: 1 if any answer was wrong.
 namespace fjord::bench {
 
+/// Options of the benchmarks. `documents` and `seed` say which documents are fed and expected. The comment of another
+/// option begins with the benchmarks that use it.
 struct BenchOptions {
   std::uint64_t documents = 300'000;
   std::uint64_t seed = 1;
-  std::size_t window = 0;          ///< Feed: operations in flight; 0: the feeder's default.
-  double seconds = 5;              ///< Get: duration of each measurement.
-  std::uint64_t operations = 0;    ///< Get: number of operations after which a measurement ends early; 0: no limit.
-  unsigned repeat = 3;             ///< Visit, citycount, aggregate: number of runs; the median counts.
-  unsigned visitors_per_node = 0;  ///< Query: 0: the system's default.
-  std::string spec;                ///< Query: an aggregation as in docs/reference/aggregate.md.
-  double gets_per_second = 0;      ///< Load, as are the next four.
-  double puts_per_second = 0;
-  std::size_t in_flight = 0;  ///< Additional gets that are always in flight.
-  double put_share = 0;       ///< Part of these operations that are puts instead.
-  double load_seconds = 0;    ///< Duration; 0: until standard input ends.
-  std::string output = "/dev/stdout";
+  std::size_t window = 0;              ///< Feed: operations in flight; 0: the feeder's default.
+  double seconds = 5;                  ///< Get: duration of each measurement.
+  std::uint64_t operations = 0;        ///< Get: number of operations after which a measurement ends early; 0: no limit.
+  unsigned repeat = 3;                 ///< Visit, citycount, aggregate: number of runs; the median counts.
+  unsigned visitors_per_node = 0;      ///< Query: visitors on each storage node; 0: the system's default.
+  std::string spec;                    ///< Query: an aggregation as in docs/reference/aggregate.md.
+  double gets_per_second = 0;          ///< Load: rate of gets.
+  double puts_per_second = 0;          ///< Load: rate of puts.
+  std::size_t in_flight = 0;           ///< Load: number of additional gets that are always in flight.
+  double put_share = 0;                ///< Load: share of these additional operations that are puts instead of gets.
+  double load_seconds = 0;             ///< Load: duration; 0: until standard input ends.
+  std::string output = "/dev/stdout";  ///< Query: file for the rows. Load: file for the lines.
 };
 
 /// Stores all documents, which the other benchmarks need. The documents are made in memory before the measurement.

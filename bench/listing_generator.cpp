@@ -18,7 +18,8 @@ constexpr std::size_t kWords = 4096;
 constexpr std::size_t kCountries = 60;
 constexpr std::size_t kTitleWords = 5;
 constexpr std::uint64_t kPriceMax = 100'000;
-// The city of a document is drawn separately, so that cities can be counted without making documents.
+// The city of a document is drawn from random numbers of its own, so that cities can be counted without making
+// documents.
 constexpr std::uint64_t kCityStream = 0x63697479;
 
 std::string make_word(Random& random, std::size_t syllables) {
@@ -39,7 +40,7 @@ std::string make_name(Random& random, std::size_t syllables) {
   return name;
 }
 
-/// Returns the number of bytes of a length in the wire form.
+/// Returns how many bytes the length `value` takes in the wire form.
 std::size_t varint_size(std::size_t value) {
   std::size_t size = 1;
   for (; value >= 0x80; value >>= 7) ++size;
@@ -99,7 +100,7 @@ std::size_t ListingGenerator::city_index(std::uint64_t number) const {
 std::string_view ListingGenerator::city(std::uint64_t number) const { return cities_[city_index(number)].name; }
 
 std::int32_t ListingGenerator::price(std::uint64_t number) const {
-  Random random(mix64(seed_, number));  // The first number that document() draws.
+  Random random(mix64(seed_, number));  // The price is the first number that document() draws.
   return static_cast<std::int32_t>(random.below(kPriceMax));
 }
 
@@ -124,7 +125,7 @@ EncodedDocument ListingGenerator::document(std::uint64_t number) const {
   for (std::size_t i = 0; i < kTitleWords; ++i) append_word(title);
   set("title", std::move(title));
 
-  // The description fills the document up. Besides its text, a field takes 5 bytes and the bytes of its length.
+  // The description brings the document to kDocumentBytes. A field takes 5 bytes, its length and its text.
   const std::size_t rest = kDocumentBytes - encode(document).size() - 5;
   const std::size_t description_bytes = rest - varint_size(rest);
   std::string description;

@@ -19,7 +19,8 @@ Status bad_token(std::string_view token, std::string_view why) {
   return {StatusCode::InvalidArgument, fmt::format("cluster state: '{}': {}", token, why)};
 }
 
-/// True if the node is down with nothing worth keeping. A capacity is kept, as weights of groups include such nodes.
+/// True if the node is down and has the default capacity, so that the state can leave it out. Another capacity has to
+/// be kept, because the weights of groups include nodes that are down.
 bool is_plainly_down(const NodeStateInfo& node) { return node.state == NodeState::Down && node.capacity == 1.0; }
 
 std::string print_exception(const PlacementException& one) {
@@ -39,7 +40,7 @@ void trim(std::vector<NodeStateInfo>& nodes) {
   while (!nodes.empty() && is_plainly_down(nodes.back()) && nodes.back().description.empty()) nodes.pop_back();
 }
 
-/// Reads tokens into lists of nodes. Node tokens belong to the last number of nodes before them.
+/// Reads tokens into lists of nodes. A token of a node belongs to the type whose number of nodes came last before it.
 struct Parser {
   std::uint64_t version = 0;
   std::uint64_t skipped = 0;
@@ -105,7 +106,8 @@ struct Parser {
     return Status::ok();
   }
 
-  /// `<bucket>=<from>><to>` with commas between; the bucket is hexadecimal.
+  /// Reads the placement exceptions: `<bucket>=<from>><to>`, separated by commas. The bucket is hexadecimal, the nodes
+  /// are decimal.
   Status read_exceptions(std::string_view token, std::string_view value) {
     exceptions.clear();
     while (!value.empty()) {
@@ -170,7 +172,8 @@ void add_difference(std::string& out, std::string_view name, const T& before, co
   fmt::format_to(std::back_inserter(out), "{}{}: {} => {}", out.empty() ? "" : ", ", name, before, after);
 }
 
-/// The differences without the node's index; several of them in brackets.
+/// Returns the text of the differences between two states of a node, without its index. Several differences stand in
+/// brackets.
 std::string node_difference(const NodeStateInfo& before, const NodeStateInfo& after) {
   std::string out;
   int count = 0;
@@ -184,7 +187,7 @@ std::string node_difference(const NodeStateInfo& before, const NodeStateInfo& af
     ++count;
   }
   add("capacity", before.capacity, after.capacity);
-  // Progress ends with the state, so its end is not reported on its own.
+  // The progress belongs to a state. When the state changes, the end of its progress is not worth reporting.
   if (before.state == after.state) add("progress", before.init_progress, after.init_progress);
   add("start time", before.start_time, after.start_time);
   add("up since version", before.up_since_version, after.up_since_version);

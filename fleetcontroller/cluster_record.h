@@ -12,7 +12,7 @@
 
 namespace fjord::fleetcontroller {
 
-/// One version of the cluster state with what nodes need for it.
+/// One version of the cluster state, with the distribution and the addresses that nodes need to use it.
 struct PublishedState {
   std::uint64_t version = 0;
   std::string state;                      ///< Cluster state string.
@@ -25,10 +25,10 @@ struct PublishedState {
 /// The nodes of the cluster and the distribution of buckets over them.
 struct NodeTable {
   std::string distribution;  ///< Text of the DistributionConfig: groups and capacities. A removed node is in no group.
-  std::vector<std::string> distributors;  ///< Addresses by index; empty: removed. An index is never used again.
+  std::vector<std::string> distributors;  ///< Addresses by index; empty if removed. An index is never reused.
   std::vector<std::string> storage;
   std::uint64_t distribution_bits = 8;  ///< Used unless the live configuration has another value.
-  /// Buckets with other nodes than the placement algorithm's; in force while there are `exceptions_bits` bits.
+  /// Placement exceptions. They are in force only while the cluster state has `exceptions_bits` distribution bits.
   std::vector<PlacementException> exceptions = {};
   std::uint64_t exceptions_bits = 0;
   friend bool operator==(const NodeTable&, const NodeTable&) = default;
@@ -36,7 +36,7 @@ struct NodeTable {
 
 /// One line of `fjord state log`.
 struct HistoryEntry {
-  std::uint64_t version = 0;  ///< Version of the cluster state; for an action of an operator the one in force then.
+  std::uint64_t version = 0;  ///< Version of the cluster state; action of an operator: the version in force then.
   std::uint64_t term = 0;
   std::int64_t unix_us = 0;
   std::int64_t active_unix_us = 0;  ///< When the state became active; 0: it did not, or the line is not about a state.
@@ -57,8 +57,8 @@ struct ConfigVersion {
 /// The durable data of a fleet controller, except the schemas (they are large and change seldom).
 struct ClusterRecord {
   std::uint64_t term = 0;  ///< Published term of the controller that wrote the record.
-  /// Number added to the store's terms. It is not 0 after records were lost: the store counts from the beginning again,
-  /// and nodes know higher terms.
+  /// Number added to the store's terms. It is above 0 if records were lost before: then the store counted from the
+  /// beginning again, but nodes refuse a lower term than they have seen.
   std::uint64_t term_base = 0;
   PublishedState active;
   std::optional<PublishedState> pending;

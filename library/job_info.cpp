@@ -23,7 +23,7 @@ JobState state_of(const rpc::JobStatus& job) {
   return job.phase == rpc::JobPhase::Queued ? JobState::Queued : JobState::Running;
 }
 
-/// Takes the figures that both kinds of status have.
+/// Copies the figures that rpc::JobStatus has of the current pass, and rpc::PassStatus of a finished one.
 template <typename Figures>
 void take_pass_figures(const Figures& from, JobPassInfo& pass) {
   pass.shuffle = static_cast<JobShuffle>(from.shuffle);
@@ -45,7 +45,8 @@ void take_pass_figures(const Figures& from, JobPassInfo& pass) {
   pass.documents_removed = from.documents_removed;
 }
 
-/// Returns the pass with index `at`: as it ended, as it is, or without figures if it has not begun.
+/// Returns the pass with index `at`. It has final figures if it has ended, present ones if it runs, and none if it has
+/// not begun.
 JobPassInfo pass_of(const rpc::JobStatus& job, const rpc::JobPass& spec, std::size_t at) {
   JobPassInfo pass;
   pass.application = spec.application;
@@ -59,7 +60,7 @@ JobPassInfo pass_of(const rpc::JobStatus& job, const rpc::JobPass& spec, std::si
   } else if (at == job.passes_done.size()) {
     pass.state = phase_text(job.phase);
     take_pass_figures(job, pass);
-    // A job counts the dead letters of all passes together.
+    // The job's number of dead letters includes those of the finished passes.
     for (const rpc::PassStatus& before : job.passes_done) pass.dead_letters -= before.dead_letters;
   } else {
     pass.state = "waiting";

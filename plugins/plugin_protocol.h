@@ -34,11 +34,11 @@ struct HostRequest {
   Call call = Call::Describe;
   BucketId bucket;
   std::string docblock;  ///< For Visit.
-  std::string name;      ///< For Create and CreateApplication, as the next two: name of the visitor or application.
+  std::string name;      ///< Name of the visitor or application. As the next two: for Create and CreateApplication.
   std::vector<rpc::Parameter> parameters;
   std::vector<std::string> schemas;
   std::string document_type;  ///< This and the next one are for CreateApplication.
-  std::string version;        ///< Version that the node knows; the file may have been replaced.
+  std::string version;        ///< Version that the node knows. The plugin's file may have been replaced since.
   std::string batch;          ///< For Map to MapApart; format below.
 };
 
@@ -50,7 +50,7 @@ struct DescribedApplication {
 };
 
 struct HostAnswer {
-  /// Documents for the client; more documents or the outcome follow.
+  /// Documents for the client; more documents or the outcome follow. Not set: this is the outcome.
   std::optional<std::string> docblock;
   BucketId bucket;  ///< Bucket of the docblock.
   Status status;
@@ -59,33 +59,34 @@ struct HostAnswer {
   std::vector<DescribedApplication> applications;              ///< For Describe.
 };
 
-/// Formats of `batch` and `result`:
+/// Formats of `batch` and `result`. The host works through a batch from the front. It may answer before the end, after
+/// at least one document or key; then the node sends the rest in another request.
 ///
 ///     CreateApplication
 ///       result: one byte, 1 if the application needs bodies
 ///     Map
 ///       batch: header and body of each document
-///       result: number of documents mapped (from the front), number of tuples emitted, number of failed documents;
+///       result: number of documents mapped, number of tuples emitted, number of failed documents;
 ///               index, code and message of each failed one; then keys and values
 ///     MapApart
 ///       batch: as for Map
 ///       result: as for Map, but with the tuple length of each document before the keys and values
 ///     Combine
 ///       batch: keys, each followed by its values as put_values()
-///       result: the combined values of each of the first keys, without the key
+///       result: for each key that was reached its combined values as put_values(), without the key
 ///     Reduce
 ///       batch: as for Combine
-///       result: for each of the first keys a byte, and the result if the byte is 1
+///       result: for each key that was reached a byte, and the key's result if the byte is 1
 ///
-/// An outcome with an error means that the process is unusable. Exception: after Reduce it may also be the error that
-/// reduce() returned.
+/// After an outcome with an error the process is unusable. Exception: the error of Reduce may be the one that reduce()
+/// returned.
 void put_values(std::string& out, std::span<const std::string_view> values);
 /// Returns false if `in` is malformed.
 bool take_values(ByteReader& in, std::vector<std::string_view>& values);
 
 std::string encode(const HostRequest& request);
 std::string encode(const HostAnswer& answer);
-/// Empty if the message is malformed.
+/// Return nullopt if the message is malformed.
 std::optional<HostRequest> decode_request(std::string_view message);
 std::optional<HostAnswer> decode_answer(std::string_view message);
 

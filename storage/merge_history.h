@@ -4,20 +4,26 @@
 
 namespace fjord::storage {
 
-/// The treatment of the source's entries that are older than the time up to which either replica has dropped remove
-/// entries.
+/// How a merge treats the source's old entries. An entry is old if it is older than the time up to which either replica
+/// has dropped remove entries.
 enum class HistoryChoice {
-  Union,   ///< Takes all of them: both replicas have dropped the same, or neither is known to know more.
-  Own,     ///< Takes only tokens: the receiver knows more.
-  Source,  ///< Takes all of them, and removes older entries that the source does not have.
+  /// Takes all old entries. Both replicas have dropped the same, or neither is known to have the complete history.
+  Union,
+  /// Takes no old documents, only remove entries and tokens. The receiver has the complete history of that time, so a
+  /// document that it lacks was removed.
+  Own,
+  /// Takes all old entries, and removes old documents that the source lacks. The source has the complete history of
+  /// that time, so a document that it lacks was removed.
+  Source,
 };
 
-/// What a merge does about remove entries that replicas have dropped.
+/// Keeps a merge from bringing back documents whose remove entries were dropped.
 ///
-/// A replica that has dropped its remove entries before some time (spi::Forgotten) had complete knowledge of the
-/// writes before it. Only therefore can it tell a removed document from one that it never had. If two replicas have
-/// dropped entries up to different times, the one that dropped less is no source for older entries. If that is the
-/// receiver, it becomes like its source: it removes older entries that only it has (docs/design/0013).
+/// A replica drops remove entries before some time (spi::Forgotten) only when it has all writes before that time. So a
+/// document of that time that it lacks was removed. If two replicas have dropped entries up to different times, the one
+/// that dropped less may still have such a document. As the source it therefore gives no old documents
+/// (HistoryChoice::Own). As the receiver it removes the old documents that only it has (HistoryChoice::Source). See
+/// docs/design/0013.
 class MergeHistory {
  public:
   explicit MergeHistory(MergeContext& merge) : merge_(merge) {}
@@ -31,7 +37,7 @@ class MergeHistory {
   /// if the source has dropped more since its first page.
   Status compare(const rpc::ListEntriesReply& page);
   HistoryChoice choice() const { return choice_; }
-  /// True if `timestamp` is in the time of which the receiver has complete knowledge and the source does not.
+  /// True if the receiver has the complete history of the time of `timestamp`, and the source may not have it.
   bool is_closed(Timestamp timestamp) const {
     return choice_ == HistoryChoice::Own && timestamp < merge_.own_forgotten.removes;
   }
@@ -53,7 +59,7 @@ class MergeHistory {
   MergeContext& merge_;
   HistoryChoice choice_ = HistoryChoice::Union;
   bool is_first_page_ = true;        // True until the source's first page has arrived.
-  spi::Forgotten source_forgotten_;  // The source's, when the merge from it began.
+  spi::Forgotten source_forgotten_;  // What the source had dropped when the merge from it began.
 };
 
 }  // namespace fjord::storage

@@ -27,13 +27,13 @@ rpc::VisitorNextReply not_found(const char* why) {
   return reply;
 }
 
-/// The parts of documents that the engine must read for a projection to these fields.
+/// Returns the parts of documents that the engine must read for a projection to these fields.
 spi::Parts parts_for(const FieldSet& fields) {
   if (fields.needs_body()) return spi::Parts::All;
   return fields.needs_header_fields() ? spi::Parts::HeaderOnly : spi::Parts::IdOnly;
 }
 
-/// The rank of a priority. Lower ranks run first.
+/// Returns the rank of a priority. Lower ranks run first.
 std::size_t rank_of(rpc::Priority priority) {
   switch (priority) {
     case rpc::Priority::High:
@@ -161,7 +161,7 @@ class VisitorService::Impl {
     bool finished = false;
     std::uint64_t next_sequence = 1;
     std::uint64_t sent = 0;                ///< Highest sequence number sent to the client.
-    std::deque<rpc::VisitorEvent> events;  ///< Not acknowledged by the client.
+    std::deque<rpc::VisitorEvent> events;  ///< Events that the client has not acknowledged yet.
     std::optional<Waiter> waiter;
     MonotonicTime last_call;
     Duration idle_max{0};
@@ -177,7 +177,7 @@ class VisitorService::Impl {
   std::size_t visitors_max() const { return static_cast<std::size_t>(visitors_max_.value()); }
   void enqueue(std::uint64_t id, const rpc::CreateVisitor& request);
   void start_queued();
-  /// The group whose next visitor may begin, or end().
+  /// Returns the group whose next visitor may begin, or end() if there is none.
   std::map<std::uint64_t, Group>::iterator next_group(Class& of) const;
   void start(std::size_t in_class, std::uint64_t group_id, Group& group);
   void on_events(std::uint64_t id, std::vector<rpc::VisitorEvent> events);
@@ -243,7 +243,7 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
   plan.iterate.types = snapshot.types();
   if (!request.selection.empty()) {
     FJORD_TRY_ASSIGN(Selection selection, Selection::parse(request.selection, *snapshot.types()));
-    if (selection.needs_now()) {  // fixed once, so that all buckets of the visitor agree
+    if (selection.needs_now()) {  // The time is fixed once for all buckets of the visitor.
       selection = selection.with_now(runtime_.clock.wall_now().us / 1'000'000);
     }
     plan.iterate.selection = std::make_shared<const Selection>(std::move(selection));
@@ -430,7 +430,7 @@ void VisitorService::Impl::next(const rpc::VisitorNext& request, rpc::Responder 
   Record& record = it->second;
   record.last_call = runtime_.clock.now();
   acknowledge(record, request.acknowledged);
-  answer_waiter(record);  // the same client's older call, whose answer it no longer waits for
+  answer_waiter(record);  // Ends an older call of the same client, which no longer waits for its answer.
   const Duration wait = std::min(Duration(request.wait_us), options_.poll_wait_max);
   if (!record.events.empty() || record.finished || wait <= Duration(0)) {
     answer(record, respond, request.max_bytes);

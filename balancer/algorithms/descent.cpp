@@ -10,10 +10,11 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr double kGoal = 1.03;               // The step ends when the expected imbalance is below.
-constexpr double kGainMin = 0.01;            // A step that would lower it by less is not made.
-constexpr double kBytesFloor = 1e-4;         // Part of all bytes that is added to the price of each move.
-constexpr std::size_t kReadRowsMax = 1024;   // Slices whose read shares may be uneven; each is a row of the table.
+constexpr double kGoal = 1.03;        // A step ends when the expected imbalance is below this.
+constexpr double kGainMin = 0.01;     // A step that would lower the imbalance by less is not made.
+constexpr double kBytesFloor = 1e-4;  // Share of all bytes that is added to the cost of each move.
+/// Maximum number of slices with uneven read shares. Each of them is a row of the placement (SimulationResult::rows).
+constexpr std::size_t kReadRowsMax = 1024;
 constexpr std::size_t kSlicesPerNode = 400;  // Cold neighbours are merged while a node has more.
 
 class Descent final : public BalancingAlgorithm {
@@ -23,7 +24,7 @@ class Descent final : public BalancingAlgorithm {
     return "read shares first, then the move that takes most load off the hottest node for its bytes; forecasts loads";
   }
 
-  /// No load is known yet: by bytes.
+  /// Balances by bytes, because no load is known yet.
   Plan initialise(const BalanceModel& model, Random& random) const override {
     return bin_packing().initialise(model, random);
   }
@@ -36,7 +37,7 @@ class Descent final : public BalancingAlgorithm {
   }
 
  private:
-  /// One step. Slices that it splits off have no memory yet and do not move in it.
+  /// One step. Slices that the step splits off have no memory yet, so they do not move in this step.
   class Step {
    public:
     Step(const BalanceModel& expected, const Memory& memory)
@@ -66,11 +67,11 @@ class Descent final : public BalancingAlgorithm {
       return index < memory_.slices.size() && !is_cooling_down(memory_.slices[index], planner_.model().round);
     }
 
-    /// Has another holder of one slice of `hot` read more of it. False if that lowers nothing.
+    /// Moves reads of one slice of `hot` to another holder of the slice. Returns false if no such move is worth it.
     bool shift_reads(std::uint16_t hot) {
       Planner::Index best = 0;
       std::uint16_t target = hot;
-      double most = 0.005 * planner_.mean();  // Less is not worth a row of the table.
+      double most = 0.005 * planner_.mean();  // A smaller move is not worth a row of the placement.
       for (const Planner::Index index : planner_.slices_of(hot)) {
         const Slice& slice = planner_.slice(index);
         if (slice.holders.size() < 2 || slice.in_transfer) continue;
@@ -90,7 +91,8 @@ class Descent final : public BalancingAlgorithm {
       return true;
     }
 
-    /// The load that has to go from `hot` to `cool` so that both are equally loaded, or `hot` is at the mean.
+    /// Returns the load whose move from `hot` to `cool` makes both equally loaded, or brings `hot` down to the mean. It
+    /// is the smaller of the two.
     double level_between(std::uint16_t hot, std::uint16_t cool) const {
       const double a = planner_.model().nodes[hot].capacity;
       const double b = planner_.model().nodes[cool].capacity;
@@ -98,7 +100,7 @@ class Descent final : public BalancingAlgorithm {
       return std::min(equal, (planner_.load(hot) - planner_.mean()) * a);
     }
 
-    /// Moves one replica off `hot`. False if no move lowers the greater of the two loads.
+    /// Moves one replica off `hot`. Returns false if no move lowers the greater of the two nodes' loads.
     bool move_one(std::uint16_t hot) {
       for (const auto& [load, cool] : planner_.by_load()) {
         if (load >= planner_.mean()) return false;
@@ -119,7 +121,7 @@ class Descent final : public BalancingAlgorithm {
       for (const Planner::Index index : planner_.slices_of(hot)) {
         const Slice& slice = planner_.slice(index);
         const double load = slice.load_at(*slice.holders.find(hot));
-        // By how much the sum of the squares of both loads falls, halved.
+        // The move lowers the sum of both nodes' squared loads, each weighted by the node's capacity, by twice this.
         const double gain = load * (difference - load * (1.0 / a + 1.0 / b) / 2.0);
         const double score = gain / (static_cast<double>(slice.bytes) + bytes_floor_);
         if (score <= highest || !may_go(index) || !planner_.may_move(index, hot, cool)) continue;
@@ -130,12 +132,13 @@ class Descent final : public BalancingAlgorithm {
       return best;
     }
 
-    /// Exchanges a slice of `hot` with a cooler one of the coolest node. False if that lowers nothing.
+    /// Swaps a slice of `hot` for a less loaded slice of the coolest node. Returns false if no swap makes the loads of
+    /// the two nodes clearly more equal.
     bool swap_two(std::uint16_t hot) {
       const std::uint16_t cool = planner_.coolest();
       const double wanted = (planner_.load(hot) - planner_.load(cool)) / 2.0;
       std::optional<std::pair<Planner::Index, Planner::Index>> best;
-      double closest = wanted;  // Distance to the difference that would make both equal.
+      double closest = wanted;  // How far the best swap is from making both loads equal.
       for (const Planner::Index out : planner_.slices_of(hot)) {
         if (!may_go(out) || !planner_.may_move(out, hot, cool)) continue;
         const double out_load = planner_.slice(out).load_at(*planner_.slice(out).holders.find(hot));
@@ -155,7 +158,8 @@ class Descent final : public BalancingAlgorithm {
       return true;
     }
 
-    /// Cuts the slices of nodes that are still too hot which are larger than what should go.
+    /// Splits, on nodes that are still too hot, each slice that has more than half of the load that the node should
+    /// lose.
     void split_hot() {
       for (std::uint16_t node = 0; node < planner_.model().nodes.size(); ++node) {
         const double excess = planner_.load(node) - planner_.mean();

@@ -1,5 +1,6 @@
-// Nodes in a ring that give load to their neighbours: `neighbour`, as [ADLB, 3] has it, and `diffusion`, which moves
-// load instead of keys. Both need replicas that lie in order round the ring, which their initialise() makes.
+// Two algorithms in which the nodes form a ring and give load to their neighbours. `neighbour` moves a fixed share of
+// the keys, as in [ADLB, 3]; `diffusion` moves an amount of load. Both need replicas that lie in the order of the ring:
+// initialise() places them so.
 
 #include <algorithm>
 
@@ -10,12 +11,12 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr double kLoadMin = 500.0;       // Load of a round below which a node offloads nothing [ADLB, 3.2.2].
-constexpr std::uint32_t kParts = 9;      // Parts that a node divides its keys into.
-constexpr double kOffloadedPart = 0.25;  // Part of its keys that a node gives away at once.
+constexpr double kLoadMin = 500.0;       // A node with less load than this in a round gives nothing away [ADLB, 3.2.2].
+constexpr std::uint32_t kParts = 9;      // Number of parts into which a node divides its keys.
+constexpr double kOffloadedPart = 0.25;  // Share of its keys that a node gives away at once.
 
-/// The bucket space in equal parts, `parts` for each node in the order of nodes; further replicas on the following
-/// nodes.
+/// Divides the bucket space into equal parts and gives each node `parts` of them, in the order of the nodes. Further
+/// replicas of a part are on the next nodes of the ring.
 Plan place_in_ring(const BalanceModel& model, std::uint32_t parts) {
   Planner planner(model);
   const std::vector<BalanceNode>& nodes = model.nodes;
@@ -41,7 +42,7 @@ Plan place_in_ring(const BalanceModel& model, std::uint32_t parts) {
   return planner.take_plan();
 }
 
-/// The slices that a node is the primary of, ascending, and the primaries of the slices on either side of them.
+/// The slices whose primary is the node, in ascending order, and the primaries of the slices before and after them.
 struct Arc {
   std::vector<Planner::Index> slices;
   std::optional<std::uint16_t> left;
@@ -66,7 +67,8 @@ Arc arc_of(const Planner& planner, std::uint16_t node) {
   return arc;
 }
 
-/// A hot node gives a fixed part of its keys to the cooler neighbour, then divides its keys into equal parts anew.
+/// A hot node gives a fixed share of its keys to its cooler neighbour. Then every node divides its keys into equal
+/// parts again.
 class Neighbour final : public BalancingAlgorithm {
  public:
   std::string_view name() const override { return "neighbour"; }
@@ -110,7 +112,7 @@ class Neighbour final : public BalancingAlgorithm {
     }
   }
 
-  /// Makes about kParts equal slices of those that the node holds side by side.
+  /// Splits and merges adjacent slices of the node until it has about kParts slices of equal size.
   static void divide_anew(Planner& planner, std::uint16_t node) {
     const Arc arc = arc_of(planner, node);
     if (arc.slices.empty() || arc.slices.size() == kParts) return;
@@ -133,7 +135,8 @@ class Neighbour final : public BalancingAlgorithm {
   }
 };
 
-/// Each node gives half of the difference in load to each cooler neighbour; a slice moves once in a cool-down.
+/// Each node gives half of the difference in load to each cooler neighbour. A slice that has moved stays where it is
+/// until its cool-down has ended.
 class Diffusion final : public BalancingAlgorithm {
  public:
   std::string_view name() const override { return "diffusion"; }
@@ -168,7 +171,7 @@ class Diffusion final : public BalancingAlgorithm {
     for (std::size_t i = 0; i < arc.slices.size(); ++i) {
       const Planner::Index index = target == arc.right ? arc.slices[arc.slices.size() - 1 - i] : arc.slices[i];
       const Holder* const holder = planner.slice(index).holders.find(node);
-      if (holder == nullptr) continue;  // It went to the other neighbour.
+      if (holder == nullptr) continue;  // The slice has already gone to the other neighbour.
       const double moved = planner.slice(index).load_at(*holder) / planner.model().nodes[node].capacity;
       if (moved > load || is_cooling_down(memory.slices[index], planner.model().round)) return;
       if (!planner.may_move(index, node, target)) return;

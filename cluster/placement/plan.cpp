@@ -10,10 +10,10 @@ namespace fjord {
 namespace {
 
 constexpr unsigned kPlanBitsMax = 24;
-/// Number of the emptiest nodes that are tried for one bucket.
+/// A move tries only this many nodes, the emptiest ones, as its target.
 constexpr std::size_t kTargetsMax = 64;
 
-/// The groups of each node from the root down, which show whether nodes are apart.
+/// The groups of each node from the root down. They show how far apart two nodes are.
 class NodePaths {
  public:
   explicit NodePaths(const DistributionConfig& distribution) {
@@ -34,7 +34,7 @@ class NodePaths {
     return count;
   }
 
-  /// The most groups that the node shares with a node of the list other than `except`.
+  /// Returns the largest number of groups that the node shares with any one node of the list, apart from `except`.
   std::size_t shared_with(std::uint16_t node, const NodeList& list, std::uint16_t except) const {
     std::size_t most = 0;
     for (const std::uint16_t other : list) {
@@ -92,7 +92,7 @@ class Planner {
   double load(std::size_t node) const { return static_cast<double>(loads_[node]); }
   double bytes(std::uint64_t bucket) const { return static_cast<double>(bytes_[bucket]); }
 
-  /// Changes `current_` and the loads only.
+  /// Moves a replica of the bucket in `current_` and in the loads. The exceptions stay as they are.
   void replace(std::uint64_t bucket, std::uint16_t from, std::uint16_t to) {
     NodeList list;
     for (const std::uint16_t node : current_[bucket]) list.push_back(node == from ? to : node);
@@ -141,7 +141,8 @@ class Planner {
   /// Takes buckets from the fullest node until it is within the limit, then from the next one.
   void relieve() {
     std::vector<bool> is_stuck(loads_.size(), false);
-    // Each step makes a fullest node less full, so this ends. The bound is for large buckets, with which it takes long.
+    // Each step takes load from the fullest node, so the loop ends. It is bounded because it takes long with large
+    // buckets.
     for (std::size_t steps = 8 * options_.exceptions_max + loads_.size(); steps > 0; --steps) {
       std::optional<std::uint16_t> fullest;
       for (std::size_t node = 0; node < loads_.size(); ++node) {
@@ -167,14 +168,15 @@ class Planner {
     if (!to_[move.bucket]) {
       set_exception(move.bucket, from, move.to);
     } else if (*from_[move.bucket] == move.to) {
-      drop_exception(move.bucket);  // Back to where the algorithm puts it.
+      drop_exception(move.bucket);  // The replica is back on the node that the algorithm names.
     } else {
       set_exception(move.bucket, *from_[move.bucket], move.to);
     }
   }
 
-  /// A move to one of the emptiest nodes: of the smallest bucket that brings `from` within its limit, or else of the
-  /// largest. No node becomes fuller than the limit or, if there is no such move, than `from` is.
+  /// Returns a move from `from` to one of the emptiest nodes. It moves the smallest bucket that brings `from` within
+  /// its limit, or else the largest one. The target stays within its limit or, if no such move exists, less full than
+  /// `from` is now.
   std::optional<Move> find_move(std::uint16_t from) const {
     const std::vector<std::uint16_t> targets = emptiest_nodes(from);
     for (const bool is_careful : {true, false}) {
@@ -232,7 +234,7 @@ class Planner {
     } else if (count_ >= options_.exceptions_max) {
       return false;
     }
-    // By the rule of exception_holds(): from the node that the algorithm names, in the algorithm's list.
+    // exception_holds() looks at the algorithm's list, so `to` is compared with the node that it replaces there.
     const NodeList& list = algorithm_[bucket];
     if (list.contains(to)) return false;
     const std::uint16_t origin = is_excepted ? *from_[bucket] : from;
@@ -244,12 +246,12 @@ class Planner {
   const DistributionConfig& distribution_;
   const ExceptionPlanOptions& options_;
   NodePaths paths_;
-  std::vector<NodeList> algorithm_;  ///< By the algorithm alone.
-  std::vector<NodeList> current_;    ///< With the exceptions of the plan.
+  std::vector<NodeList> algorithm_;  ///< Nodes of each bucket by the algorithm alone.
+  std::vector<NodeList> current_;    ///< Nodes of each bucket with the exceptions of the plan.
   std::vector<double> shares_;
   std::vector<double> fair_;  ///< Fair number of bytes by node.
   std::vector<std::uint64_t> loads_;
-  /// The exception of a bucket, if it has one.
+  /// The exceptions by bucket. If to_ is set, it takes the replica that the algorithm puts on from_.
   std::vector<std::optional<std::uint16_t>> from_;
   std::vector<std::optional<std::uint16_t>> to_;
   std::size_t count_ = 0;

@@ -11,15 +11,17 @@
 
 namespace fjord::distributor {
 
-/// Has replicas drop removed entries and tokens that are older than the settings say, on all replicas of a bucket at
-/// once, and only if these are in sync where they belong. The bucket is paused until its writes have ended. Then a new
-/// replica set says up to which time entries are dropped (docs/design/0013). Confined to the executor.
+/// Makes the replicas of a bucket drop remove entries and tokens that are older than the settings allow. All replicas
+/// do this at once, and only if they are in sync and on their ideal nodes. The bucket is paused until its writes have
+/// ended. Then a new replica set says up to which time entries are dropped (docs/design/0013). Confined to the
+/// executor.
 class RemoveRetention {
  public:
   struct Hooks {
-    std::function<void(BucketEntry&, Installation)> install;  ///< Installs the entry's set and puts it in service.
-    std::function<void(BucketId)> bucket_ready;               ///< Operations that waited for the bucket may go on.
-    /// Timestamp up to which no write to the bucket is in flight or ever will be.
+    /// Stores the entry's replica set on the storage nodes, and then puts the bucket in service again.
+    std::function<void(BucketEntry&, Installation)> install;
+    std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
+    /// Returns the timestamp up to which no write to the bucket is in flight or ever will be.
     std::function<std::uint64_t(const BucketEntry&)> stable_us;
   };
   RemoveRetention(Context& context, TunableRegistry& tunables, Hooks hooks);
@@ -31,9 +33,9 @@ class RemoveRetention {
   /// Notes that a storage node has answered such a question.
   void note_node(std::uint16_t node, const rpc::GetBucketInfoReply& reply);
   void note(const BucketEntry& entry, const rpc::BucketReport& report);
-  /// The last write in flight to a bucket in activity::Forgetting has ended.
+  /// Called when the last write in flight to a bucket in activity::Forgetting has ended.
   void drained(BucketEntry& entry);
-  /// A set with times is in force.
+  /// Called when a replica set that says what to drop is in force.
   void order_done();
 
  private:
@@ -51,11 +53,12 @@ class RemoveRetention {
   Counter& orders_;
   Counter& abandoned_;
   Gauge& waiting_;
-  std::set<std::uint16_t> can_forget_;  // Nodes that can, by their answers in this cluster state.
+  std::set<std::uint16_t> can_forget_;  // Nodes that can drop entries, by their answers in this cluster state.
   std::deque<BucketTicket> queue_;      // Buckets whose replicas are to drop entries.
-  /// By raw bucket id, for the buckets in the queue: the newest token that is one too many.
+  /// For each bucket in the queue, by raw id: timestamp of the newest token that exceeds the permitted number of
+  /// tokens.
   std::map<std::uint64_t, std::uint64_t> surplus_tokens_us_;
-  std::size_t under_way_ = 0;  // Buckets in activity::Forgetting, or whose set with times is being installed.
+  std::size_t under_way_ = 0;  // Number of buckets in activity::Forgetting, or whose new set is being installed.
 };
 
 }  // namespace fjord::distributor

@@ -200,14 +200,14 @@ class ValueEncoder {
     return Status::ok();
   }
 
-  /// Position of a key in the output.
+  /// Where a key is in the output, and the JSON that it comes from.
   struct KeyBytes {
     std::size_t begin;
     std::size_t size;
     const JsonNode* node;
   };
 
-  /// Appends a key that is the name of a JSON member.
+  /// Encodes a key of a map or weighted set that JSON writes as the name of an object's member.
   Status encode_key_text(const DataType& type, const JsonNode& member, std::string& out, std::vector<KeyBytes>& keys) {
     const std::size_t begin = out.size();
     Status status;
@@ -303,7 +303,7 @@ class ValueEncoder {
     return check_distinct(out, keys);
   }
 
-  /// Reads {"key": ..., "value": ...}.
+  /// Encodes an entry of a map that JSON writes as {"key": ..., "value": ...}.
   Status encode_map_entry(const DataType& type, const JsonNode& entry, std::string& out, std::vector<KeyBytes>& keys) {
     const JsonNode* key = tree_.member(entry, "key");
     const JsonNode* value = tree_.member(entry, "value");

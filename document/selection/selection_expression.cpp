@@ -129,7 +129,8 @@ class FieldExpression final : public Expression {
  private:
   bool has_field(const DocumentView& view) const {
     if (std::binary_search(types_.ids().begin(), types_.ids().end(), view.type_id())) return true;
-    return view.type() != nullptr && view.type()->is_a(type_name_);  // a type of a later schema than the selection's
+    // The document's type may come from a later schema than the selection, which then does not know its id.
+    return view.type() != nullptr && view.type()->is_a(type_name_);
   }
   std::string type_name_;
   Field field_;

@@ -42,13 +42,16 @@ class JobRecordWriter : public std::enable_shared_from_this<JobRecordWriter> {
 
   /// True if the job has a record or its first write is in flight.
   bool has_record() const { return revision_ != 0 || writing_; }
-  /// Time for which the ownership of this process is unconfirmed: since the start of the last write that succeeded.
+  /// Returns for how long the ownership of this process is unconfirmed, counted from the start of the last write that
+  /// succeeded.
   Duration unconfirmed() const { return clock_.now() - confirmed_; }
   /// Writes the current content and then calls `then` (may be empty). A failed write is retried without end.
   void save(std::function<void()> then);
-  /// Writes results beside the record. A transient error or a timeout is retried without end. Errors: others of a put.
+  /// Stores the job's results in a document beside its record. Retries without end after a transient error or a
+  /// timeout. Errors: any other error of a put.
   void save_rows(JobRows rows, UniqueFunction<void(Status)> done);
-  /// Reads the results beside the record, with the same retries. Errors: NotFound, others of a get.
+  /// Reads the results that save_rows() has stored, with the same retries. Errors: NotFound if there are none; any
+  /// other error of a get.
   void load_rows(UniqueFunction<void(Result<JobRows>)> done);
 
  private:

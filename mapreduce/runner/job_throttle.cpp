@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kFirstTask = seconds(1);
 constexpr Duration kFirstTaskLook = milliseconds(20);
-constexpr Duration kWaitMax = seconds(5);  // longest single wait; then the caller asks again
+constexpr Duration kWaitMax = seconds(5);  // The longest single wait. After it the caller asks again.
 
 Duration seconds_of(double s) { return Duration(static_cast<std::int64_t>(std::ceil(std::clamp(s, 0.0, 1e9) * 1e6))); }
 
@@ -29,7 +29,8 @@ void TokenBucket::set_rate(std::uint64_t bytes_per_s, MonotonicTime now) {
   const double before = rate_;
   rate_ = static_cast<double>(bytes_per_s);
   filled_ = now;
-  // A debt stays the same number of bytes: at another rate it takes another time.
+  // Bytes sent ahead of the old rate are still owed; the new rate decides how long they take. A limit that is set where
+  // there was none begins with a full burst.
   if (before <= 0 || rate_ <= 0) tokens_ = rate_ * in_seconds(kBurst);
   tokens_ = std::min(tokens_, rate_ * in_seconds(kBurst));
 }
@@ -80,7 +81,7 @@ Duration JobThrottle::wait(std::size_t buckets, MonotonicTime now) {
   asked_.reset();
   if (rate_ == 0) return Duration(0);
   Duration wait = by_ == JobSettings::ThrottleBy::Sent ? bucket_.wait(now) : next_ - now;
-  // Until the first task has ended it is unknown how much tasks send: one begins per second.
+  // How much a task sends is unknown until the first one has ended. Until then one task begins per second.
   const bool is_known = buckets_done_ > 0 || !begun_ || now - *begun_ >= kFirstTask;
   if (wait <= Duration(0) && !is_known) wait = kFirstTaskLook;
   if (wait > Duration(0)) {

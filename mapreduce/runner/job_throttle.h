@@ -18,9 +18,9 @@ class TokenBucket {
  public:
   static constexpr Duration kBurst = milliseconds(500);
 
-  /// 0: no limit.
+  /// Sets the rate; 0: no limit.
   void set_rate(std::uint64_t bytes_per_s, MonotonicTime now);
-  /// Counts bytes that were sent. Negative: gives back an over-estimate.
+  /// Counts bytes that were sent. A negative number gives back an over-estimate.
   void sent(double bytes, MonotonicTime now);
   /// Returns the time until the next bytes may be sent; 0: now.
   Duration wait(MonotonicTime now);
@@ -33,12 +33,12 @@ class TokenBucket {
   MonotonicTime filled_;
 };
 
-/// Decides when the next tasks of a job may begin so that the job keeps to its rate.
+/// Decides when the next tasks of a job may begin so that the job keeps to its rate. There are two ways.
 ///
-/// By bytes sent: a token bucket over the bytes that ended tasks report as put or sent. A task that has not ended
-/// counts with the mean of the ended ones. By delay [VDS 2007, 6.4.3]: a pause of T_tot / (R * |B|) before each bucket,
-/// where T_tot / |B| is the mean wire traffic of the buckets so far (put_traffic, [VDS 2007, 6.4.1]). Until the first
-/// task has ended, both let one task begin per second.
+/// ThrottleBy::Sent uses a token bucket for the bytes that ended tasks report as put or sent. A task that has not ended
+/// counts with the mean of the ended ones. ThrottleBy::Delay [VDS 2007, 6.4.3] pauses for T_tot / (R * |B|) before each
+/// bucket, where T_tot / |B| is the mean wire traffic of the buckets so far (put_traffic, [VDS 2007, 6.4.1]). Until the
+/// first task has ended, both let one task begin per second.
 class JobThrottle {
  public:
   void set(std::uint64_t bytes_per_s, JobSettings::ThrottleBy by, MonotonicTime now);
@@ -49,7 +49,8 @@ class JobThrottle {
   void bucket_done(std::uint64_t bytes, std::uint64_t documents, unsigned copies, MonotonicTime now);
   /// Returns how long `buckets` buckets must wait before they begin. 0: they begin now and are counted.
   Duration wait(std::size_t buckets, MonotonicTime now);
-  /// The pause before each bucket [VDS 2007, 6.4.3], computed from the buckets so far; 0 before the first has ended.
+  /// Returns the pause before each bucket [VDS 2007, 6.4.3], computed from the buckets so far; 0 before the first has
+  /// ended.
   Duration bucket_delay() const;
   /// Total time waited.
   Duration waited() const { return waited_; }
@@ -64,7 +65,7 @@ class JobThrottle {
   double buckets_open_ = 0;  ///< Number of those buckets.
   std::uint64_t buckets_done_ = 0;
   std::optional<MonotonicTime> begun_;  ///< When buckets last began.
-  MonotonicTime next_;                  ///< By delay: when the next bucket may begin.
+  MonotonicTime next_;                  ///< ThrottleBy::Delay: when the next bucket may begin.
   std::optional<MonotonicTime> asked_;
   Duration waited_{0};
 };

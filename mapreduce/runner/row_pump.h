@@ -8,8 +8,8 @@
 
 namespace fjord::mapreduce {
 
-/// Puts or removes documents from the runner's process: pages of rows, and documents without a row. After a transient
-/// error or a timeout it starts again.
+/// Puts and removes documents in the runner's process, without tasks: it puts pages of rows, and removes documents that
+/// have no row any more. After a transient error or a timeout it starts again from the first one.
 ///
 /// Threading: confined to the runner's executor. Lifetime: destroying it stops it without a callback; the arguments of
 /// the constructor outlive it.
@@ -21,8 +21,9 @@ class RowPump {
   RowPump(const RunnerEnvironment& environment, const RunnerCallbacks& callbacks, PhaseHost& host)
       : environment_(environment), callbacks_(callbacks), host_(host) {}
 
-  /// Puts what `next` returns, and then calls `then`. Each attempt takes a fresh copy of `next`. If the job does not
-  /// continue, calls PhaseHost::pump_stopped() when no operation is in flight.
+  /// Does all operations that `next` gives, and then calls `then`. Each attempt uses a new copy of `next`, and so
+  /// begins with the first operation. If the job does not go on, calls PhaseHost::pump_stopped() instead; after an
+  /// error, PhaseHost::failed(). No operation is in flight when it calls one of the three.
   void run(Next next, std::function<void()> then) { attempt(std::move(next), 0, std::move(then)); }
   bool is_running() const { return is_running_; }
 

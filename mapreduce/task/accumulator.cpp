@@ -36,7 +36,7 @@ class TableSource final : public TupleSource {
   std::size_t at_ = 0;
 };
 
-/// A source that fails because the tuples could not be made.
+/// A source that only returns the error for which the tuples could not be made.
 class FailedSource final : public TupleSource {
  public:
   explicit FailedSource(Status why) : why_(std::move(why)) {}
@@ -127,7 +127,8 @@ class TableAccumulator final : public Accumulator, private Emitter {
     BatchFunctions* const batches = application_.batches();
     if (batches == nullptr || !combines_) return Status::ok();
     auto combined = std::make_unique<TupleTable>(application_, kNoLimit);
-    std::vector<std::vector<std::string_view>> values;  // of keys with several values
+    // Keys with several values, which wait for the next call of combine(), and the values of each.
+    std::vector<std::vector<std::string_view>> values;
     std::vector<std::string_view> keys;
     std::size_t bytes = 0, before = 0, after = 0;
     const auto flush = [&]() -> Status {
@@ -158,7 +159,8 @@ class TableAccumulator final : public Accumulator, private Emitter {
       if (bytes >= kCombineTogether) FJORD_TRY(flush());
     }
     if (!keys.empty()) FJORD_TRY(flush());
-    combines_ = before == 0 || after < before;  // false: the application does not combine
+    // If combine() returned as many values as it was given, the application does not combine, and is not asked again.
+    combines_ = before == 0 || after < before;
     table_ = std::move(combined);
     combine_from_ = combines_ ? std::max(combine_from_min_, 2 * table_->bytes()) : kNoLimit;
     return Status::ok();
@@ -168,7 +170,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
   std::function<bool()> is_cancelled_;
   std::unique_ptr<TupleTable> table_;
   std::uint64_t tuples_ = 0;
-  std::string emitted_;  ///< Emitted by map() for the current document.
+  std::string emitted_;  ///< Tuples that map() emitted for the current document.
   std::uint64_t emitted_tuples_ = 0;
   bool combines_ = true;  ///< False once combine() has proved to do nothing.
   const std::size_t combine_from_min_;

@@ -72,7 +72,7 @@ class DirectMapVisitor final : public visitors::Visitor {
     is_broken_ = false;
   }
 
-  /// Sends the tuples in the table and empties it.
+  /// Sends the tuples of the table in chunks, and empties the table.
   Status ship() {
     TupleDocuments pieces(table_->drain(0), shared_->options.chunk_bytes);
     for (;;) {
@@ -111,7 +111,7 @@ class DirectMapVisitor final : public visitors::Visitor {
   BatchSize batch_;
 
   // State of the current unit.
-  BucketId carrier_;  ///< Chunks are sent under this bucket's name.
+  BucketId carrier_;  ///< First bucket of the unit. All chunks of the unit are sent in its name.
   std::uint64_t unit_ = 0;
   std::uint64_t chunks_ = 0;
   std::uint64_t sent_bytes_ = 0;

@@ -18,10 +18,10 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr std::uint8_t kReportVersion = 1;
-constexpr std::uint8_t kLongReportVersion = 2;       // adds spilled_bytes to unit_chunks
-constexpr std::uint8_t kFullReportVersion = 3;       // adds sent_bytes to dead_letters
-constexpr std::uint8_t kReuseReportVersion = 4;      // adds `reused`
-constexpr std::uint8_t kProcessorReportVersion = 5;  // adds `processor_us`
+constexpr std::uint8_t kLongReportVersion = 2;       // Adds the fields from spilled_bytes to unit_chunks.
+constexpr std::uint8_t kFullReportVersion = 3;       // Adds the fields from sent_bytes to dead_letters.
+constexpr std::uint8_t kReuseReportVersion = 4;      // Adds `reused`.
+constexpr std::uint8_t kProcessorReportVersion = 5;  // Adds `processor_us`.
 constexpr std::size_t kDeadLetterErrorMax = 300;
 constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";
@@ -33,7 +33,8 @@ bool parse_number(std::string_view text, std::uint64_t& into) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// Takes a parameter of passes, lasting documents or processor time. Returns false if it is another parameter.
+/// Reads a parameter about passes, rows that become documents, or processor time into `spec`. Clears `ok` if its value
+/// is invalid. Returns false if the parameter is about something else.
 bool take_pass_parameter(const rpc::Parameter& parameter, TaskSpec& spec, bool& ok) {
   const std::string& value = parameter.value;
   if (parameter.name == "reads_rows" || parameter.name == "once" || parameter.name == "counts_processors") {
@@ -126,7 +127,7 @@ std::string printable_key(std::string_view key) {
 std::string key_in_id(std::string_view key) {
   std::string text = percent_encoded(key, !is_plain_utf8(key));
   if (text.size() <= kKeyInIdMax) return text;
-  // The hash identifies a long key; its beginning is for people.
+  // The hash identifies a long key. The beginning of the key only helps people who read the id.
   std::size_t cut = 256;
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
   return text.substr(0, cut) + fmt::format("%~{:016x}{:016x}", hash64(key, 1), hash64(key, 2));
@@ -261,7 +262,7 @@ std::string TaskReport::encode() const {
 
 Result<TaskReport> TaskReport::decode(std::string_view encoded) {
   TaskReport report;
-  if (encoded.empty()) return report;  // an empty bucket
+  if (encoded.empty()) return report;  // The bucket was empty.
   ByteReader in(encoded);
   const auto version = in.fixed<std::uint8_t>();
   const bool known = version >= kReportVersion && version <= kProcessorReportVersion;
@@ -296,7 +297,8 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
 
 namespace {
 
-/// Turns an exception of the application into an error of the document, except lack of memory, which is the task's.
+/// Calls `map` and returns an exception as an error of the document. Lack of memory is thrown on, because it concerns
+/// the whole task.
 template <typename F>
 Status caught(F map) {
   try {
@@ -358,7 +360,7 @@ Result<std::optional<TupleDocuments::Block>> TupleDocuments::next() {
   block.tuples.reserve(std::min(bytes_max_, kReserved));
   block.tuples.push_back(static_cast<char>(kTuplesVersion));
   while (!is_over_ && tuple_.destination == destination) {
-    // As many values as fit, but at least one per document.
+    // Takes as many values as fit, but at least one for each tuple document.
     const std::vector<std::string_view>& values = tuple_.values;
     std::size_t size = block.tuples.size() + tuple_.key.size() + 10;
     std::size_t end = at_value_;
@@ -414,11 +416,11 @@ bool is_json(const std::string& text) {
   return !reader.Parse<rapidjson::kParseValidateEncodingFlag>(stream, nothing).IsError();
 }
 
-/// Most keys and approximate bytes per BatchFunctions::reduce() call.
+/// Maximum number of keys, and of bytes (approximately), in one call of BatchFunctions::reduce().
 constexpr std::size_t kReduceKeys = 1000;
 constexpr std::size_t kReduceBytes = std::size_t{512} << 10;
 
-/// Copies of tuples, which outlive the next step of their source.
+/// Copies of tuples. They stay valid when their source goes on to the next tuple.
 class KeptTuples {
  public:
   void add(const Tuple& tuple) {

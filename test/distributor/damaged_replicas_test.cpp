@@ -169,7 +169,8 @@ TEST_CASE("damaged replicas: what all of them have lost can be given up, and the
   CHECK(accept(kBucket) == StatusCode::InvalidArgument);
   CHECK(accept(BucketId(30, 5)) == StatusCode::NotFound);
   for (std::uint16_t node = 0; node < nodes; ++node) damage(world, node);
-  if (nodes == 2) world.storage[1][kBucket.raw()].documents.erase(kOther);  // Each node has lost another document.
+  // Each of the two nodes has lost a different document.
+  if (nodes == 2) world.storage[1][kBucket.raw()].documents.erase(kOther);
   world.run(seconds(3));
   REQUIRE(troubles().size() == 1);
   CHECK(troubles()[0].kind == rpc::BucketTroubleKind::Lost);
@@ -214,7 +215,7 @@ TEST_CASE("damaged replicas: a node that is filled from a damaged one does not b
   CHECK(world.set_at(third, kBucket).epoch == 0);
   CHECK(is_damaged(world, members[0]));
   CHECK(get_code(world, kId) == StatusCode::Corruption);
-  CHECK(world.storage[third][kBucket.raw()].documents.contains(kOther));  // It has the remaining documents.
+  CHECK(world.storage[third][kBucket.raw()].documents.contains(kOther));  // The new member has the remaining documents.
 }
 
 TEST_CASE("damaged replicas: they are known after a change of the cluster state, and told of a new set last") {
@@ -292,7 +293,8 @@ TEST_CASE("damaged replicas: a repair that a new cluster state interrupts is not
   world.run(seconds(3));
   REQUIRE(world.counter("fjord_distributor_repaired_replicas_total") == 1);
   REQUIRE(is_damaged(world, 1));
-  // A state was skipped, in which another distributor may have put a document that both replicas have lost since.
+  // The distributor skips a cluster state. In that state another distributor may have put a document, and both replicas
+  // may have lost it since.
   world.storage[0][kBucket.raw()].damaged = true;
   world.hook = nullptr;
   world.give_state(3, " .0.v:1 .1.v:1");

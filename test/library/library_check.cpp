@@ -142,7 +142,7 @@ void feed(Client& client) {
 
 void check_visits(Client& client) {
   for (const std::uint64_t slices : {1U, 3U}) {
-    // Interrupted repeatedly, each document comes once.
+    // A visit that is stopped and resumed repeatedly gives each document once.
     std::map<std::string, int> seen;
     std::string cursor;
     for (bool is_over = false; !is_over;) {
@@ -174,7 +174,7 @@ void check_visits(Client& client) {
   while (stopped.next() != nullptr) {
   }
   CHECK(stopped.status().code() == StatusCode::Cancelled);
-  // Stopped when everything has arrived and little was taken: the rest comes after a resume.
+  // The visit is stopped when all documents have arrived, but few were taken. Resuming it gives the rest.
   Visit early = client.visit({.type = "item"});
   std::size_t taken = early.next() != nullptr ? 1 : 0;
   while (early.statistics().fraction_done() < 1) std::this_thread::yield();
@@ -187,7 +187,7 @@ void check_visits(Client& client) {
   CHECK_OK(late.status());
   CHECK(taken == kDocuments);
 
-  // Without waiting: several visits take turns on the client's thread, with little room each.
+  // Several visits are read without blocking. They take turns on the client's thread, with small buffers.
   std::vector<Visit> several;
   std::vector<std::shared_ptr<detail::PendingState<int>>> counts;
   for (int n = 0; n < 4; ++n) {
@@ -249,9 +249,9 @@ void check_files(Client& client, const std::string& folder) {
   CHECK(client.export_to(path, {.mode = ExportMode::Resume}).status.code() == StatusCode::AlreadyExists);
   CHECK(client.export_to(folder + "/items.txt", {}).status.code() == StatusCode::InvalidArgument);
   CHECK(client.export_to(folder + "/items.csv", {}).status.code() == StatusCode::InvalidArgument);
-  CHECK_OK(client.import_from({path}, {}).status);  // The same documents again.
+  CHECK_OK(client.import_from({path}, {}).status);  // Importing the same documents again succeeds.
 
-  // Rows with two faults, read in two runs.
+  // The table has two faulty rows, and its import is stopped and continued.
   const std::string table = folder + "/copy.csv";
   {
     std::ofstream file(table);
@@ -347,7 +347,7 @@ function reduce(key, values)
 end
 )";
 
-/// A script: the documents that it fails on are set aside.
+/// Runs a script job. The documents on which the script fails become dead letters.
 void check_script(Jobs jobs) {
   std::string id;
   const auto script =
@@ -368,7 +368,7 @@ void check_script(Jobs jobs) {
   }
 }
 
-/// Chains of passes, and incremental runs.
+/// Runs a chain of passes, and an incremental job twice.
 void check_job_forms(Jobs jobs, const std::string& folder) {
   const std::string path = folder + "/job.lua";
   std::ofstream(path) << "function map(doc, emit) emit(doc.fields.name, doc.fields.price) end\n"
@@ -376,7 +376,7 @@ void check_job_forms(Jobs jobs, const std::string& folder) {
   const auto from_file = JobPassRequest::of_script_file(path, "item", "item.price == 5");
   CHECK_OK(from_file.status());
   CHECK(JobPassRequest::of_script_file(folder + "/none.lua").status().code() == StatusCode::NotFound);
-  // A chain: an application, and an aggregation of its rows.
+  // The first pass is a script, and the second one aggregates its rows.
   if (from_file) {
     const auto chain =
         jobs.run({.passes = {*from_file, JobPassRequest::of_aggregation({.aggregates = {"count() as names"}})}});
@@ -389,7 +389,7 @@ void check_job_forms(Jobs jobs, const std::string& folder) {
       CHECK(rows.next() == nullptr);
     }
   }
-  // Twice the same, incrementally: the second run reads nothing again.
+  // The incremental job runs twice. The second run reads no document again.
   const JobRequest counted{.passes = {JobPassRequest::of_application("citycount", "item")}, .incremental = true};
   JobRequest request = counted;
   request.passes[0].parameters["field"] = "name";
@@ -402,7 +402,7 @@ void check_job_forms(Jobs jobs, const std::string& folder) {
   }
 }
 
-/// A paused job stays, and goes on.
+/// A paused job stays paused, and goes on when it is resumed.
 void check_job_control(Jobs jobs) {
   JobRequest request{.passes = {JobPassRequest::of_application("citycount", "item")}};
   request.passes[0].parameters["field"] = "name";
@@ -435,7 +435,7 @@ void check_changes(Client& client) {
     Subscription all = client.subscribe({.selection = "item.price == 7"});
     for (const Change& change : all) {
       if (change.kind == Change::Kind::CaughtUp) break;
-      if (change.kind != Change::Kind::Put) continue;  // Not selected, or removed.
+      if (change.kind != Change::Kind::Put) continue;  // A document that is not selected, or was removed.
       CHECK(change.document->integer("price") == 7);
       copy.insert(change.id);
     }
@@ -474,7 +474,7 @@ void check_changes(Client& client) {
   CHECK(!copy.contains(id_of(7)));
   CHECK(later.next_within(milliseconds(1)) == nullptr || !later.is_over());
 
-  // Without waiting: several subscriptions take turns on the client's thread.
+  // Several subscriptions are read without blocking. They take turns on the client's thread.
   std::vector<Subscription> several;
   std::vector<std::shared_ptr<detail::PendingState<std::set<std::string>>>> copies;
   for (int n = 0; n < 3; ++n) {
@@ -500,7 +500,7 @@ void check_status(Admin admin) {
   if (!status) return;
   CHECK(status->nodes.size() >= 3);
   CHECK(status->buckets > 0);
-  // A machine with much to do may let a node seem slow for a moment, with a reason.
+  // On a busy machine a node may seem slow for a moment. Then the status gives a reason.
   CHECK(status->health != Health::Unavailable);
   CHECK((status->health == Health::Healthy) == status->reasons.empty());
   CHECK(status->buckets_in_sync + status->buckets_out_of_sync + status->buckets_unavailable == status->buckets);
@@ -508,7 +508,7 @@ void check_status(Admin admin) {
   CHECK(state && state->state.find("storage:3") != std::string::npos && !state->leader.empty());
 }
 
-/// Settings, by version.
+/// Changes settings, refuses a change that names an older version, and reverts.
 void check_settings(Admin admin) {
   const auto before = admin.configuration();
   CHECK_OK(before.status());
@@ -533,7 +533,7 @@ void check_settings(Admin admin) {
   CHECK(reverted && reverted->changes.size() == 1);
 }
 
-/// Advice from the cluster without metrics; a change with an id, and its revert.
+/// Asks for advice without the metrics of the cluster, and makes and reverts a change by its id.
 void check_tuning(Tuning tuning) {
   const auto plan_of_tuner = tuning.plan({});
   CHECK_OK(plan_of_tuner.status());

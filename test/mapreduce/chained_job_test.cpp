@@ -36,7 +36,7 @@ void put_place(JobWorld& jobs, int number, const std::string& city) {
   jobs.world.put(document);
 }
 
-/// Puts k % 7 + 1 places of each city k.
+/// For each city k, puts k % 7 + 1 places.
 Counts put_places(JobWorld& jobs, int cities) {
   Counts counts;
   int number = 0;
@@ -83,7 +83,7 @@ rpc::JobSpec spec_of(std::vector<rpc::JobPass> passes, rpc::Shuffle shuffle) {
   return spec;
 }
 
-/// Returns the documents of that type: the text of their ids with the named fields.
+/// Returns a text with the fields of each document of the type, by document id.
 std::map<std::string, std::string> documents(JobWorld& jobs, const std::string& type) {
   std::map<std::string, std::string> found;
   for (const auto& [id, stored] : jobs.world.stored(type)) {
@@ -158,7 +158,7 @@ TEST_CASE("rows become documents, and those of an earlier run that are no rows a
   CHECK(documents(jobs, "city_count") == expected_documents(counts, "week"));
   CHECK(jobs.world.stored("fjord_tuples").empty());
 
-  // Documents of another name stay, and so do others of the type.
+  // A second run removes only documents of its own target name, "week". Those of "weeks" stay.
   REQUIRE(jobs.submit("other", spec_of({pass_of(by_city(), {"city_count", "", "weeks"})}, shuffle)).is_ok());
   REQUIRE(jobs.finish("other").phase == rpc::JobPhase::Done);
   for (int i = 0; i < 10; ++i) jobs.world.remove("id:t:place:n=" + std::to_string(i) + ":" + std::to_string(i));
@@ -248,7 +248,8 @@ TEST_CASE("the row over nothing becomes a document and is read by the next pass,
   CHECK(rows_of(jobs, status) == std::map<std::string, std::string>{{"[]", "[0,1]"}});
   REQUIRE(status.passes_done.size() == 1);
   CHECK(status.passes_done[0].results == 1);
-  // A first pass with groups has no rows; the next pass makes its row over nothing.
+  // A first pass with groups has no rows here, because there are no documents. The next pass makes its row over
+  // nothing.
   REQUIRE(jobs.submit("none", spec_of({pass_of(by_city()), pass_of(again, {}, "n > 3")}, shuffle)).is_ok());
   CHECK(rows_of(jobs, jobs.finish("none")) == std::map<std::string, std::string>{{"[]", "[null,0]"}});
 
@@ -384,7 +385,7 @@ TEST_CASE("who cannot write the record of its job puts no documents when another
   const int puts_early = jobs.sink.puts;
   jobs.world.scheduler.run_for(seconds(5));
   const int puts = jobs.sink.puts;
-  CHECK(puts > puts_early);  // A short outage does not stop it.
+  CHECK(puts > puts_early);  // A short outage of the records does not stop the job.
   jobs.world.scheduler.run_for(seconds(30));
   CHECK(jobs.sink.puts == puts);
   CHECK(jobs.status("job").bound_by == "its record, which cannot be written");
@@ -412,12 +413,12 @@ TEST_CASE("who looks at its record seldom begins no task that puts documents whe
   };
   auto spec = spec_of({pass_of(by_city(), {"city_count", "", "week"})}, rpc::Shuffle::Store);
   spec.visitors_per_node = 1;
-  spec.settings = {{"throttle", "1000000000"}};  // One bucket per task.
+  spec.settings = {{"throttle", "1000000000"}};  // Makes each task have one bucket.
   REQUIRE(jobs.submit("job", spec).is_ok());
   REQUIRE(jobs.world.run_until([&] { return puts > 0; }));
   jobs.world.scheduler.run_for(seconds(17));
   CHECK(puts > 300);
-  CHECK(puts < 1000);  // One of six tasks on each of three nodes, but not the others.
+  CHECK(puts < 1000);  // Each of the three nodes began one of its six tasks, and no other.
   jobs.records.is_there = true;
   jobs.sink.put_takes = milliseconds(1);
   const auto status = follow(jobs, "job");
@@ -454,7 +455,7 @@ TEST_CASE("what another process finds in the middle of a chained job is not done
   jobs.records.on_write = [&](const mapreduce::JobState& record) {
     if (record.phase != rpc::JobPhase::Map || record.passes_done.size() != 1 || ended) return;
     ended = true;
-    // A first pass that began again would count these.
+    // If the first pass began again, it would count these documents.
     for (int i = 2000; i < 2100; ++i) put_place(jobs, i, "too late");
     jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
   };

@@ -98,8 +98,8 @@ TEST_CASE("a job goes on after the end of its process, whatever it was doing") {
   CHECK(status.map_tasks == 16);
   CHECK(status.taken_over == 1);
   CHECK(status.epoch == 2);
-  CHECK(status.run == 0);  // It continued without a restart.
-  // The answer to a client leaves out the part of the record that only the next owner needs.
+  CHECK(status.run == 0);  // The job continued without a restart of map.
+  // An answer to a client lacks the part of the record that only the next owner needs.
   CHECK(status.resume.empty());
   CHECK(status.expected.empty());
   CHECK(jobs.world.stored("fjord_tuples").empty());
@@ -159,7 +159,7 @@ TEST_CASE("who was taken to be gone stops when it sees that another process has 
     return jobs.sink.puts;
   }();
   jobs.world.scheduler.run_for(milliseconds(100));
-  CHECK(jobs.records.records.at("job").owner_id != 77);  // distributor.1 is not up, so the job was taken back.
+  CHECK(jobs.records.records.at("job").owner_id != 77);  // The owner, distributor.1, is not up: the job was taken over.
   CHECK(jobs.records.records.at("job").revision > revision);
   CHECK(jobs.records.records.at("job").taken_over == 1);
   CHECK(puts > 0);
@@ -484,7 +484,7 @@ TEST_CASE("a throttled job takes as long as its bytes do") {
   check_results(jobs, status, counts);
   const double took = static_cast<double>(status.finished_unix_us - status.submitted_unix_us) / 1e6;
   CHECK(status.sent_bytes > 3000);
-  // The last tasks may send at once, and half a second's worth is allowed in advance.
+  // The last tasks do not wait after they have sent, and the bytes of half a second may be sent in advance.
   CHECK(took > 0.6 * static_cast<double>(status.sent_bytes) / 1000 - 0.5);
   REQUIRE(jobs.submit("fast", spec_of(shuffle)).is_ok());
   const auto fast = jobs.finish("fast");

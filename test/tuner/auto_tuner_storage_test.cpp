@@ -6,7 +6,7 @@
 #include "fjord/common/random.h"
 #include "flight.h"
 
-/// The loops `entries` and `cache`, whose input comes from the engines of the storage nodes.
+/// Tests of the loops `entries` and `cache`, whose input comes from the engines of the storage nodes.
 namespace fjord::tuner {
 namespace {
 
@@ -47,16 +47,17 @@ constexpr std::int64_t kOneGiB = 1 << 30;
 
 TEST_CASE("auto-tuner entries: lowered to where the search takes its share, when as many nodes as the quorum agree") {
   Flight flight{only("entries", ControlMode::On)};
-  // The search takes nine tenths of the time with 9000 entries; it would take half of it with a ninth of them.
+  // On node 0 the search takes 90 % of a put with 9000 entries. It would take half of a put with 1000 entries.
   const AutoTunerInput one = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.2), puts_of(2, 9000, 0.2)}, 16384);
   flight.steps(20, one);
   CHECK(flight.orders.empty());
   const AutoTunerInput two = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.8), puts_of(2, 9000, 0.2)}, 16384);
   flight.steps(2, two);
-  CHECK(flight.orders.empty());  // For too short a time.
+  CHECK(flight.orders.empty());  // Two nodes agree, but not for long enough.
   flight.steps(1, two);
   REQUIRE(flight.orders.size() == 1);
-  // The second node can take a quarter of 9000, the first one a ninth; two nodes cannot take more than 2250.
+  // The search takes half of a put with 1000 entries on node 0, and with 2250 on node 1. The second smallest number
+  // counts, because the quorum is 2. It is rounded to a power of two.
   CHECK(flight.orders[0].new_value == 2048);
   CHECK(flight.orders[0].reason.find("2 nodes found puts bound") != std::string::npos);
   CHECK(flight.tuner.is_watching());
@@ -94,14 +95,15 @@ TEST_CASE("auto-tuner entries: the rails hold a second change within their pause
   CHECK(flight.orders.size() == 1);
   CHECK(flight.noted(AutoTunerNote::Kind::Held, "too recent"));
 
-  // Half as many entries are less than three times off, and would save 20 us of a put.
+  // Halving the number of entries is a change by less than a factor of 3. It would save 29 us of a put. Half of the
+  // operations are puts, so it would save 15 us of an operation on average.
   const auto small = [](double mean_s) {
     AutoTunerInput input = with_puts({puts_of(0, 8000, 0.6), puts_of(1, 8000, 0.6)}, 8192);
     input.figures.mean_s = mean_s;
     return input;
   };
   Flight slow{only("entries", ControlMode::On)};
-  slow.steps(10, small(0.002));  // An operation takes two thousand us.
+  slow.steps(10, small(0.002));  // 15 us are too little if an operation takes 2000 us.
   CHECK(slow.orders.empty());
   CHECK(slow.noted(AutoTunerNote::Kind::Held, "3.0 times off"));
   Flight fast{only("entries", ControlMode::On)};
@@ -127,7 +129,7 @@ TEST_CASE("auto-tuner entries: somebody who sets it begins anew, and what was ta
   flight.steps(10, bound);
   REQUIRE(flight.orders.size() == 2);
   CHECK(flight.orders[1].old_value == 1 << 24);
-  // The change is worse: it is rolled back, and 512 is not tried again.
+  // Operations take longer after the change, so it is rolled back, and 512 is not tried again.
   AutoTunerInput worse = bound;
   worse.figures.mean_s = 0.004;
   flight.steps(3, worse);
@@ -141,7 +143,8 @@ TEST_CASE("auto-tuner entries: somebody who sets it begins anew, and what was ta
 
 namespace {
 
-/// Nodes where a put searches all entries of its slotfile, as in [VDS 2007, 5.3.1]. Some are slower, and all change.
+/// Nodes where a put searches all entries of its slotfile, as in [VDS 2007, 5.3.1]. Some nodes are slower than others,
+/// and the nodes change over time.
 class SearchingNodes {
  public:
   explicit SearchingNodes(std::uint64_t seed) : random_(seed) {

@@ -32,12 +32,13 @@ struct TrafficRow {
   double expected_kb;
   double measured_kb;
 };
-/// [VDS 2007, table 6.1]: the rows of a size have redundancy 1 to 4.
+/// [VDS 2007, table 6.1]: for each document size, the rows for redundancy 1 to 4.
 constexpr TrafficRow kTable61[] = {
     {1, 4, 9.73, 10.92},   {2, 4, 14.48, 16.56},  {3, 4, 19.22, 22.27},  {4, 4, 23.97, 27.93},
     {1, 16, 35.87, 37.27}, {2, 16, 53.43, 55.95}, {3, 16, 70.99, 74.77}, {4, 16, 88.54, 93.73},
 };
-/// The documents have ids of 20 bytes. The table's kb are 1000 bytes, though 4 kB of characters are 4096.
+/// Returns the size of a document, with its id of 20 bytes. A kB of a document's text is 1024 bytes, but a kb of
+/// traffic in the table is 1000 bytes.
 double document_bytes_of(const TrafficRow& row) { return row.document_kb * kKB + 20; }
 
 }  // namespace
@@ -73,7 +74,8 @@ TEST_CASE("seed formulas: table 6.1 was computed with one overhead of frames mor
     CAPTURE(row.document_kb, row.copies);
     const double size = document_bytes_of(row);
     CHECK(put_traffic_of_table(row.copies, size) / 1000 == Approx(row.expected_kb).margin(0.0055));
-    // The formula itself gives less, by the overhead of one put's frames: 232 bytes at 4 kB and 754 at 16 kB.
+    // The formula gives less than the table. The difference is the overhead of one put's frames: 232 bytes at 4 kB and
+    // 754 bytes at 16 kB.
     const double missing = row.expected_kb * 1000 - put_traffic(row.copies, size);
     CHECK(missing == Approx(row.document_kb == 4 ? 232 : 754).margin(5.5));
   }
@@ -97,7 +99,7 @@ TEST_CASE("seed formulas: a put without frames is as many messages as the text s
 }
 
 TEST_CASE("seed formulas: the number of buckets is bounded by entries and bytes from below, by jobs from above") {
-  // 2^30 documents of 1 kB in slotfiles of 16 MB with 8192 entries, 64 to a bucket.
+  // There are 2^30 documents of 1 kB. A bucket has up to 64 slotfiles, each with up to 8192 entries and 16 MB.
   CHECK(buckets_min(1 << 30, 1024.0 * (1 << 30), 8192, 16 * kMB, 64) == 2048);
   CHECK(buckets_min(1000, 1024.0 * kMB + 1, 8192, 16 * kMB, 64) == 2);
   CHECK(buckets_min(8192.0 * 64 + 1, 1, 8192, 16 * kMB, 64) == 2);
@@ -134,7 +136,7 @@ TEST_CASE("seed formulas: appendix E") {
   CHECK(remove_memory(100) == 4020);
   CHECK(remove_traffic(2) == 6 * 200);
   CHECK(get_traffic(1000) == 4 * 200 + 2000);
-  CHECK(docblocks(300'000, 800, kMB) == 229);  // 228.9
+  CHECK(docblocks(300'000, 800, kMB) == 229);  // 228.9, rounded up.
   CHECK(docblocks_per_slotfile(16 * kMB, kMB) == 16);
   CHECK(visit_reads(10, 160, false) == 490);
   CHECK(visit_reads(10, 160, true) == 500);

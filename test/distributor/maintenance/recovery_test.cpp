@@ -297,7 +297,8 @@ TEST_CASE("recovery: the plan says the newest epoch and the last timestamp of an
   std::vector<ReplicaReport> reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2}), says(3, epoch(4), {3})};
   RecoveryPlan plan = plan_recovery(reports, state_with({}), {1, 2}, 0);
   CHECK(plan.newest.epoch == kSet);
-  CHECK(plan.max_timestamp_us == 103);  // The obsolete replica's: a write may have reached it alone.
+  // Timestamp of the obsolete replica, on node 3. It counts because a write may have reached this replica alone.
+  CHECK(plan.max_timestamp_us == 103);
 }
 
 TEST_CASE("recovery: a member that was not told of the newest set is needed if all that were are damaged") {

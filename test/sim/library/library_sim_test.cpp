@@ -19,7 +19,7 @@ namespace {
 
 constexpr unsigned kDocuments = 200;
 constexpr unsigned kSeeds = 40;
-/// Limit of one call of the library. Far above what it takes.
+/// Longest simulated time that one call of the library may take. Calls normally take far less.
 constexpr Duration kCallLimit = seconds(300);
 
 std::string id_of(unsigned n) { return "id:n:item::" + std::to_string(n); }
@@ -90,7 +90,7 @@ struct World {
   void settle() {
     REQUIRE(cluster.run_until([this] { return under_way == 0; }, seconds(120)));
   }
-  /// Crashes a storage node for a while, or loses and doubles messages for a while.
+  /// Crashes a storage node for a while, or loses and duplicates messages for a while.
   void disturb() {
     if (random.chance(0.5)) {
       const auto node = static_cast<unsigned>(random.below(4));

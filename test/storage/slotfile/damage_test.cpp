@@ -82,7 +82,8 @@ struct Counts {
 };
 
 /// Checks that every entry read was written, every other difference is reported, and the engine can be healed. With
-/// `newest` only newest versions may be read; that does not hold if the damage hides which ids lost something.
+/// `newest` it also checks that only newest versions are read. That need not hold if the damage hides which ids lost
+/// something.
 class DamageCheck {
  public:
   DamageCheck(const Store& store, const DiskImage& damaged, bool newest, Counts& counts)
@@ -243,7 +244,7 @@ TEST_CASE("slotfile: a document that stands where another should is not taken fo
   for (const auto& [path, content] : store.files) {
     for (int n = 0; n < 7; ++n) {
       for (int other = 0; other < 7; ++other) {
-        // Their bodies have equal lengths, and are found with the checksums behind them.
+        // All bodies have the same length, so one can replace another together with the checksum behind it.
         const std::size_t at = content.find(test_put(number_in(kWhole, n), 1, "first " + std::to_string(n)).body);
         const std::string body = test_put(number_in(kWhole, other), 1, "first " + std::to_string(other)).body;
         const std::size_t from = content.find(body);
@@ -255,7 +256,8 @@ TEST_CASE("slotfile: a document that stands where another should is not taken fo
     }
   }
   CHECK(counts.images >= 20);
-  CHECK(counts.reported >= 10);  // Some were replaced since.
+  // Not all damage is reported, because some of the bodies belong to versions that were replaced since.
+  CHECK(counts.reported >= 10);
   report(counts);
 }
 
@@ -286,7 +288,7 @@ TEST_CASE("slotfile: a file that is removed from under the engine is damage, nev
   Machine machine(env, few);
   REQUIRE(machine.open().is_ok());
   SlotfileProvider& provider = machine.provider();
-  // The positions of entries are known, but the files are closed.
+  // These reads load the positions of all entries. They leave at most one file open.
   for (int n = 0; n < 7; ++n) (void)provider.get(kWhole, gid_of(kWhole, n)).has_value();
   REQUIRE(provider.get(kHalf0, gid_of(kHalf0, 0)).has_value());
   for (const auto& [path, content] : store.files) {
@@ -300,7 +302,7 @@ TEST_CASE("slotfile: a file that is removed from under the engine is damage, nev
     CHECK(got.error().code() == StatusCode::Corruption);
     ++lost;
   }
-  CHECK(lost >= 3);  // The others are in the journal or removed.
+  CHECK(lost >= 3);  // The other documents are in the journal, or were removed.
   CHECK(provider.is_damaged(kWhole).value());
   auto iterator = provider.iterate(kWhole, {});
   Status status = iterator.status();

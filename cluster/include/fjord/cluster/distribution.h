@@ -28,7 +28,7 @@ struct DistributionGroup {
   /// Letters, digits, '_', '-', '.', beginning with a letter or '_'; unique in the tree. Placement depends on it: a
   /// group that is renamed counts as another group.
   std::string name;
-  /// Factor on the sum of the capacities below.
+  /// Factor by which the sum of the capacities below the group is multiplied.
   double capacity = 1.0;
   std::vector<Node> nodes;
   std::vector<DistributionGroup> groups;
@@ -42,11 +42,11 @@ struct DistributionGroup {
 /// The others look at all nodes at once. cluster/README.md compares them.
 enum class PlacementKind : std::uint8_t {
   Straw2,      ///< "straw2": each child draws; moves the least on every change. The default.
-  Uniform,     ///< "uniform": steps through the children in an order drawn for the bucket; knows no capacities.
+  Uniform,     ///< "uniform": steps through the children in an order drawn for the bucket; ignores capacities.
   List,        ///< "list": from the newest child to the oldest, each takes its share of what is left.
   Tree,        ///< "tree": goes down a binary tree over the children.
   Rush,        ///< "rush": each leaf group is a batch of nodes that was added at once; the newest batch chooses first.
-  Modulo,      ///< "modulo": the bucket's number modulo the number of nodes, then the next nodes; knows no capacities.
+  Modulo,      ///< "modulo": the bucket's number modulo the number of nodes, then the next nodes; ignores capacities.
   Consistent,  ///< "consistent": the nodes of the next tokens on a ring.
   Rendezvous,  ///< "rendezvous": the nodes with the highest random weights.
 };
@@ -73,9 +73,10 @@ struct PlacementStep {
   static constexpr unsigned kNodeLevel = 255;
 
   Action action = Action::Emit;
-  std::string group;            ///< Take: its name.
-  unsigned count = 0;           ///< Select: how many; 0: the redundancy.
-  unsigned level = kNodeLevel;  ///< Select: the level. A leaf group above it stands for itself.
+  std::string group;   ///< Take: name of the group.
+  unsigned count = 0;  ///< Select: number of groups or nodes; 0: the redundancy.
+  /// Select: level of the selected groups or nodes. A leaf group above this level is selected in place of them.
+  unsigned level = kNodeLevel;
 
   friend bool operator==(const PlacementStep&, const PlacementStep&) = default;
 };
@@ -85,13 +86,13 @@ struct PlacementSettings {
   static constexpr unsigned kDefaultTokens = 200;
   static constexpr unsigned kTokensMax = 10000;
 
-  /// One algorithm that looks at all nodes; or hierarchical ones by level, of which the first is for the root and the
-  /// last also for all further levels.
+  /// The algorithms by level of the tree. The first one is for the root, and the last one is also for all levels below.
+  /// An algorithm that looks at all nodes at once is the only one in the list.
   std::vector<PlacementKind> levels = {PlacementKind::Straw2};
-  /// Consistent: tokens of a node of capacity 1.
+  /// Only for Consistent: number of ring tokens of a node with capacity 1.
   unsigned tokens_per_node = kDefaultTokens;
-  /// Empty: as many replicas as the redundancy, spread over the groups of every level. If a rule gives too few nodes,
-  /// the rest is chosen in the same way. Only with hierarchical algorithms.
+  /// The placement rule; only hierarchical algorithms may have one. Without a rule, as many nodes as the redundancy are
+  /// chosen, spread over the groups of every level. If a rule gives too few nodes, the rest is chosen in the same way.
   std::vector<PlacementStep> rule;
 
   PlacementKind kind() const { return levels.front(); }

@@ -54,18 +54,18 @@ struct ErrorDetails {
   std::string node = {};     ///< Node that reported the error or did not answer: "storage.2".
   std::string limit = {};    ///< The limit that was exceeded, or the permitted values: "67108864", "1 to 256".
   std::string setting = {};  ///< Setting that is wrong or that sets the limit: "mapreduce.task_memory_bytes".
-  /// Of a write in doubt: the key with which a repetition is applied at most once. Set by the client, never sent.
+  /// Key of a write in doubt: a retry with this key applies the write at most once. Set by the client, never sent.
   std::string idempotency_key = {};
 
   friend bool operator==(const ErrorDetails&, const ErrorDetails&) = default;
 };
 
-/// Success, or a code with a message that names the input and its position, and what is known of the error as values.
+/// Success, or an error: a code, a message that names the input and its position, and the known details as values.
 class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
-  /// OK has no details.
+  /// `details` are ignored if `code` is Ok.
   Status(StatusCode code, std::string message, ErrorDetails details);
 
   static Status ok() { return {}; }
@@ -84,9 +84,10 @@ class [[nodiscard]] Status {
   std::string to_string() const;
   /// Returns the same error with `context` and a colon before the message.
   Status with_context(std::string_view context) const;
-  /// Returns the same error with those members of `more` that are not set yet.
+  /// Returns the same error, with each detail that it lacks taken from `more`.
   Status with_details(ErrorDetails more) const;
-  /// Returns the error of a node: its name comes before the message, and is node() if no other node is.
+  /// Returns the same error as one of the node `name`: the name stands before the message. It becomes node() if the
+  /// error does not name a node yet.
   Status from_node(std::string_view name) const { return with_context(name).with_details({.node = std::string(name)}); }
 
   friend bool operator==(const Status& a, const Status& b) {
@@ -96,7 +97,7 @@ class [[nodiscard]] Status {
  private:
   StatusCode code_ = StatusCode::Ok;
   std::string message_;
-  std::shared_ptr<const ErrorDetails> details_;  ///< Null: none is known, so that copies of most errors are cheap.
+  std::shared_ptr<const ErrorDetails> details_;  ///< Null if no detail is known, so that most errors are cheap to copy.
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Status& status) { return out << status.to_string(); }

@@ -17,8 +17,8 @@ namespace fjord {
 
 class DocumentId;
 
-/// 96-bit hash of a document id: the low 32 bits of its location, then 64 bits of the MD5 of the id string. This is
-/// enough to compute the document's bucket with any number of used bits.
+/// 96-bit hash of a document id: the low 32 bits of DocumentId::location(), then 64 bits of the MD5 of the id string.
+/// This is enough to compute the document's bucket with any number of used bits.
 struct GlobalId {
   std::array<std::uint8_t, 12> bytes{};
 
@@ -27,9 +27,10 @@ struct GlobalId {
   static GlobalId from_bytes(std::string_view twelve_bytes);
 
   std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-  /// The low 32 bits of the location; buckets use them as bits 0 to 31.
+  /// Returns the low 32 bits of DocumentId::location(). They are bits 0 to 31 of the document's bucket.
   std::uint32_t location_bits() const { return load<std::uint32_t>(0); }
-  /// 64 bits of the MD5: well mixed, independent of the location. Buckets use bits 32 to 57 of them.
+  /// Returns 64 bits of the MD5 of the id, which do not depend on the location. Bits 32 to 57 of this value are bits 32
+  /// to 57 of the document's bucket.
   std::uint64_t hash_bits() const { return load<std::uint64_t>(4); }
   /// "gid(0x64000000dd4c4b431749f95f)": the bytes in order.
   std::string to_string() const;
@@ -77,15 +78,16 @@ class DocumentId {
   std::string_view namespace_() const { return part(scheme_end_ + 1u, namespace_end_); }
   /// The document type's name; empty in the old schemes, which have none.
   std::string_view type() const { return scheme_ == Scheme::Id ? part(namespace_end_ + 1u, type_end_) : ""; }
-  /// The number of an id with n= or of userdoc.
+  /// Returns the number of an id with n= or of the scheme userdoc.
   std::optional<std::uint64_t> number() const {
     return has_number_ ? std::optional<std::uint64_t>(location_) : std::nullopt;
   }
-  /// The group of an id with g= or of groupdoc.
+  /// Returns the group of an id with g= or of the scheme groupdoc.
   std::optional<std::string_view> group() const;
   std::string_view user_part() const { return std::string_view(text_).substr(user_part_); }
 
-  /// The number, or else the first 8 bytes of an MD5: of the group, of the user part, or (doc:) of the whole id.
+  /// Returns the number that decides where the document is kept. It is the number in the id. Without one, it is the
+  /// first 8 bytes of the MD5 of the group, else of the user part; in the scheme doc, of the whole id.
   std::uint64_t location() const { return location_; }
   const GlobalId& gid() const { return gid_; }
   /// The document's bucket with `used_bits` bits, at most BucketId::kUsedBitsMax.

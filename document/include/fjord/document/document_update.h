@@ -108,18 +108,19 @@ class DocumentUpdate {
   /// Appends a change. Errors, after which nothing is added: InvalidField that names path, operand and what was
   /// expected; TooLarge beyond kFieldUpdatesMax.
   Status add(FieldUpdate update);
-  /// Appends a change by path: "year", "charts{no}", "credits[0].name". Arithmetic takes an Int for a Long. Errors: as
-  /// above.
+  /// Appends a change by path: "year", "charts{no}", "credits[0].name". The operand of arithmetic may be an Int instead
+  /// of a Long. Errors: as above.
   Status add(std::string_view path, UpdateAction action, FieldValue operand = {});
 
   /// True if the update can add more than a few bytes to the document. False if it only sets, counts and removes values
   /// of fixed size.
   bool may_grow() const;
 
-  /// The document after the update. `existing` has both parts and is null if there is no document. Unchanged fields are
-  /// copied as they are, also those that the type does not know. Errors: NotFound without a document and
-  /// create_if_missing(); InvalidField that names field, value and what was expected; InvalidArgument if `existing` is
-  /// another document or of another type; Corruption of `existing`.
+  /// Returns the document after the update. `existing` is the document with its header and its body, or null if there
+  /// is none. Unchanged fields are copied as they are, also those that the type does not know. Errors: NotFound if
+  /// there is no document and create_if_missing() is false; InvalidField with the field, the value and what was
+  /// expected; InvalidArgument if `existing` has another id or type; Corruption if the bytes of `existing` are
+  /// malformed.
   Result<EncodedDocument> apply_to(const DocumentView* existing) const;
 
   /// True if type name, id, create_if_missing and updates are equal.

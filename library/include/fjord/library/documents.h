@@ -44,7 +44,7 @@ struct WriteOptions {
   /// Key of an earlier attempt that ended InDoubt: both attempts together apply the write at most once, also if two
   /// programs make them. Empty: updates and conditional writes get a random key.
   std::string idempotency_key = {};
-  Duration timeout{0};  ///< For the operation with its retries; 0: the client's timeout.
+  Duration timeout{0};  ///< Time limit of the operation, with all retries; 0: the client's timeout.
 };
 
 struct ReadOptions {
@@ -54,7 +54,7 @@ struct ReadOptions {
   ClientPriority priority = ClientPriority::Default;
   /// Index of a storage node: the read returns the state of this node's replica alone. For comparing replicas.
   std::optional<std::uint16_t> node = {};
-  Duration timeout{0};  ///< 0: the client's timeout.
+  Duration timeout{0};  ///< Time limit of the read, with all retries; 0: the client's timeout.
 };
 
 /// Whether a write took effect.

@@ -14,9 +14,9 @@
 
 namespace fjord::mapreduce {
 
-/// Fault injection: faults that tests switch on to show that they detect them.
+/// Fault injection: tests switch these faults on to show that they notice them.
 struct JobSabotage {
-  bool count_repeated_twice = false;        ///< Direct: tuples of a bucket that is read again count twice.
+  bool count_repeated_twice = false;        ///< A direct job counts tuples twice if their bucket is read again.
   bool ignore_owners = false;               ///< A job continues although another process has taken it over.
   bool count_again_after_takeover = false;  ///< A new owner maps buckets again that the record already counts.
   bool lose_dead_letters = false;           ///< A new owner drops the dead letters of the record.
@@ -30,11 +30,11 @@ struct JobServiceOptions {
   /// node of a job that does not set their number.
   std::uint64_t node_memory_bytes = std::uint64_t{1} << 30;
   unsigned visitors_per_node_max = 16;
-  unsigned direct_visitors_per_node = 2;  ///< Limit for direct jobs that do not set their number.
+  unsigned direct_visitors_per_node = 2;  ///< Visitors of a direct job that does not set their number.
   Duration no_progress_limit = seconds(60);
   /// VisitorSessionOptions::backup_after for all tasks.
   Duration backup_after = seconds(2);
-  /// Results of ended jobs in memory; the oldest are dropped first.
+  /// Maximum size of the results of ended jobs in memory, in bytes; the oldest are dropped first.
   std::uint64_t results_kept_bytes = std::uint64_t{512} << 20;
   Duration wait_max = seconds(30);  ///< Longest wait of listJobs for the end of a job.
 
@@ -49,7 +49,7 @@ struct JobServiceOptions {
   /// under the same ids.
   Duration late_writes_max = kPutTaskIdleMax + kTaskPutTimeout;
   Duration scan_interval = seconds(3);  ///< Interval between searches for jobs without an owner.
-  /// Largest results of a direct job that are stored beside its record.
+  /// Maximum size in bytes of the results of a direct job that are stored beside its record.
   std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;
   std::size_t records_kept = 1000;              ///< Records of ended jobs that the cluster keeps.
   std::function<void()> refresh_snapshot = {};  ///< Called before the cluster state is read.
@@ -77,7 +77,7 @@ class JobService final : public rpc::Service {
   std::unique_ptr<Impl> impl_;
 };
 
-/// OK if a job with this id and specification can run with these types. Errors: InvalidArgument, UnknownType,
+/// Returns OK if a job with this id and specification can run with these types. Errors: InvalidArgument, UnknownType,
 /// InvalidField, InvalidSelection; the message names the parameter or field and the known ones.
 Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const ApplicationRegistry& applications,
                  const std::shared_ptr<const DocumentTypeRepo>& types);

@@ -14,7 +14,7 @@
 /// (rpc::JobStatus) is made from it by to_status(). Format of the record: mapreduce/record/FORMAT.md.
 namespace fjord::mapreduce {
 
-/// Key and JSON value.
+/// Results of a job: each row has a key and a JSON value.
 using JobRows = std::vector<std::pair<std::string, std::string>>;
 
 /// Counts of one pass. A repeated task counts once.
@@ -69,20 +69,21 @@ struct JobState : JobRecordHeader {
   bool cancel_wanted = false;
   bool results_removed = false;  ///< The results have been removed, or are being removed.
 
-  std::uint32_t output_buckets = 0;           ///< 0: the job has put nothing.
+  std::uint32_t output_buckets = 0;           ///< Number of output buckets; 0: the job has put nothing.
   std::uint64_t output_base = 0;              ///< Location of output bucket 0.
   std::uint32_t run = 0;                      ///< Restart count of map; part of the tuple documents' ids.
   std::uint32_t pass_run = 0;                 ///< Value of `run` when the pass began.
   std::uint32_t bits = 0;                     ///< Distribution bits under which map began; 0: the pass has not begun.
   rpc::Shuffle shuffle = rpc::Shuffle::Auto;  ///< The shuffle in use; Auto until the pass has begun.
   std::string application_version;            ///< Version of a plugin's application; the same for all tasks.
-  std::vector<std::string> application_versions;  ///< With several passes: one for each pass, in place of that.
+  /// Used instead of application_version if the job has several passes: one version for each pass.
+  std::vector<std::string> application_versions;
 
   PassCounts counts;  ///< Counts of the current or last pass.
   std::vector<PassResult> passes_done;
   std::vector<rpc::DeadLetter> dead_letters;  ///< Documents of all passes on which map failed.
   std::uint64_t busy_us = 0;                  ///< Time that tasks of all passes spent in map and reduce.
-  std::uint64_t processor_us = 0;             ///< Processor time in busy_us; 0: the job has no cpu_max.
+  std::uint64_t processor_us = 0;             ///< Processor time used within busy_us; 0: the job has no cpu_max.
 
   // For the process that takes the job over.
   std::string resume;  ///< Visit cursor of map, with the buckets that the counts here include.
@@ -100,16 +101,16 @@ inline bool is_over(rpc::JobPhase phase) {
   return phase == rpc::JobPhase::Done || phase == rpc::JobPhase::Failed || phase == rpc::JobPhase::Cancelled;
 }
 
-/// What only the process that runs a job can say about it.
+/// Facts about a job that only the process that runs it knows.
 struct JobOutlook {
   std::string bound_by;    ///< The resource or limit that the job waits for most.
   Duration left{0};        ///< Estimated time until the phase ends; 0: no estimate.
   Duration left_error{0};  ///< Estimated error of `left`.
 };
 
-/// How an answer about a job is made.
+/// The inputs of to_status() beside the job's state.
 struct JobAnswerOptions {
-  const JobOutlook* outlook = nullptr;  ///< Null: the answer comes from the job's record.
+  const JobOutlook* outlook = nullptr;  ///< Null: the answer comes from the record, not from the owner.
   Duration results_kept{0};             ///< Time for which results are kept; 0: without end.
   bool dead_letters = false;            ///< Include the list of dead letters and not only their number.
 };

@@ -17,9 +17,9 @@
 namespace fjord::tuner {
 
 enum class ControlMode {
-  Off,     ///< No decisions.
-  Advise,  ///< Decisions without effect: the value stays.
-  On,
+  Off,     ///< The controller makes no decisions.
+  Advise,  ///< The controller makes decisions, but the value stays.
+  On,      ///< The controller makes decisions and changes the value.
 };
 
 /// The decision of a controller at the end of a period.
@@ -31,7 +31,7 @@ struct Decision {
   std::string reason;
 };
 
-/// Registers which loop owns which knob, so that two loops never change the same one.
+/// Registers which controller owns which knob, so that two controllers never change the same one.
 class Actuators {
  public:
   /// Claims a knob for `owner`. Errors: AlreadyExists with the name of the present owner.
@@ -49,7 +49,7 @@ struct YieldOptions {
   std::int64_t start = 25;
   std::int64_t unit = 1;    ///< Increment after a period in which p99 was within its target.
   double dead_band = 0.10;  ///< No change while p99 deviates from the target by less than this share.
-  /// Good periods after which a value that was too much before is tried again.
+  /// Number of good periods after which a value that was too much before is tried again.
   int retry_periods = 30;
 };
 
@@ -61,14 +61,14 @@ class YieldController {
  public:
   YieldController(const YieldOptions& options, ControlMode mode);
 
-  /// `p99_s`: p99 of the period; nullopt if users asked nothing, which counts as good. `wants_more`: background work
-  /// would use more than the present value.
+  /// `p99_s`: p99 of the period; nullopt if users sent no operation, which counts as good. `wants_more`: background
+  /// work would use more than the present value.
   Decision step(std::optional<double> p99_s, bool wants_more);
   std::int64_t value() const { return value_; }
   void set_mode(ControlMode mode) { mode_ = mode; }
   /// Records that the value was set as decided.
   void took(std::int64_t value) { value_ = value; }
-  /// Takes a value that another party has set. What was too much before is forgotten.
+  /// Continues from a value that another party has set. Forgets which values were too much.
   void adopt(std::int64_t value);
   /// Records a value that proved to be too much for another reason than p99.
   void note_too_much(std::int64_t value) { too_much_ = value; }
@@ -109,7 +109,7 @@ class EntriesController {
   void took(std::int64_t value) { value_ = value; }
   void set_quorum(std::uint64_t quorum) { options_.quorum = quorum; }
   void set_floor(std::int64_t floor) { options_.floor = floor; }
-  /// Forgets all reports: after slow nodes were replaced, or with another threshold.
+  /// Forgets all reports, for example after slow nodes were replaced. With an argument, also sets another threshold.
   Decision reset();
   Decision reset(double cpu_share_min);
   std::int64_t value() const { return value_; }

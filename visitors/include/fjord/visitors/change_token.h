@@ -34,7 +34,8 @@ class ChangeToken {
   explicit ChangeToken(std::uint64_t question) : question_(question) {}
 
   std::uint64_t question() const { return question_; }
-  /// The position of this bucket. Parts without a position count as not given at all.
+  /// Returns the position of this bucket. If it was joined, this is the lowest position of its parts; a part without a
+  /// position counts as not read at all.
   ChangePosition at(BucketId bucket) const;
   /// True if the token has a position of exactly this bucket.
   bool knows(BucketId bucket) const;
@@ -43,7 +44,8 @@ class ChangeToken {
   void set(BucketId bucket, const ChangePosition& position);
   std::size_t size() const { return parts_.size(); }
 
-  /// "fjord-changes-1:<question>:<first>-<last>@<after>/<epoch>/<checksum>/<until>,...:<checksum>", in hexadecimal.
+  /// Returns "fjord-changes-1:<question>:<first>-<last>@<after>/<epoch>/<checksum>/<until>[/<horizon>],...:<checksum>"
+  /// with hexadecimal numbers. The horizon is left out if it is 0.
   std::string to_text() const;
   /// Errors: InvalidArgument that says why the text is not a valid token.
   static Result<ChangeToken> parse(std::string_view text);
@@ -55,8 +57,8 @@ class ChangeToken {
     ChangePosition position;
     friend bool operator==(const Part&, const Part&) = default;
   };
-  /// Cuts the part that contains `position` in two, the second of which begins at `position`. The exact positions
-  /// (epoch and checksum) of both are lost.
+  /// Cuts the part that contains `position` in two, so that one part begins at `position`. Both parts lose their epoch
+  /// and checksum, which are valid only for the whole part.
   void cut_before(std::uint64_t position);
 
   std::uint64_t question_ = 0;

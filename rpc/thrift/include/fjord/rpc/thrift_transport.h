@@ -15,12 +15,13 @@ struct ThriftTransportOptions {
   int io_threads = 1;
   std::size_t max_frame_bytes = 64u << 20;  ///< A longer answer breaks its connection.
   Duration connect_timeout = seconds(1);
-  /// Wait after the first failed connect; doubles with each failure up to `back_off_max`. Calls meanwhile are NotReady
-  /// at once.
+  /// Wait after the first failed connect; doubles with each failure up to `back_off_max`. A call during this wait fails
+  /// at once with NotReady.
   Duration back_off_min = milliseconds(50);
   Duration back_off_max = seconds(1);
-  /// Time after which a connection breaks if the peer's system has acknowledged or accepted none of the sent bytes.
-  /// After a link was cut, TCP waits about as long again before it retransmits; a new connection works at once.
+  /// A connection breaks if the peer's kernel acknowledges no sent bytes for this time, or accepts none because its
+  /// buffer is full. A short time helps after a cut link works again: the old connection may wait about as long as the
+  /// cut lasted before it retransmits, but a new connection works at once.
   Duration unacknowledged_max = seconds(5);
 };
 

@@ -19,7 +19,7 @@ namespace fjord {
 /// Reads an engine's files for people and tools, without changing or repairing anything. The report is exact only if no
 /// engine runs on the files. Their format: storage/FORMAT.md.
 
-/// A remarkable place in a file.
+/// A place in a file that deserves attention.
 struct InspectFinding {
   enum class Severity {
     Note,     ///< Harmless: left behind by a crash or an interrupted change.
@@ -66,7 +66,7 @@ struct RunReport {
   std::uint64_t header_bytes = 0;
   std::uint64_t body_bytes = 0;
   std::uint64_t entry_count = 0;
-  std::vector<EntryReport> entries;  ///< Empty if InspectOptions says so.
+  std::vector<EntryReport> entries;  ///< Empty if InspectOptions::entries is false.
 };
 
 struct SlotfileReport {
@@ -74,7 +74,7 @@ struct SlotfileReport {
   std::uint32_t number = 0;
   BucketId made_for;
   std::uint64_t bytes = 0;
-  std::uint64_t counted_bytes = 0;  ///< Bytes that the catalog counts. The rest is in the journal too, or is unused.
+  std::uint64_t counted_bytes = 0;  ///< File size in the catalog. Bytes after it are in the journal too, or unused.
   std::uint64_t live_bytes = 0;     ///< Bytes of the newest versions, including their metadata.
   std::vector<RunReport> runs;
 };
@@ -130,13 +130,13 @@ struct RecordReport {
   std::uint64_t bytes = 0;
   std::uint64_t lsn = 0;
   std::uint64_t write_count = 0;
-  std::vector<EntryReport> writes;      ///< Empty if InspectOptions says so.
-  std::optional<StructureReport> edit;  ///< If present, there are no writes.
+  std::vector<EntryReport> writes;      ///< Empty if InspectOptions::entries is false.
+  std::optional<StructureReport> edit;  ///< A change of the structure. Such a record has no writes.
 };
 struct SegmentReport {
   std::string path;
   std::uint64_t number = 0;
-  bool needed = true;  ///< False if its content is in slotfiles, and it waits to be used again.
+  bool needed = true;  ///< False if slotfiles hold all of its content, so that the segment can be reused.
   std::uint64_t bytes = 0;
   std::uint64_t used_bytes = 0;  ///< Bytes up to the end of the last record.
   std::vector<RecordReport> records;

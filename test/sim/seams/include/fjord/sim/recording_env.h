@@ -64,11 +64,12 @@ class RecordingEnv final : public Env {
     std::string content;
   };
   enum class Kind { Write, Resize, Sync, Create, Remove, Rename, SyncDirectory };
+  /// A recorded change. The comment of a member names the kinds that use it.
   struct Change {
     Kind kind;
     std::shared_ptr<Node> node;  ///< Write, Resize, Sync, Create
-    std::string path;            ///< Create, Remove, Rename
-    std::string target;          ///< Rename
+    std::string path;            ///< Create, Remove; Rename: the old path
+    std::string target;          ///< Rename: the new path
     std::uint64_t offset = 0;    ///< Write; Resize: the size
     std::string bytes;           ///< Write
   };

@@ -40,18 +40,18 @@ struct GridRow {
   double latency_error() const;
 };
 
-/// Simulates a scenario with the advice, the defaults and a grid: four levels each of file_bytes_max, held_bytes_max,
-/// index_bytes_max, visitors_max and bucket_bytes_max, and `docblock_levels` of docblock_bytes. 4 gives all 4,096
-/// settings, 1 only the default docblock, 0 no grid.
+/// Simulates a scenario with the advice, the defaults and a grid of settings. The grid combines four values each of
+/// file_bytes_max, held_bytes_max, index_bytes_max, visitors_max and bucket_bytes_max with `docblock_levels` values of
+/// docblock_bytes: 4 gives all 4,096 settings, 1 only the default docblock, 0 no grid.
 GridRow run_grid(const Scenario& scenario, std::uint64_t seed, int docblock_levels, int operations);
 
 struct GridSummary {
   double median_of_best = 0;
   double worst_of_best = 0;
   double worst_of_default = 0;
-  double mean_gain = 0;      ///< Geometric mean of the gain over the defaults.
-  double mean_gain_low = 0;  ///< Bounds of its 95 % interval.
-  double mean_gain_high = 0;
+  double mean_gain = 0;       ///< Geometric mean of the gain over the defaults.
+  double mean_gain_low = 0;   ///< Lower bound of the 95 % confidence interval of mean_gain.
+  double mean_gain_high = 0;  ///< Upper bound of that interval.
   double median_throughput_error = 0;
   double median_latency_error = 0;
 };
