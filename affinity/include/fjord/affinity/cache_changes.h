@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fjord/affinity/query_log.h"
+
+namespace fjord::affinity {
+
+struct CacheChange {
+  WordId word = 0;
+  bool entered = false;  ///< False: it left.
+};
+
+/// The latest words that entered or left the cache of a replica, in order and numbered from 0. A broker names the first
+/// change that it has not heard of, so that an answer tells it also what queries of other brokers changed.
+class CacheChanges {
+ public:
+  explicit CacheChanges(std::size_t limit) : ring_(limit) {}
+
+  void add(CacheChange change) { ring_[next_++ % ring_.size()] = change; }
+  /// Number of the change that comes next.
+  std::uint64_t next() const { return next_; }
+  /// Calls `apply` with each change from number `first` on. Returns false, and calls nothing, if some of them are not
+  /// kept any more: the broker then has to forget what it believed.
+  template <typename Apply>
+  bool for_each_from(std::uint64_t first, Apply&& apply) const {
+    if (first > next_ || next_ - first > ring_.size()) return false;
+    for (std::uint64_t number = first; number < next_; ++number) apply(ring_[number % ring_.size()]);
+    return true;
+  }
+
+ private:
+  std::vector<CacheChange> ring_;
+  std::uint64_t next_ = 0;
+};
+
+}  // namespace fjord::affinity
