@@ -7,11 +7,15 @@
 
 namespace fjord::distributor {
 
-NodeIndexes fillable(const BucketEntry& entry, const Context& context) {
-  // Not need_of(), which names a more urgent need first: whether to fill does not depend on that need.
-  const bool is_short = entry.intact().size() < wanted_members(entry, *context.snapshot).size();
+NodeIndexes fillable(const BucketEntry& entry, const Context& context, bool moves_paused) {
+  // Not need_of(), which names a more urgent need first: whether to fill does not depend on that need. After a change
+  // of the cluster state each bucket with a waiting move needs to be synchronised, and that must not move it.
+  const std::size_t wanted = wanted_members(entry, *context.snapshot).size();
+  const std::size_t missing = wanted - std::min(wanted, entry.intact().size());
   NodeIndexes nodes = entry.catching_up;
-  std::erase_if(nodes, [&](auto node) { return !context.space.may_fill(node, is_short ? Need::Restore : Need::Move); });
+  std::erase_if(nodes,
+                [&](auto node) { return !context.space.may_fill(node, missing > 0 ? Need::Restore : Need::Move); });
+  if (moves_paused) nodes.resize(std::min(nodes.size(), missing));
   return nodes;
 }
 
@@ -58,7 +62,7 @@ void BucketMerger::merge_members(BucketEntry& entry) {
 
 void BucketMerger::merge_catching_up(BucketEntry& entry) {
   Merge& merge = *entry.merge();
-  merge.filled = fillable(entry, context_);
+  merge.filled = fillable(entry, context_, hooks_.moves_paused());
   // Operations wait until a new set confirms that the members are equal. Filling comes after that.
   if (entry.awaited && entry.dirty) merge.filled.clear();
   merge.fill_deferred = merge.filled.size() < entry.catching_up.size();

@@ -7,8 +7,9 @@
 
 namespace fjord::distributor {
 
-/// The replicas that are catching up whose nodes have the space to be filled.
-NodeIndexes fillable(const BucketEntry& entry, const Context& context);
+/// The replicas that are catching up and may be filled now: their nodes have the space, and while moves are paused no
+/// more of them than members are missing.
+NodeIndexes fillable(const BucketEntry& entry, const Context& context, bool moves_paused);
 
 /// Merges the replicas of a bucket: first one member from all other replicas, then the other members from that one,
 /// then the replicas that are catching up. What it has done is in the entry (`Merge`). Confined to the executor.
@@ -19,6 +20,7 @@ class BucketMerger {
     /// The members are equal, while replicas are still catching up: operations that waited for it may go on.
     std::function<void(BucketEntry&)> members_equal;
     std::function<void(BucketEntry&, std::uint16_t)> damaged;  ///< The node's replica has lost data.
+    std::function<bool()> moves_paused;                        ///< Nothing is moved now: MergeScheduler::is_paused().
   };
   /// Errors are noted in `failures`, which outlives this.
   BucketMerger(Context& context, MergeFailures& failures, Hooks hooks)

@@ -14,7 +14,8 @@ MergeScheduler::MergeScheduler(Context& context, TunableRegistry& tunables, Hook
       merger_(context, failures_,
               {[this](BucketEntry& entry, bool ok) { on_merged(entry, ok); },
                [this](BucketEntry& entry) { hooks_.bucket_ready(entry.bucket); },
-               [this](BucketEntry& entry, std::uint16_t node) { hooks_.damaged(entry, node); }}),
+               [this](BucketEntry& entry, std::uint16_t node) { hooks_.damaged(entry, node); },
+               [this] { return is_paused(); }}),
       merges_(context.metrics.counter("fjord_distributor_merges_total", "Buckets merged to the end")),
       merge_failures_(context.metrics.counter("fjord_distributor_merge_failures_total", "Merges to be repeated")) {}
 
@@ -41,7 +42,7 @@ void MergeScheduler::await_sync(BucketEntry& entry) {
 
 bool MergeScheduler::is_held_back(const BucketEntry& entry) const {
   return !entry.may_differ() && entry.obsolete.empty() && !entry.catching_up.empty() &&
-         fillable(entry, context_).empty();
+         fillable(entry, context_, is_paused()).empty();
 }
 
 void MergeScheduler::retry_held_back() {
