@@ -729,7 +729,7 @@ struct PollReply {
   8: optional u64 bytes = 0
   /** Distributor: buckets that wait for a merge. */
   9: optional u64 buckets_out_of_sync = 0
-  /** Distributor: buckets that cannot be served now. */
+  /** Distributor: buckets that cannot be served now and are not in `buckets_collecting`. */
   10: optional u64 buckets_unavailable = 0
   /** Storage node: damaged replicas. Distributor: buckets with one. */
   11: optional u64 buckets_damaged = 0

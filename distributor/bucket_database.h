@@ -30,7 +30,9 @@ struct BucketEntry : ReplicaSetState {
   std::optional<unsigned> merge_priority;  ///< Priority in the MergeQueue; empty if it does not wait there.
   bool merge_delayed = false;              ///< A merge was unsuccessful; the next one is queued after a pause.
   bool awaited = false;                    ///< An operation waits until the members are known to be equal.
-  std::string merge_problem;               ///< Error of the last merge; empty if it did not fail.
+  /// While Collecting: it was not served before, or none of its members is up any more.
+  bool unreachable = false;
+  std::string merge_problem;  ///< Error of the last merge; empty if it did not fail.
   std::uint64_t last_timestamp_us = 0;
   std::uint32_t writes_under_way = 0;
   std::uint32_t deletes_under_way = 0;  ///< Deletions of surplus replicas in flight.

@@ -30,6 +30,8 @@ struct Context {
   std::uint64_t generation = 0;
   /// True if the bucket database is complete.
   bool ready = false;
+  /// Time since which it has not been complete.
+  MonotonicTime collecting_since{};
   /// Until then the fleet controller activates no state that this distributor has not acknowledged.
   MonotonicTime lease_until{};
   /// Highest timestamp that the fleet controller has granted, see next_timestamp(). 0: none.
@@ -63,6 +65,10 @@ struct Context {
               std::string(to_string(snapshot->state().node(id).state)) + ")";
     }
     return text;
+  }
+  /// Reason for refusing requests before the first cluster state.
+  Status no_state() const {
+    return {StatusCode::NotReady, NodeId::distributor(options.index).to_string() + " has no cluster state yet"};
   }
   /// Reason for refusing operations while the cluster is down: the limit that was not met.
   std::string closed_text() const {

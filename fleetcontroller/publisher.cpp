@@ -94,6 +94,7 @@ ClusterFacts Publisher::facts() const {
     one.bytes = node.last.bytes;
     one.buckets_out_of_sync = node.last.buckets_out_of_sync;
     one.buckets_unavailable = node.last.buckets_unavailable;
+    one.buckets_collecting = node.last.buckets_collecting;
     one.buckets_damaged = node.last.buckets_damaged;
     facts.nodes.push_back(std::move(one));
   }

@@ -236,9 +236,9 @@ std::vector<std::string> why_not_forget(const ClusterFacts& facts) {
     const std::string name = node.id.to_string();
     if (!node.is_fresh || node.state_version != facts.active.version()) {
       reasons.push_back(name + " does not say how its buckets are in the state that is in force");
-    } else if (node.buckets_unavailable != 0) {
+    } else if (node.buckets_unavailable + node.buckets_collecting != 0) {
       reasons.push_back(fmt::format("{} has {} buckets that cannot be served, which may be there only", name,
-                                    node.buckets_unavailable));
+                                    node.buckets_unavailable + node.buckets_collecting));
     }
   }
   return reasons;

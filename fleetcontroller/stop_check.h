@@ -20,6 +20,7 @@ struct NodeFacts {
   std::uint64_t bytes = 0;
   std::uint64_t buckets_out_of_sync = 0;
   std::uint64_t buckets_unavailable = 0;
+  std::uint64_t buckets_collecting = 0;
   std::uint64_t buckets_damaged = 0;
 };
 

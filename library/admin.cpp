@@ -122,6 +122,7 @@ Result<ClusterStatus> Admin::status() {
   status.buckets = health.buckets;
   status.buckets_in_sync = health.buckets_in_sync;
   status.buckets_out_of_sync = health.buckets_out_of_sync;
+  status.buckets_collecting = health.buckets_collecting;
   status.buckets_unavailable = health.buckets_unavailable;
   status.buckets_damaged = health.buckets_damaged;
   status.buckets_failing = health.buckets_failing;

@@ -117,6 +117,7 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
       ++distributors_up;
       health.buckets += node.last.buckets;
       health.buckets_out_of_sync += node.last.buckets_out_of_sync;
+      health.buckets_collecting += node.last.buckets_collecting;
       health.buckets_unavailable += node.last.buckets_unavailable;
       health.buckets_damaged += node.last.buckets_damaged;
       health.buckets_under_replicated += node.last.buckets_under_replicated;
@@ -127,8 +128,14 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
   }
   const std::uint64_t bad = health.buckets_out_of_sync + health.buckets_unavailable;
   health.buckets_in_sync = health.buckets > bad ? health.buckets - bad : 0;
-  if (health.buckets_out_of_sync > 0)
-    reasons.add(1, fmt::format("{} buckets are out of sync", health.buckets_out_of_sync));
+  if (health.buckets_collecting > 0) {
+    reasons.add(1, fmt::format("{} buckets are being collected: storage nodes are asked for them since the cluster "
+                               "state changed",
+                               health.buckets_collecting));
+  }
+  if (health.buckets_out_of_sync > health.buckets_collecting) {
+    reasons.add(1, fmt::format("{} buckets are out of sync", health.buckets_out_of_sync - health.buckets_collecting));
+  }
   if (health.buckets_under_replicated > 0)
     reasons.add(1,
                 fmt::format("{} buckets have fewer replicas than they should have", health.buckets_under_replicated));

@@ -9,19 +9,35 @@
 #include "maintenance/need.h"
 
 namespace fjord::distributor {
+namespace {
+
+/// True if the bucket cannot be served, as far as is known before storage nodes have been asked.
+bool is_unreachable(const BucketEntry& entry, const rpc::ClusterSnapshot& now) {
+  if (entry.is<activity::Collecting>()) return entry.unreachable;
+  if (entry.is<activity::Unavailable>()) return true;
+  return std::none_of(entry.set.nodes.begin(), entry.set.nodes.end(),
+                      [&](std::uint16_t node) { return now.storage_serves(node); });
+}
+
+}  // namespace
 
 void StateTransition::forget_outdated(const rpc::ClusterSnapshot* before) {
   plan_ = plan_transition(before, *context_.snapshot, context_.ready ? nullptr : &plan_);
+  if (context_.ready || before == nullptr) context_.collecting_since = context_.clock.now();
   context_.ready = false;
   outdated_.clear();
+  std::vector<std::pair<BucketId, bool>> outdated;
   context_.buckets.erase_if([&](const BucketEntry& entry) {
     const bool owned = context_.snapshot->distributor_of(entry.bucket) == context_.options.index;
     if (owned && !plan_.forget_all && !is_affected(entry, *before, *context_.snapshot)) return false;
     parts_.merges.forget(entry);
-    if (owned && !plan_.forget_all) outdated_.push_back(entry.bucket);
+    if (owned && !plan_.forget_all) outdated.push_back({entry.bucket, is_unreachable(entry, *context_.snapshot)});
     return true;
   });
-  for (BucketId bucket : outdated_) context_.buckets.add(bucket);
+  for (const auto& [bucket, unreachable] : outdated) {
+    outdated_.push_back(bucket);
+    context_.buckets.add(bucket).unreachable = unreachable;
+  }
 }
 
 void StateTransition::collect() {

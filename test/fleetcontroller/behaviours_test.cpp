@@ -476,6 +476,9 @@ TEST_CASE("safe changes: a node that is gone is given up only if every bucket is
   node_of(facts, NodeId::distributor(0)).buckets_unavailable = 1;
   CHECK(why_not_forget(facts).size() == 1);
   node_of(facts, NodeId::distributor(0)).buckets_unavailable = 0;
+  node_of(facts, NodeId::distributor(0)).buckets_collecting = 1;
+  CHECK(why_not_forget(facts).size() == 1);
+  node_of(facts, NodeId::distributor(0)).buckets_collecting = 0;
   node_of(facts, NodeId::distributor(1)).state_version = 8;
   CHECK(why_not_forget(facts).size() == 1);
 }

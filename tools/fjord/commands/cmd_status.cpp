@@ -15,6 +15,7 @@ std::string as_json(const ClusterStatus& status) {
   json.key("schema_version").number(status.schema_version).key("distribution").text(status.distribution);
   json.key("buckets").begin_object().key("total").number(status.buckets).key("in_sync").number(status.buckets_in_sync);
   json.key("out_of_sync").number(status.buckets_out_of_sync).key("unavailable").number(status.buckets_unavailable);
+  json.key("collecting").number(status.buckets_collecting);
   json.key("under_replicated").number(status.buckets_under_replicated);
   json.key("damaged").number(status.buckets_damaged).key("failing").number(status.buckets_failing);
   json.key("unplaced").number(status.buckets_unplaced).end_object();
@@ -37,9 +38,11 @@ std::string as_json(const ClusterStatus& status) {
 std::string as_text(const ClusterStatus& status) {
   std::string text = fmt::format("cluster {}: state version {}, schema version {}\n", to_string(status.health),
                                  status.state_version, status.schema_version);
-  text += fmt::format("buckets {}: {} in sync, {} out of sync, {} unavailable, {} damaged\n", status.buckets,
-                      status.buckets_in_sync, status.buckets_out_of_sync, status.buckets_unavailable,
-                      status.buckets_damaged);
+  text +=
+      fmt::format("buckets {}: {} in sync, {} out of sync{}, {} unavailable, {} damaged\n", status.buckets,
+                  status.buckets_in_sync, status.buckets_out_of_sync,
+                  status.buckets_collecting == 0 ? "" : fmt::format(" ({} being collected)", status.buckets_collecting),
+                  status.buckets_unavailable, status.buckets_damaged);
   text += fmt::format("\n{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}\n", "NODE", "ADDRESS", "STATE", "BUCKETS", "DOCUMENTS",
                       "BYTES");
   for (const NodeInfo& node : status.nodes) {

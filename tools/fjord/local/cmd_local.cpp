@@ -156,7 +156,7 @@ std::string not_ready(const rpc::GetStatusReply& status, const LocalCluster& clu
       return fmt::format("{}: {}", node.node, node.reason);
     } else if (node.last.state_version != status.info.state_version) {
       return node.node + " has not taken in the cluster state";
-    } else if (node.last.buckets_unavailable != 0 && missing.empty()) {
+    } else if (node.last.buckets_unavailable + node.last.buckets_collecting != 0 && missing.empty()) {
       missing = node.node + " has buckets that cannot be served yet";
     }
   }

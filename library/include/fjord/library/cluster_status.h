@@ -51,6 +51,9 @@ struct ClusterStatus {
   std::uint64_t buckets = 0;
   std::uint64_t buckets_in_sync = 0;
   std::uint64_t buckets_out_of_sync = 0;
+  /// Storage nodes are asked for them since at most 2 s, after a change of the cluster state; operations on them wait.
+  /// Also counted as out of sync.
+  std::uint64_t buckets_collecting = 0;
   std::uint64_t buckets_unavailable = 0;
   std::uint64_t buckets_damaged = 0;
   std::uint64_t buckets_failing = 0;   ///< Buckets whose merges fail repeatedly.

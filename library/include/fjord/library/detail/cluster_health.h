@@ -14,6 +14,7 @@ struct ClusterHealth {
   std::uint64_t buckets = 0;
   std::uint64_t buckets_in_sync = 0;
   std::uint64_t buckets_out_of_sync = 0;
+  std::uint64_t buckets_collecting = 0;  ///< Also counted as out of sync.
   std::uint64_t buckets_unavailable = 0;
   std::uint64_t buckets_damaged = 0;   ///< Buckets with a replica that lost data. Also counted in the fields above.
   std::uint64_t buckets_failing = 0;   ///< Buckets whose merges fail repeatedly.

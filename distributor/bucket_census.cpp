@@ -1,0 +1,111 @@
+#include "bucket_census.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "maintenance/need.h"
+
+namespace fjord::distributor {
+
+BucketCensus::BucketCensus(Context& context)
+    : context_(context),
+      buckets_(context.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
+      out_of_sync_(context.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
+      collecting_(context.metrics.gauge("fjord_distributor_buckets_collecting",
+                                        "Buckets of which storage nodes are asked since less than 2 s")),
+      unavailable_(context.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")),
+      damaged_(context.metrics.gauge("fjord_distributor_buckets_damaged",
+                                     "Buckets of which a replica has lost something and is not repaired")),
+      failing_(context.metrics.gauge("fjord_distributor_buckets_failing",
+                                     "Buckets whose merges have failed several times in a row")),
+      unplaced_(context.metrics.gauge("fjord_distributor_buckets_unplaced",
+                                      "Buckets for which the cluster state names no storage node")),
+      under_replicated_(
+          context.metrics.gauge("fjord_distributor_buckets_under_replicated",
+                                "Buckets that are served with fewer current replicas than they should have")) {}
+
+void BucketCensus::count(rpc::PollReply& reply, MergeFailures::Summary failing) {
+  reply.buckets = context_.buckets.size();
+  count_known(reply);
+  count_unknown(reply);
+  reply.buckets_unplaced = unplaced_buckets();
+  if (context_.ready) {  // Until then these count as unknown.
+    reply.buckets += reply.buckets_unplaced;
+    reply.buckets_unavailable += reply.buckets_unplaced;
+  }
+  reply.buckets_failing = failing.buckets;
+  reply.failing = std::move(failing.newest);
+  buckets_.set(static_cast<double>(reply.buckets));
+  out_of_sync_.set(static_cast<double>(reply.buckets_out_of_sync));
+  collecting_.set(static_cast<double>(reply.buckets_collecting));
+  unavailable_.set(static_cast<double>(reply.buckets_unavailable));
+  damaged_.set(static_cast<double>(reply.buckets_damaged));
+  failing_.set(static_cast<double>(reply.buckets_failing));
+  unplaced_.set(static_cast<double>(reply.buckets_unplaced));
+  under_replicated_.set(static_cast<double>(reply.buckets_under_replicated));
+}
+
+void BucketCensus::count_known(rpc::PollReply& reply) const {
+  const std::size_t wanted = context_.snapshot == nullptr ? 0 : wanted_replicas(*context_.snapshot);
+  const bool is_short_wait = is_asked_since_shortly();
+  for (const auto& [key, entry] : context_.buckets) {
+    const bool is_collected = entry.is<activity::Collecting>();
+    const bool is_collecting = is_collected && is_short_wait && !entry.unreachable;
+    const bool is_unavailable = (is_collected && !is_collecting) || entry.is<activity::Unavailable>();
+    reply.buckets_out_of_sync += is_collecting || (!is_unavailable && entry.wants_merge()) ? 1 : 0;
+    reply.buckets_collecting += is_collecting ? 1 : 0;
+    reply.buckets_unavailable += is_unavailable ? 1 : 0;
+    reply.buckets_damaged += entry.damaged.empty() ? 0 : 1;
+    reply.buckets_under_replicated += !is_collected && !is_unavailable && entry.intact().size() < wanted ? 1 : 0;
+  }
+}
+
+/// Until the storage nodes have reported, nothing is known of buckets that are not in the database, and "no buckets"
+/// would look like an empty cluster that is healthy.
+void BucketCensus::count_unknown(rpc::PollReply& reply) const {
+  if (context_.ready) return;
+  const std::uint64_t owned = owned_buckets();
+  if (owned <= reply.buckets) return;
+  const std::uint64_t unknown = owned - reply.buckets;
+  reply.buckets = owned;
+  if (is_asked_since_shortly() && !context_.unreported_buckets_may_exist()) {
+    reply.buckets_collecting += unknown;
+    reply.buckets_out_of_sync += unknown;
+  } else {
+    reply.buckets_unavailable += unknown;
+  }
+}
+
+/// All buckets of this distributor, empty or not.
+std::size_t BucketCensus::owned_buckets() const {
+  if (context_.snapshot == nullptr) return 0;
+  const unsigned bits = context_.snapshot->distribution_bits();
+  std::size_t owned = 0;
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
+    owned += context_.snapshot->distributor_of(BucketId(bits, i)) == context_.options.index ? 1 : 0;
+  }
+  return owned;
+}
+
+/// Buckets of this distributor for which the cluster state names no storage node and that no node holds. They can
+/// neither be read nor written.
+std::size_t BucketCensus::unplaced_buckets() const {
+  if (context_.snapshot == nullptr || context_.snapshot->state_version() == 0 || !none_is_placed_) return 0;
+  const unsigned bits = context_.snapshot->distribution_bits();
+  std::size_t unplaced = 0;
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
+    const BucketId bucket(bits, i);
+    if (context_.snapshot->distributor_of(bucket) != context_.options.index) continue;
+    unplaced += context_.snapshot->ideal_nodes(bucket).empty() && context_.buckets.overlapping(bucket).empty() ? 1 : 0;
+  }
+  return unplaced;
+}
+
+/// True if the cluster state places no bucket, because no node is up and has a capacity. Placement names no node for
+/// one bucket only if it names none for any.
+bool BucketCensus::is_nothing_placed() const {
+  const unsigned bits = context_.snapshot->distribution_bits();
+  return context_.snapshot->ideal_nodes(BucketId(bits, 0)).empty();
+}
+
+}  // namespace fjord::distributor

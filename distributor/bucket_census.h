@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+
+#include "context.h"
+#include "maintenance/merge_failures.h"
+
+namespace fjord::distributor {
+
+/// Counts this distributor's buckets by their health, for polls and metrics. Confined to the executor.
+class BucketCensus {
+ public:
+  explicit BucketCensus(Context& context);
+
+  /// The context has another snapshot.
+  void state_changed() { none_is_placed_ = is_nothing_placed(); }
+  /// Sets the numbers of buckets in the reply to a poll, and the metrics. One pass over the database. `failing`: the
+  /// buckets whose merges fail repeatedly.
+  void count(rpc::PollReply& reply, MergeFailures::Summary failing);
+
+  /// Time for which a bucket of which storage nodes are asked counts as collected, not as unavailable. Operations wait
+  /// that long without notice.
+  static constexpr Duration kCollectingMax = seconds(2);
+
+ private:
+  /// Counts the buckets in the database.
+  void count_known(rpc::PollReply& reply) const;
+  /// Counts those that are owned and that the database lacks while it is not complete.
+  void count_unknown(rpc::PollReply& reply) const;
+  std::size_t owned_buckets() const;
+  std::size_t unplaced_buckets() const;
+  bool is_nothing_placed() const;
+  /// True if storage nodes have been asked only for a short time.
+  bool is_asked_since_shortly() const {
+    return !context_.ready && context_.clock.now() - context_.collecting_since < kCollectingMax;
+  }
+
+  Context& context_;
+  bool none_is_placed_ = false;  ///< Result of is_nothing_placed() for the cluster state in use.
+  Gauge& buckets_;
+  Gauge& out_of_sync_;
+  Gauge& collecting_;
+  Gauge& unavailable_;
+  Gauge& damaged_;
+  Gauge& failing_;
+  Gauge& unplaced_;
+  Gauge& under_replicated_;
+};
+
+}  // namespace fjord::distributor

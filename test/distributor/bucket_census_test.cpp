@@ -1,0 +1,90 @@
+// What a distributor counts while it asks storage nodes for its buckets (docs/operating/controllers.md).
+
+#include <catch2/catch.hpp>
+
+#include "distributor_world.h"
+
+namespace fjord::test {
+namespace {
+
+const std::string kId = "id:test:item:n=1:a";
+const BucketId kBucket = bucket_of_id(kId);
+
+/// Nodes that hold one bucket and do not answer what they are asked for, until they may.
+struct SilentWorld : DistributorWorld {
+  SilentWorld() : DistributorWorld(3) {
+    give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+    REQUIRE(ask(put_batch(kId)).results.at(0).status);
+    loses = [this](const rpc::Request& request) {
+      return silent && std::holds_alternative<rpc::GetBucketInfo>(request);
+    };
+  }
+  rpc::PollReply counts() { return ask(rpc::Poll{}); }
+
+  bool silent = true;
+};
+
+}  // namespace
+
+TEST_CASE("census: a bucket that storage nodes are asked for is being collected, and unavailable after two seconds") {
+  SilentWorld world;
+  // Another node takes a place of the bucket, so it has to be collected.
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(world.ideal(kBucket)[1]) + ".s:r");
+  rpc::PollReply counts = world.counts();
+  REQUIRE(counts.buckets == 2);  // One was never written to, and may exist as far as is known.
+  CHECK(counts.buckets_collecting == 2);
+  CHECK(counts.buckets_out_of_sync == 2);
+  CHECK(counts.buckets_unavailable == 0);
+  CHECK(world.gauge("fjord_distributor_buckets_collecting") == 2);
+
+  world.run(milliseconds(1900));
+  CHECK(world.counts().buckets_unavailable == 0);
+  // A state that follows while they are collected does not begin the time again.
+  world.give_state(3, " .0.v:1 .1.v:1 .2.v:1 .0.s:r");
+  world.run(milliseconds(200));
+  counts = world.counts();
+  CHECK(counts.buckets_collecting == 0);
+  CHECK(counts.buckets_out_of_sync == 0);
+  CHECK(counts.buckets_unavailable == 2);
+
+  world.silent = false;
+  world.run(seconds(2));
+  counts = world.counts();
+  CHECK(counts.buckets_unavailable == 0);
+  CHECK(counts.buckets_collecting == 0);
+  CHECK(world.ask(get_batch(kId)).results.at(0).status);
+}
+
+TEST_CASE("census: a distributor that has just started is collecting") {
+  SilentWorld world;
+  world.restart();
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");  // It describes the process before.
+  world.give_state(3, " .0.v:1 .1.v:1 .2.v:1", " .0.v:3");
+  CHECK(world.counts().buckets_collecting == 2);
+  CHECK(world.counts().buckets_unavailable == 0);
+}
+
+TEST_CASE("census: a bucket whose members are all down is unavailable at once") {
+  SilentWorld world;
+  std::string state = " .0.v:1 .1.v:1 .2.v:1";
+  for (const std::uint16_t node : world.set_at(world.ideal(kBucket)[0], kBucket).nodes) {
+    state += " ." + std::to_string(node) + ".s:d";
+  }
+  world.give_state(2, state);
+  CHECK(world.counts().buckets_unavailable == 2);  // The unknown one may be on the nodes that are away.
+  CHECK(world.counts().buckets_collecting == 0);
+}
+
+TEST_CASE("census: a bucket that was unavailable stays so while storage nodes are asked for it again") {
+  DistributorWorld world(3);
+  world.storage[0][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0, 1}};
+  world.give_state(1, " .0.v:5 .1.s:d .2.v:1");  // Node 0 restarted after the set was made.
+  world.run(seconds(1));
+  REQUIRE(world.ask(rpc::Poll{}).buckets_unavailable == 1);
+  world.loses = [](const rpc::Request& request) { return std::holds_alternative<rpc::GetBucketInfo>(request); };
+  world.give_state(2, " .0.v:5 .1.v:2 .2.v:1");
+  CHECK(world.ask(rpc::Poll{}).buckets_unavailable == 1);
+  CHECK(world.ask(rpc::Poll{}).buckets_collecting == 1);  // The other one, of which nothing is known.
+}
+
+}  // namespace fjord::test
