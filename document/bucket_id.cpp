@@ -19,6 +19,6 @@ std::uint64_t BucketId::sort_key() const {
   return (reverse_bits(raw_) & ~std::uint64_t{0x3f}) | used_bits();
 }
 
-std::string BucketId::to_string() const { return fmt::format("BucketId(0x{:016x})", raw_); }
+std::string BucketId::to_string() const { return fmt::format("bucket 0x{:016x}", raw_); }
 
 }  // namespace fjord

@@ -53,7 +53,7 @@ TEST_CASE("bucket id: descendants directly follow their ancestor in the order of
 }
 
 TEST_CASE("bucket id: the text form is the raw value in sixteen digits") {
-  CHECK(BucketId(16, 0x12).to_string() == "BucketId(0x4000000000000012)");
+  CHECK(BucketId(16, 0x12).to_string() == "bucket 0x4000000000000012");
   std::unordered_set<BucketId> set{BucketId(16, 1), BucketId(17, 1), BucketId(16, 0x10001)};
   CHECK(set.size() == 2);
 }

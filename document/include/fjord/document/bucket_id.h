@@ -51,7 +51,7 @@ class BucketId {
   /// order of sort_key(). The bucket covers span() positions from there, however many bits other buckets use.
   std::uint64_t position() const { return sort_key() >> kCountBits; }
   constexpr std::uint64_t span() const { return std::uint64_t{1} << (kUsedBitsMax - used_bits()); }
-  /// "BucketId(0x4000000000000012)".
+  /// For messages, with the number that `fjord bucket show` takes: "bucket 0x4000000000000012".
   std::string to_string() const;
 
   /// Order of the raw values. For the order of the bucket tree compare sort_key().
