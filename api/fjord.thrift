@@ -473,7 +473,7 @@ struct GetBucketInfoReply {
   4: optional u16 space_stage = 0
   /** Measured value, limit and setting; empty while there is enough space. */
   5: optional string space_reason = ""
-  /** The node knows BucketReplicaSet.forget_removes_before_us. */
+  /** The node knows BucketReplicaSet.forget_removes_before_us. For distributors that do not know features. */
   6: optional bool can_forget = false
 }
 
@@ -766,6 +766,12 @@ struct PollReply {
   /** Distributor: buckets that are served with fewer current replicas than wanted. Buckets that wait for a node in
    *  maintenance count here and not as out of sync. */
   26: optional u64 buckets_under_replicated = 0
+  /** Distributor: buckets of which storage nodes are asked since a short time, after a change of the cluster state.
+   *  Operations on them wait. They count in `buckets_out_of_sync`, too, and not in `buckets_unavailable`. */
+  27: optional u64 buckets_collecting = 0
+  /** Names of what the node's program can do beyond earlier versions (docs/operating/upgrade.md). The cluster state
+   *  lists those that all serving nodes announce ("features:forget"). */
+  28: optional list<string> features = []
 }
 
 /**

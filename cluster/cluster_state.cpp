@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "fjord/cluster/feature.h"
 #include "node_state_keys.h"
 #include "text.h"
 
@@ -54,6 +56,7 @@ struct Parser {
   std::vector<NodeStateInfo>* current = nullptr;
   NodeType current_type = NodeType::Storage;
   std::vector<PlacementException> exceptions;
+  std::vector<std::string> features;
 
   Status read(std::string_view token) {
     const std::size_t colon = token.find(':');
@@ -91,6 +94,8 @@ struct Parser {
       return read_count(token, key == "storage" ? NodeType::Storage : NodeType::Distributor, value);
     } else if (key == "except") {
       return read_exceptions(token, value);
+    } else if (key == "features") {
+      read_features(value);
     } else if (key == "m") {
       FJORD_TRY_ASSIGN(description, cluster_text::unescape(value));
     }
@@ -104,6 +109,16 @@ struct Parser {
     current = type == NodeType::Storage ? &storage : &distributors;
     current->assign(*count, NodeStateInfo{});
     return Status::ok();
+  }
+
+  /// Names with commas between.
+  void read_features(std::string_view value) {
+    features.clear();
+    while (!value.empty()) {
+      const std::size_t end = std::min(value.find(','), value.size());
+      features.emplace_back(value.substr(0, end));
+      value.remove_prefix(std::min(end + 1, value.size()));
+    }
   }
 
   /// Reads the placement exceptions: `<bucket>=<from>><to>`, separated by commas. The bucket is hexadecimal, the nodes
@@ -227,6 +242,7 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   state.distributors_ = std::move(parser.distributors);
   state.storage_ = std::move(parser.storage);
   state.exceptions_ = std::move(parser.exceptions);
+  state.set_features(std::move(parser.features));
   return state;
 }
 
@@ -242,6 +258,7 @@ std::string ClusterState::to_string(Print print) const {
   if (bits_ != kDefaultDistributionBits) add("bits", bits_);
   if (time_floor_us_ != 0) add("floor", time_floor_us_);
   if (copies_assured_ != 0) add("copies", copies_assured_);
+  if (!features_.empty()) add("features", fmt::format("{}", fmt::join(features_, ",")));
   if (!exceptions_.empty()) add("except", print_exceptions(exceptions_));
   if (print != Print::Normal && !description_.empty()) add("m", cluster_text::escape(description_));
   for (const NodeType type : kPrintOrder) {
@@ -257,6 +274,8 @@ std::string ClusterState::to_string(Print print) const {
   }
   return out;
 }
+
+void ClusterState::set_features(std::vector<std::string> names) { features_ = normalize_features(std::move(names)); }
 
 void ClusterState::set_cluster(NodeState state) {
   FJORD_CHECK(is_legal_cluster_state(state));
@@ -322,15 +341,15 @@ bool are_nodes_similar(const ClusterState& a, const ClusterState& b, Similar sim
 
 bool ClusterState::is_similar(const ClusterState& other) const {
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
-         copies_assured_ == other.copies_assured_ &&
+         copies_assured_ == other.copies_assured_ && features_ == other.features_ &&
          are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar(b); });
 }
 
 bool ClusterState::is_similar_ignoring_progress(const ClusterState& other) const {
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
-         copies_assured_ == other.copies_assured_ && are_nodes_similar(*this, other, [](const auto& a, const auto& b) {
-           return a.is_similar_ignoring_progress(b);
-         });
+         copies_assured_ == other.copies_assured_ && features_ == other.features_ &&
+         are_nodes_similar(*this, other,
+                           [](const auto& a, const auto& b) { return a.is_similar_ignoring_progress(b); });
 }
 
 std::string ClusterState::diff(const ClusterState& next) const {
@@ -339,6 +358,8 @@ std::string ClusterState::diff(const ClusterState& next) const {
   add_difference(out, "cluster", fjord::to_string(cluster_), fjord::to_string(next.cluster_));
   add_difference(out, "bits", bits_, next.bits_);
   add_difference(out, "assured copies", copies_assured_, next.copies_assured_);
+  add_difference(out, "features", fmt::format("{}", fmt::join(features_, " ")),
+                 fmt::format("{}", fmt::join(next.features_, " ")));
   add_difference(out, "exceptions", print_exceptions(exceptions_), print_exceptions(next.exceptions_));
   add_difference(out, "description", description_, next.description_);
   for (const NodeType type : {NodeType::Storage, NodeType::Distributor}) {

@@ -8,7 +8,8 @@
 #include "bucket_census.h"
 #include "bucket_readers.h"
 #include "context.h"
-#include "fjord/common/hash.h"
+#include "controller_link.h"
+#include "fjord/cluster/feature.h"
 #include "fjord/common/log.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/rpc/live_settings.h"
@@ -158,6 +159,7 @@ class DistributorNode::Impl {
     latencies_.set_marked(request.slow_storage);
     reply.latencies = latencies_.report(context_.clock.now());
     reply.node_state = "s:u";
+    reply.features = known_features();
     reply.incarnation = incarnation_;
     reply.clock_us = context_.clock.now().us;
     if (const auto known = snapshots_.get()) {

@@ -3,7 +3,11 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "fjord/cluster/feature.h"
 #include "state_generator.h"
 
 namespace fjord::fleetcontroller {
@@ -28,6 +32,8 @@ class NodeMonitor {
   /// Returns the present knowledge of the node; `crashes` is updated by on_answer(), on_refused() and on_time() only.
   const NodeReport& report() const { return report_; }
   void set_wanted(WantedState wanted) { report_.wanted = std::move(wanted); }
+  /// Sets the names that the process which answered last announces.
+  void set_features(std::vector<std::string> names) { report_.features = normalize_features(std::move(names)); }
   /// Sets why the process that answered last is not this node; empty: it is.
   void set_mistaken(std::string why) { report_.mistaken = std::move(why); }
   /// Notes that a state based on this incarnation of the node is stored. The node may be another incarnation already.

@@ -172,6 +172,7 @@ void NodePoller::take_answer(PolledNode& node, rpc::PollReply reply) {
   const bool is_other = node.monitor.report().incarnation != reply.incarnation;
   node.heard_us = is_other ? reply.clock_us : std::max(node.heard_us, reply.clock_us);
   node.monitor.on_answer(clock_.now(), reply.incarnation, *reported, reply.min_bucket_bits, settings_.monitor());
+  node.monitor.set_features(reply.features);
   if (!reply.settings.empty()) {
     node.settings = parse_base_settings(reply.settings);
     node.settings_incarnation = reply.incarnation;

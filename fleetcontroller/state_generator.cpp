@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
+#include <optional>
 
 #include "fjord/cluster/cluster_view.h"
 
@@ -31,6 +33,7 @@ class Generator {
     const bool fits = out_.state.bits() == options_.exceptions_bits;
     out_.state.set_exceptions(fits ? options_.exceptions : std::vector<PlacementException>{});
     out_.state.set_copies_assured(copies_assured());
+    out_.state.set_features(common_features());
     judge_cluster();
     out_.is_new = current_.version() == 0 || restarted_ || !current_.is_similar_ignoring_progress(out_.state) ||
                   current_.description() != out_.state.description();
@@ -167,6 +170,24 @@ class Generator {
     if (current_.version() == 0) return wanted;
     // The state of an earlier version of the fleet controller has no number; then only one replica is certain.
     return std::min(wanted, std::max({1U, current_.copies_assured(), options_.copies_in_sync}));
+  }
+
+  std::vector<std::string> common_features() const {
+    std::optional<std::vector<std::string>> common;
+    for (const NodeReport& report : reports_) {
+      const NodeState state = out_.state.node(report.id).state;
+      if (state == NodeState::Down || state == NodeState::Maintenance) continue;
+      const std::vector<std::string>& announced = report.answered ? report.features : current_.features();
+      if (!common) {
+        common = announced;
+        continue;
+      }
+      std::vector<std::string> both;
+      std::set_intersection(common->begin(), common->end(), announced.begin(), announced.end(),
+                            std::back_inserter(both));
+      common = std::move(both);
+    }
+    return common.value_or(std::vector<std::string>{});
   }
 
   struct Count {

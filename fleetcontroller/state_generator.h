@@ -45,6 +45,7 @@ struct NodeReport {
   bool is_held_down = false;     ///< Its initialisation failed; it is held down until it reports Up.
   unsigned min_bucket_bits = 0;  ///< Fewest bits of a bucket on the node; 0: no buckets, or not known.
   WantedState wanted;
+  std::vector<std::string> features = {};  ///< Names that the node has announced in its last answer, in order.
 };
 
 /// The limits by which states are generated. By default the rules that only some clusters need are off.
@@ -96,6 +97,8 @@ struct GeneratedState {
 /// - A wanted state applies if it is lower than that. Maintenance that exceeds `maintenance_max` counts as down.
 /// - Groups, and then the whole cluster, go down if too few nodes are available.
 /// - The number of assured replicas falls at once to the number that a new bucket gets. It rises to `copies_in_sync`.
+/// - The features are those that all serving nodes announce. A node that this leader has not heard yet announces what
+///   the current state lists.
 /// - Distribution bits rise to the wanted number when no node has a bucket with fewer bits. They fall at once.
 ///
 /// A node that becomes available, or whose incarnation is not the published one, gets `up_since_version` = the new

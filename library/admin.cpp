@@ -114,6 +114,7 @@ Result<ClusterStatus> Admin::status() {
   ClusterStatus status;
   status.health = static_cast<Health>(health.level);
   status.reasons = std::move(health.reasons);
+  status.notes = std::move(health.notes);
   status.state_version = reply.info.state_version;
   status.schema_version = reply.info.schema_version;
   status.config_version = reply.info.config_version;

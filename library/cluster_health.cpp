@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
 
 #include "fjord/cluster/cluster_state.h"
 
@@ -96,6 +98,25 @@ void add_nowhere_to_go(const rpc::GetStatusReply& status, Reasons& reasons) {
                           retired));
 }
 
+/// Adds a note on each feature that some serving nodes announce and others do not.
+void add_features(const rpc::GetStatusReply& status, ClusterHealth& health) {
+  std::map<std::string, std::vector<std::string>> missing;
+  const auto serves = [](const rpc::NodeStatus& node) { return node.state != "down" && node.state != "maintenance"; };
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (!serves(node)) continue;
+    for (const std::string& name : node.last.features) missing[name];
+  }
+  for (auto& [name, nodes] : missing) {
+    for (const rpc::NodeStatus& node : status.nodes) {
+      const auto& names = node.last.features;
+      if (serves(node) && std::find(names.begin(), names.end(), name) == names.end()) nodes.push_back(node.node);
+    }
+    if (nodes.empty()) continue;
+    health.notes.push_back(fmt::format("feature {} is not used until {} {} it, too", name, fmt::join(nodes, ", "),
+                                       nodes.size() == 1 ? "announces" : "announce"));
+  }
+}
+
 }  // namespace
 
 ClusterHealth health_of(const rpc::GetStatusReply& status) {
@@ -147,6 +168,7 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
   add_space(status, health, reasons);
   add_failing(status, health, reasons);
   add_nowhere_to_go(status, reasons);
+  add_features(status, health);
   const Result<ClusterState> state = ClusterState::parse(status.info.state);
   if (state && !state->is_cluster_up()) reasons.add(2, "the cluster is down: " + state->description());
   if (distributors_up == 0) reasons.add(2, "no distributor is up");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fjord/cluster/feature.h"
 #include "fjord/common/log.h"
 #include "foreground_cpus.h"
 #include "maintenance_budget.h"
@@ -321,6 +322,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
         if (!health) reply.status = health;  // The disk failed: the node no longer counts as up.
       }
       reply.node_state = "s:u";
+      reply.features = known_features();
       reply.incarnation = incarnation_;
       reply.clock_us = clock_.now().us;
       reply.state_version = snapshot->state_version();

@@ -124,7 +124,7 @@ void BucketMaintainer::note_report(std::uint16_t node, const rpc::GetBucketInfoR
     if (!merges_.is_paused()) reshaper_.note_size(*entry, node, report.info);
     retention_.note(*entry, report);
   }
-  retention_.note_node(node, reply);
+  retention_.go_on();
 }
 
 }  // namespace fjord::distributor

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "fjord/cluster/feature.h"
+
 namespace fjord::distributor {
 namespace {
 
@@ -29,7 +31,6 @@ RemoveRetention::RemoveRetention(Context& context, TunableRegistry& tunables, Ho
                                      "Buckets with removed entries that are older than they have to be kept")) {}
 
 void RemoveRetention::forget() {
-  can_forget_.clear();
   queue_.clear();
   surplus_tokens_us_.clear();
   under_way_ = 0;
@@ -52,8 +53,7 @@ void RemoveRetention::ask(rpc::GetBucketInfo& question) const {
   question.tokens_max = most == 0 ? 0 : most + most / kGraceParts;
 }
 
-void RemoveRetention::note_node(std::uint16_t node, const rpc::GetBucketInfoReply& reply) {
-  if (reply.can_forget) can_forget_.insert(node);
+void RemoveRetention::go_on() {
   waiting_.set(static_cast<double>(surplus_tokens_us_.size() + under_way_));
   start_some();
 }
@@ -68,13 +68,8 @@ void RemoveRetention::note(const BucketEntry& entry, const rpc::BucketReport& re
   if (std::none_of(queue_.begin(), queue_.end(), same)) queue_.push_back(entry.ticket());
 }
 
-/// True if all storage nodes that are up can drop entries. One that cannot would never be equal to the others.
-bool RemoveRetention::all_nodes_can() const {
-  for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
-    if (context_.snapshot->storage_serves(node.index) && !can_forget_.contains(node.index)) return false;
-  }
-  return true;
-}
+/// A node that cannot drop entries would never be equal to the others.
+bool RemoveRetention::all_nodes_can() const { return context_.snapshot->state().announces(feature::kForget); }
 
 void RemoveRetention::start_some() {
   if (queue_.empty() || !all_nodes_can()) return;

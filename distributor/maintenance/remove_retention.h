@@ -4,7 +4,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <set>
 
 #include "context.h"
 #include "fjord/common/tunable.h"
@@ -30,9 +29,10 @@ class RemoveRetention {
   void forget();
   /// Adds to the question how old entries and tokens may be, so that buckets with older ones are reported.
   void ask(rpc::GetBucketInfo& question) const;
-  /// Notes that a storage node has answered such a question.
-  void note_node(std::uint16_t node, const rpc::GetBucketInfoReply& reply);
+  /// Notes a bucket that a storage node has reported. go_on() follows.
   void note(const BucketEntry& entry, const rpc::BucketReport& report);
+  /// Gives the orders that may be given now.
+  void go_on();
   /// Called when the last write in flight to a bucket in activity::Forgetting has ended.
   void drained(BucketEntry& entry);
   /// Called when a replica set that says what to drop is in force.
@@ -53,8 +53,7 @@ class RemoveRetention {
   Counter& orders_;
   Counter& abandoned_;
   Gauge& waiting_;
-  std::set<std::uint16_t> can_forget_;  // Nodes that can drop entries, by their answers in this cluster state.
-  std::deque<BucketTicket> queue_;      // Buckets whose replicas are to drop entries.
+  std::deque<BucketTicket> queue_;  // Buckets whose replicas are to drop entries.
   /// For each bucket in the queue, by raw id: timestamp of the newest token that exceeds the permitted number of
   /// tokens.
   std::map<std::uint64_t, std::uint64_t> surplus_tokens_us_;

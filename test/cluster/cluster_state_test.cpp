@@ -85,6 +85,21 @@ TEST_CASE("cluster state: the number of assured copies travels with the state an
   CHECK_FALSE(ClusterState::parse("version:7 copies:x storage:2"));
 }
 
+TEST_CASE("cluster state: features are names in order, and what is no name is dropped") {
+  const std::string text = "version:7 bits:8 features:a,forget storage:1";
+  const ClusterState state = *ClusterState::parse(text);
+  CHECK(state.to_string() == text);
+  CHECK(state.announces("forget"));
+  CHECK_FALSE(state.announces("b"));
+  ClusterState other = state;
+  other.set_features({"forget", "b", "forget", "No", "", "a b", "a"});
+  CHECK(other.features() == std::vector<std::string>{"a", "b", "forget"});
+  CHECK_FALSE(state.is_similar(other));
+  CHECK_FALSE(state.is_similar_ignoring_progress(other));
+  CHECK(state.diff(other) == "features: a forget => a b forget");
+  CHECK(ClusterState::parse("version:7 features:,x!,ok storage:1")->features() == std::vector<std::string>{"ok"});
+}
+
 TEST_CASE("cluster state: the capacity of a last node that is down is not lost", "[cluster]") {
   const std::string text = "storage:3 .2.s:d .2.c:2";
   const ClusterState state = ClusterState::parse(text).value();

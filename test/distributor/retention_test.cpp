@@ -15,6 +15,7 @@ class RetentionWorld {
     REQUIRE(world.tunables().set("documents.remove_retention", kRetentionMs).is_ok());
     REQUIRE(world.tunables().set("documents.token_retention", kRetentionMs / 2).is_ok());
     world.hook = [this](std::uint16_t node, rpc::Request& request) { return serve(node, request); };
+    world.state_keys = " features:forget";
     world.give_state(5);
     world.run(seconds(1));
   }
@@ -36,7 +37,6 @@ class RetentionWorld {
     if (question == nullptr || !question->only_damaged) return std::nullopt;
     asked = *question;
     rpc::GetBucketInfoReply reply;
-    reply.can_forget = !unable.contains(node);
     for (const auto& [raw, replica] : world.storage[node]) {
       if (replica.set.epoch == 0) continue;
       reply.reports.push_back({.bucket = BucketId(raw), .info = replica.info(), .replica_set = replica.set});
@@ -55,7 +55,6 @@ class RetentionWorld {
   DistributorWorld world;
   std::vector<Order> orders;
   rpc::GetBucketInfo asked;
-  std::set<std::uint16_t> unable;
   std::set<std::uint16_t> drop_writes;
   bool drop_merges = false;
   std::uint64_t surplus_tokens_us = 0;
@@ -101,12 +100,13 @@ TEST_CASE("retention: nothing newer than the newest write of the bucket is dropp
 TEST_CASE("retention: nothing is dropped while one of the nodes would not know how") {
   RetentionWorld retention;
   REQUIRE(retention.put(kId).results.at(0).status);
-  retention.unable.insert(2);
+  retention.world.state_keys = " features:another";
   retention.world.give_state(6);
   retention.orders.clear();
   retention.world.run(seconds(10));
   CHECK(retention.orders.empty());
-  retention.unable.clear();
+  retention.world.state_keys = " features:another,forget";
+  retention.world.give_state(7);
   retention.world.run(seconds(3));
   CHECK_FALSE(retention.orders.empty());
 }

@@ -67,6 +67,7 @@ class PolledNode final : public rpc::Service {
     reply.buckets_out_of_sync = out_of_sync;
     reply.buckets_unavailable = unavailable;
     reply.node_state = node_state;
+    reply.features = features;
     reply.incarnation = incarnation_;
     reply.latencies = latencies;
     reply.node = says_it_is;
@@ -101,6 +102,7 @@ class PolledNode final : public rpc::Service {
   std::vector<std::uint16_t> asked_without;       ///< Nodes in the last CheckWithout.
   std::string says_it_is;                         ///< The node name in its answers to polls; empty: its version does
                                                   ///< not send one.
+  std::vector<std::string> features;              ///< PollReply::features.
   std::vector<std::string> settings;              ///< PollReply::settings, sent if a poll asks for it.
   bool asked_for_settings = false;                ///< The last poll asked for the settings.
   int polls = 0;

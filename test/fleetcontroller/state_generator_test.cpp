@@ -79,6 +79,47 @@ struct World {
 
 }  // namespace
 
+TEST_CASE("state generator: the state lists the features that all serving nodes announce") {
+  World world;
+  world.all_answer(0);
+  for (NodeReport& r : world.reports) r.features = {"a", "forget"};
+  world.report(kS1).features = {"b"};  // A program of another version.
+  REQUIRE(world.generate(0));
+  CHECK(world.state.features().empty());
+
+  SECTION("it is replaced") {
+    world.answers(kS1, 10, 51);
+    world.report(kS1).features = {"a", "forget", "newer"};
+    CHECK(world.generate(10));
+    CHECK(world.state.features() == std::vector<std::string>{"a", "forget"});
+    CHECK(world.state.announces("forget"));
+    // A program of an earlier version is back: the same state that shows its restart lists less.
+    world.answers(kS1, 20, 52);
+    world.report(kS1).features = {"a"};
+    CHECK(world.generate(20));
+    CHECK(world.state.features() == std::vector<std::string>{"a"});
+  }
+  SECTION("it goes down") {
+    world.answers(kS1, 10, 50, NodeState::Down);
+    CHECK(world.generate(10));
+    CHECK(world.state.announces("forget"));
+  }
+}
+
+TEST_CASE("state generator: a new leader keeps the features until it has heard the nodes") {
+  World world;
+  world.all_answer(0);
+  for (NodeReport& r : world.reports) r.features = {"forget"};
+  REQUIRE(world.generate(0));
+  world.restart_controller(1000);
+  for (NodeReport& r : world.reports) r.features.clear();
+  CHECK_FALSE(world.generate(10));
+  CHECK(world.state.announces("forget"));
+  world.answers(kS0, 20, 50);  // It announces nothing.
+  CHECK(world.generate(20));
+  CHECK(world.state.features().empty());
+}
+
 TEST_CASE("state generator: the first state is version 1 with everybody up who answered, since version 1") {
   World world;
   world.all_answer(0);

@@ -70,6 +70,32 @@ TEST_CASE("cluster health: nothing is served, or nothing has a place") {
   check(status, 2, "no distributor is up");
 }
 
+TEST_CASE("cluster health: buckets that are being collected degrade it and are told apart") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes[0].last.buckets_collecting = 3;
+  status.nodes[0].last.buckets_out_of_sync = 3;
+  check(status, 1, "3 buckets are being collected: storage nodes are asked for them since the cluster state changed");
+  CHECK(health_of(status).reasons.size() == 1);
+  CHECK(health_of(status).buckets_in_sync == 5);
+  status.nodes[0].last.buckets_out_of_sync = 4;
+  check(status, 1, "1 buckets are out of sync");
+}
+
+TEST_CASE("cluster health: a feature that some nodes do not announce is no trouble and is noted") {
+  rpc::GetStatusReply status = healthy();
+  for (rpc::NodeStatus& node : status.nodes) node.last.features = {"forget"};
+  CHECK(health_of(status).notes.empty());
+  status.nodes[1].last.features = {"forget", "newer"};
+  status.nodes[2].last.features = {};
+  const ClusterHealth health = health_of(status);
+  CHECK(health.level == 0);
+  CHECK(health.notes == std::vector<std::string>{"feature forget is not used until storage.1 announces it, too",
+                                                 "feature newer is not used until distributor.0, storage.1 announce "
+                                                 "it, too"});
+  status.nodes[2].state = "down";
+  CHECK(health_of(status).notes.size() == 1);
+}
+
 TEST_CASE("cluster health: merges that fail again and again degrade it") {
   rpc::GetStatusReply status = healthy();
   status.nodes[0].last.buckets_failing = 2;

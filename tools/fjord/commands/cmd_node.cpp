@@ -129,6 +129,7 @@ int run_node_list(const Common& common) {
     const auto status = admin.status();
     if (!status) return report(status.error());
     print(common.json() ? list_json(*status) : list_text(*status));
+    for (const std::string& note : status->notes) complain(note);
     return static_cast<int>(kOk);
   });
 }

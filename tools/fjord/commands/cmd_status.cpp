@@ -11,6 +11,8 @@ std::string as_json(const ClusterStatus& status) {
   JsonText json;
   json.begin_object().key("health").text(to_string(status.health)).key("reasons").begin_array();
   for (const std::string& reason : status.reasons) json.text(reason);
+  json.end_array().key("notes").begin_array();
+  for (const std::string& note : status.notes) json.text(note);
   json.end_array().key("state_version").number(status.state_version).key("state").text(status.state);
   json.key("schema_version").number(status.schema_version).key("distribution").text(status.distribution);
   json.key("buckets").begin_object().key("total").number(status.buckets).key("in_sync").number(status.buckets_in_sync);
@@ -52,6 +54,7 @@ std::string as_text(const ClusterStatus& status) {
                         node.reason.empty() && !node.slow.empty() ? "slow" : node.reason);
   }
   for (const std::string& reason : status.reasons) text += "! " + reason + "\n";
+  for (const std::string& note : status.notes) text += "  " + note + "\n";
   return text;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -125,6 +126,11 @@ class ClusterState {
   /// Every existing bucket has at least this many replicas, current or not, or as many as a new bucket gets
   /// (replicas_at_birth()) if that is less. 0: the state names no number.
   unsigned copies_assured() const { return copies_assured_; }
+  /// Names of features that all serving nodes announce (feature.h), in order. Nothing else may be expected of a peer.
+  const std::vector<std::string>& features() const { return features_; }
+  bool announces(std::string_view feature) const {
+    return std::binary_search(features_.begin(), features_.end(), feature);
+  }
   /// Ordered by bucket, then by `from`; no two have the same. The span lives until the state is changed or destroyed.
   std::span<const PlacementException> exceptions() const { return exceptions_; }
   /// The exceptions of one bucket, which is named by its first bits() bits.
@@ -142,6 +148,8 @@ class ClusterState {
   }
   void set_time_floor_us(std::uint64_t floor_us) { time_floor_us_ = floor_us; }
   void set_copies_assured(unsigned copies) { copies_assured_ = copies; }
+  /// In any order; names that is_feature_name() refuses are dropped.
+  void set_features(std::vector<std::string> names);
   /// `state` is one of Up, Down, Initializing, Stopping.
   void set_cluster(NodeState state);
   void set_description(std::string description) { description_ = std::move(description); }
@@ -155,9 +163,9 @@ class ClusterState {
   /// Changes the node's state only; otherwise like set_node().
   void set_node_state(NodeId id, NodeState state);
 
-  /// True if `other` need not be published as a new version: it has the same bits, cluster state, exceptions and
-  /// assured copies, and similar nodes. Version and descriptions do not count. Nodes count also while the cluster is
-  /// down: reads may go on, and another node that fails must be known to be down.
+  /// True if `other` need not be published as a new version: it has the same bits, cluster state, exceptions,
+  /// assured copies and features, and similar nodes. Version and descriptions do not count. Nodes count also while the
+  /// cluster is down: reads may go on, and another node that fails must be known to be down.
   bool is_similar(const ClusterState& other) const;
   bool is_similar_ignoring_progress(const ClusterState& other) const;
   /// The changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if none.
@@ -182,6 +190,7 @@ class ClusterState {
   std::vector<NodeStateInfo> distributors_;
   std::vector<NodeStateInfo> storage_;
   std::vector<PlacementException> exceptions_;
+  std::vector<std::string> features_;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const ClusterState& state) { return out << state.to_string(); }

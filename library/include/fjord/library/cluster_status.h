@@ -43,6 +43,8 @@ struct NodeInfo {
 struct ClusterStatus {
   Health health = Health::Healthy;
   std::vector<std::string> reasons;  ///< Why it is not healthy.
+  /// What is no trouble and may be of interest: features that not all nodes announce, while versions are mixed.
+  std::vector<std::string> notes;
   std::uint64_t state_version = 0;
   std::uint64_t schema_version = 0;
   std::uint64_t config_version = 0;
