@@ -28,4 +28,10 @@ RetryClass retry_class(StatusCode code) {
   }
 }
 
+bool is_permanent_for_read(StatusCode code) {
+  const bool is_of_write =
+      code == StatusCode::NoSpace || code == StatusCode::TestAndSetFailed || code == StatusCode::AlreadyExists;
+  return retry_class(code) == RetryClass::Permanent && code != StatusCode::NotFound && !is_of_write;
+}
+
 }  // namespace fjord

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "decode_entry.h"
+#include "fjord/common/callback_guard.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/document/docblock.h"
 #include "fjord/library/detail/client_core.h"
@@ -41,7 +42,7 @@ class Subscription::Impl {
     if (core_.address_error()) {
       core_.run([this] {
         feed_.reset();
-        alive_.reset();
+        life_.end();
       });
     }
     if (waiter_ != nullptr) waiter_->set(Status(StatusCode::Cancelled, "the subscription was destroyed"));
@@ -144,9 +145,7 @@ class Subscription::Impl {
   /// Posts a task of a callback. It does not run if the destructor's task runs before it.
   template <typename F>
   void post(F task) {
-    core_.executor().post([alive = std::weak_ptr<const bool>(alive_), task = std::move(task)]() mutable {
-      if (!alive.expired()) task();
-    });
+    core_.executor().post(while_alive(life_.of(*this), [task = std::move(task)](Impl&) mutable { task(); }));
   }
 
   /// Queues the feed's token after all blocks that the token includes.
@@ -241,7 +240,7 @@ class Subscription::Impl {
   rpc::SnapshotHolder snapshots_;
   std::unique_ptr<visitors::ChangeFeed> feed_;  ///< Used on the executor only.
   /// Used on the executor only. Ends with the feed, so that tasks behind that end do not run.
-  std::shared_ptr<const bool> alive_ = std::make_shared<const bool>(true);
+  Life life_;
 
   FeedItem item_;
   DocBlockReader reader_{std::string_view()};

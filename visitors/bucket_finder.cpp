@@ -4,6 +4,7 @@
 #include <map>
 
 #include "fjord/common/callback_guard.h"
+#include "fjord/rpc/cluster_news.h"
 
 namespace fjord::visitors {
 namespace {
@@ -12,56 +13,32 @@ constexpr Duration kRefreshInterval = milliseconds(200);
 /// With more buckets than this it is cheaper to ask the distributors for all buckets.
 constexpr std::size_t kLocatedMax = 1024;
 
-std::vector<std::uint16_t> distributors_up(const rpc::ClusterSnapshot& snapshot) {
-  std::vector<std::uint16_t> up;
-  for (std::size_t i = 0; i < snapshot.info().distributor_addresses.size(); ++i) {
-    const auto index = static_cast<std::uint16_t>(i);
-    if (snapshot.state().is_up({NodeType::Distributor, index})) up.push_back(index);
-  }
-  return up;
-}
-
 }  // namespace
 
 // ---------------------------------------------------------------------------------------------------------------------
 // Cluster information
 
-rpc::Address BucketFinder::any_distributor() {
-  if (const auto snapshot = context_.snapshot.get()) {
-    const auto up = distributors_up(*snapshot);
-    if (!up.empty()) return snapshot->info().distributor_addresses[up[context_.random.below(up.size())]];
-    const auto& all = snapshot->info().distributor_addresses;
-    if (!all.empty()) return all[context_.random.below(all.size())];
-  }
-  const auto& bootstrap = context_.options.bootstrap;
-  if (bootstrap.empty()) return {};
-  return bootstrap[context_.random.below(bootstrap.size())];
-}
-
 void BucketFinder::refresh_info() {
   if (is_refreshing_ || context_.clock.now() - refreshed_ < kRefreshInterval) return;
-  const rpc::Address address = any_distributor();
+  const rpc::Address address =
+      rpc::any_distributor(context_.snapshot.get().get(), context_.options.bootstrap, context_.random);
   if (address.empty()) {
     context_.last_reason = Status(StatusCode::NotReady, "no distributor is known");
     return;
   }
   is_refreshing_ = true;
-  rpc::GetClusterInfo request;
-  if (const auto snapshot = context_.snapshot.get()) {
-    request.known_state_version = snapshot->state_version();
-    request.known_schema_version = snapshot->schema_version();
-  }
-  rpc::call(context_.transport, address, request, context_.options.call_timeout, context_.executor,
-            while_alive(self_, [](BucketFinder& self, Result<rpc::GetClusterInfoReply> reply) {
+  rpc::call(context_.transport, address, rpc::question_for_news(context_.snapshot), context_.options.call_timeout,
+            context_.executor, while_alive(self_, [](BucketFinder& self, Result<rpc::GetClusterInfoReply> reply) {
               self.is_refreshing_ = false;
               self.refreshed_ = self.context_.clock.now();
-              if (!reply || !reply->status) {
-                self.context_.last_reason = reply ? reply->status : reply.error();
-                return;
-              }
               const bool first = self.context_.snapshot.get() == nullptr;
-              self.take_info(reply->info);
-              if (first) self.events_.snapshot_came();
+              const Result<bool> changed = rpc::take_news(self.context_.snapshot, reply);
+              if (!changed) {
+                self.context_.last_reason = changed.error();
+              } else if (*changed) {
+                self.events_.nodes_changed();
+              }
+              if (first && reply && reply->status) self.events_.snapshot_came();
             }));
 }
 
@@ -130,7 +107,7 @@ bool BucketFinder::locate() {
 
 void BucketFinder::list_all() {
   const auto snapshot = context_.snapshot.get();
-  const auto up = distributors_up(*snapshot);
+  const auto up = rpc::distributors_up(*snapshot);
   listing_ = ++last_listing_;
   listing_open_ = up.size();
   listing_found_.clear();

@@ -61,7 +61,6 @@ class BucketFinder {
   void on_answer(const std::vector<BucketId>& asked, Result<rpc::GetBucketNodesReply> reply);
   void on_bucket_node(const rpc::BucketNode& found);
   void take_info(const rpc::ClusterInfo& info);
-  rpc::Address any_distributor();
 
   SessionContext& context_;
   VisitBuckets& buckets_;

@@ -4,26 +4,15 @@
 #include <map>
 #include <utility>
 
+#include "fjord/common/callback_guard.h"
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
+#include "fjord/common/retry.h"
 #include "fjord/document/docblock.h"
+#include "fjord/rpc/cluster_news.h"
 
 namespace fjord::visitors {
 namespace {
-
-bool is_permanent(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::UnknownType:
-    case StatusCode::InvalidField:
-    case StatusCode::InvalidSelection:
-    case StatusCode::InvalidArgument:
-    case StatusCode::Unauthorized:
-    case StatusCode::NotImplemented:
-      return true;
-    default:
-      return false;
-  }
-}
 
 std::uint64_t entries_in(const std::string& docblock) {
   std::uint64_t count = 0;
@@ -60,6 +49,7 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
 
   void start();
   void cancel() { ended_ = true; }
+  bool is_over() const { return ended_; }
   void pause() { paused_ = true; }
   void resume();
   const ChangeToken& token() const { return token_; }
@@ -83,21 +73,11 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   void one_done();
   void round_later(Duration delay);
   void refresh_info();
-  rpc::Address any_distributor();
   void note(const Status& problem) {
     last_problem_ = problem;
     troubled_ = true;
   }
   void end(Status status);
-
-  /// Wraps a callback as `f(self, ...)`, which does nothing if the feed is destroyed or ended.
-  template <typename F>
-  auto guarded(F f) {
-    return [weak = weak_from_this(), f = std::move(f)](auto&&... arguments) mutable {
-      const auto self = weak.lock();
-      if (self != nullptr && !self->ended_) f(*self, std::forward<decltype(arguments)>(arguments)...);
-    };
-  }
 
   ChangeFeedOptions options_;
   ChangeFeedCallbacks callbacks_;
@@ -125,7 +105,7 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
 
 void ChangeFeed::Impl::start() {
   if (options_.resume && options_.resume->question() != options_.fingerprint()) {
-    executor_.post(guarded([](Impl& self) {
+    executor_.post(while_alive(weak_from_this(), [](Impl& self) {
       self.end(
           Status(StatusCode::InvalidArgument, "the token is of a subscription with another selection or field set"));
     }));
@@ -162,7 +142,9 @@ void ChangeFeed::Impl::begin_round() {
   request.for_changes = true;
   for (const rpc::Address& address : up) {
     rpc::call(transport_, address, request, options_.call_timeout, executor_,
-              guarded([](Impl& self, Result<rpc::GetBucketNodesReply> reply) { self.on_listed(std::move(reply)); }));
+              while_alive(weak_from_this(), [](Impl& self, Result<rpc::GetBucketNodesReply> reply) {
+                self.on_listed(std::move(reply));
+              }));
   }
 }
 
@@ -234,16 +216,17 @@ void ChangeFeed::Impl::read(std::uint16_t node, Wanted wanted) {
   request.max_bytes = options_.block_bytes;
   request.schema_version = snapshot->schema_version();
   rpc::call(transport_, addresses[node], std::move(request), options_.call_timeout, executor_,
-            guarded([node, asked = std::move(wanted)](Impl& self, Result<rpc::ReadChangesReply> reply) mutable {
-              self.on_read(node, std::move(asked), std::move(reply));
-            }));
+            while_alive(weak_from_this(),
+                        [node, asked = std::move(wanted)](Impl& self, Result<rpc::ReadChangesReply> reply) mutable {
+                          self.on_read(node, std::move(asked), std::move(reply));
+                        }));
 }
 
 void ChangeFeed::Impl::on_read(std::uint16_t node, Wanted wanted, Result<rpc::ReadChangesReply> reply) {
   if (!reply || !reply->status) {
     const Status problem =
         (reply ? reply->status : reply.error()).with_details({.node = "storage." + std::to_string(node)});
-    if (reply && is_permanent(problem)) return end(problem);
+    if (reply && is_permanent_for_read(problem.code())) return end(problem);
     note(problem);
     return one_done();
   }
@@ -312,7 +295,7 @@ void ChangeFeed::Impl::one_done() {
 }
 
 void ChangeFeed::Impl::round_later(Duration delay) {
-  executor_.post_after(delay, guarded([](Impl& self) { self.begin_round(); }));
+  executor_.post_after(delay, while_alive(weak_from_this(), [](Impl& self) { self.begin_round(); }));
 }
 
 void ChangeFeed::Impl::resume() {
@@ -320,28 +303,13 @@ void ChangeFeed::Impl::resume() {
   if (std::exchange(waiting_to_resume_, false)) round_later(Duration(0));
 }
 
-rpc::Address ChangeFeed::Impl::any_distributor() {
-  const auto snapshot = snapshot_.get();
-  const auto& known = snapshot == nullptr ? options_.bootstrap : snapshot->info().distributor_addresses;
-  return known.empty() ? rpc::Address() : known[random_.below(known.size())];
-}
-
 /// Fetches the cluster information, then starts the next round.
 void ChangeFeed::Impl::refresh_info() {
-  const rpc::Address address = any_distributor();
+  const rpc::Address address = rpc::any_distributor(snapshot_.get().get(), options_.bootstrap, random_);
   if (address.empty()) return end(Status(StatusCode::InvalidArgument, "no distributor is known"));
-  rpc::GetClusterInfo request;
-  if (const auto snapshot = snapshot_.get()) {
-    request.known_state_version = snapshot->state_version();
-    request.known_schema_version = snapshot->schema_version();
-  }
-  rpc::call(transport_, address, request, options_.call_timeout, executor_,
-            guarded([](Impl& self, Result<rpc::GetClusterInfoReply> reply) {
-              if (reply && reply->status && (reply->info.state_version != 0 || reply->info.schema_version != 0)) {
-                if (const auto updated = self.snapshot_.update(reply->info); !updated) self.note(updated.error());
-              } else if (!reply || !reply->status) {
-                self.note(reply ? reply->status : reply.error());
-              }
+  rpc::call(transport_, address, rpc::question_for_news(snapshot_), options_.call_timeout, executor_,
+            while_alive(weak_from_this(), [](Impl& self, Result<rpc::GetClusterInfoReply> reply) {
+              if (const auto changed = rpc::take_news(self.snapshot_, reply); !changed) self.note(changed.error());
               self.round_later(self.options_.retry);
             }));
 }

@@ -20,12 +20,8 @@ constexpr int kSlowerThanMean = 3;
 
 VisitRunner::Fault VisitRunner::classify(const Status& status) {
   const StatusCode code = status.code();
-  const RetryClass retry = retry_class(code);
-  if (retry == RetryClass::Transient || code == StatusCode::NotFound) return Fault::NotHere;
-  // A map task may write documents: there may be space again, and another writer may be done.
-  const bool is_of_write =
-      code == StatusCode::NoSpace || code == StatusCode::TestAndSetFailed || code == StatusCode::AlreadyExists;
-  return retry == RetryClass::Permanent && !is_of_write ? Fault::Permanent : Fault::TryAgain;
+  if (retry_class(code) == RetryClass::Transient || code == StatusCode::NotFound) return Fault::NotHere;
+  return is_permanent_for_read(code) ? Fault::Permanent : Fault::TryAgain;
 }
 
 void VisitRunner::finish_if_done() {

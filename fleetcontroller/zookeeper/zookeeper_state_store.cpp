@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <mutex>
 
+#include "fjord/common/callback_guard.h"
 #include "fjord/common/log.h"
 #include "zookeeper_client.h"
 
@@ -111,7 +112,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
   }
 
   Duration session_timeout() const { return Duration(agreed_us_.load()); }
-  bool has_left() const { return left_; }
+  bool is_over() const { return left_; }
 
  private:
   static Status unreachable() { return {StatusCode::Unavailable, "ZooKeeper is not connected"}; }
@@ -135,10 +136,8 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
   /// Wraps `f` so that it does nothing after leave().
   template <typename F>
   ZooKeeperClient::Done guarded(F f) {
-    return [weak = weak_from_this(), f = std::move(f)](ZooKeeperAnswer answer) {
-      const auto self = weak.lock();
-      if (self != nullptr && !self->left_) f(std::move(answer));
-    };
+    return while_alive(weak_from_this(),
+                       [f = std::move(f)](Member&, ZooKeeperAnswer answer) mutable { f(std::move(answer)); });
   }
   /// Wraps `f` so that it does nothing after leave() or in a later session.
   template <typename F>
@@ -312,7 +311,7 @@ void ZooKeeperStateStore::campaign(const std::string& name, Executor& executor, 
 }
 void ZooKeeperStateStore::resign() { member_->resign(); }
 void ZooKeeperStateStore::leave() {
-  if (!member_->has_left()) member_->leave();
+  if (!member_->is_over()) member_->leave();
 }
 void ZooKeeperStateStore::confirm(std::uint64_t term, OnConfirmed done) { member_->confirm(term, std::move(done)); }
 Duration ZooKeeperStateStore::session_timeout() const { return member_->session_timeout(); }

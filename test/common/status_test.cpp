@@ -78,6 +78,17 @@ TEST_CASE("status: an error says which node, limit and setting it is about, and 
 }
 
 }  // namespace
+TEST_CASE("retry: a read ends with an error that every node would give, and not with one of a write or of one node") {
+  for (const StatusCode code : {StatusCode::UnknownType, StatusCode::InvalidField, StatusCode::InvalidSelection,
+                                StatusCode::InvalidArgument, StatusCode::Unauthorized, StatusCode::NotImplemented}) {
+    CHECK(is_permanent_for_read(code));
+  }
+  for (const StatusCode code : {StatusCode::NotFound, StatusCode::NoSpace, StatusCode::TestAndSetFailed,
+                                StatusCode::AlreadyExists, StatusCode::Busy, StatusCode::Timeout, StatusCode::Ok}) {
+    CHECK_FALSE(is_permanent_for_read(code));
+  }
+}
+
 TEST_CASE("retry: only errors that may pass are retried, and only those that say so are certainly not applied") {
   CHECK(retry_class(StatusCode::Ok) == RetryClass::Done);
   for (const StatusCode code :
@@ -97,6 +108,7 @@ TEST_CASE("retry: only errors that may pass are retried, and only those that say
   for (const StatusCode code :
        {StatusCode::Corruption, StatusCode::IoError, StatusCode::Cancelled, static_cast<StatusCode>(999)}) {
     CHECK(retry_class(code) == RetryClass::Broken);
+    CHECK_FALSE(is_permanent_for_read(code));
     CHECK_FALSE(may_succeed_later(code));
   }
 }

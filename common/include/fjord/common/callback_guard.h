@@ -12,8 +12,8 @@ namespace fjord {
 /// An object that ends before it is destroyed, for example when it is cancelled, has a member `bool is_over() const`.
 /// An object that is a member of another one passes an aliasing pointer to itself, which keeps the whole alive.
 ///
-/// Threading: the callback runs on the executor that the object is confined to. README.md tells how to guard against
-/// the end of an executor or a transport.
+/// Threading: the callback runs on the executor that the object is confined to. README.md ("Callbacks") tells how to
+/// guard against the end of an executor or a transport.
 template <typename T, typename F>
 auto while_alive(std::weak_ptr<T> object, F f) {
   return [object = std::move(object), f = std::move(f)](auto&&... arguments) mutable {
@@ -25,5 +25,21 @@ auto while_alive(std::weak_ptr<T> object, F f) {
     f(*self, std::forward<decltype(arguments)>(arguments)...);
   };
 }
+
+/// The life of an object that no shared_ptr owns: `while_alive(life_.of(*this), f)`. A member of the object, and the
+/// last one, so that it ends first. The object is destroyed, or calls end(), on the executor on which the callbacks
+/// run.
+class Life {
+ public:
+  template <typename T>
+  std::weak_ptr<T> of(T& object) const {
+    return std::shared_ptr<T>(token_, &object);
+  }
+  /// From now on callbacks do nothing.
+  void end() { token_.reset(); }
+
+ private:
+  std::shared_ptr<const bool> token_ = std::make_shared<const bool>(true);
+};
 
 }  // namespace fjord

@@ -21,4 +21,8 @@ inline bool may_succeed_later(StatusCode code) {
   return its == RetryClass::Transient || its == RetryClass::InDoubt;
 }
 
+/// Returns whether a read of a bucket that failed so fails everywhere and always. Another node may have what one did
+/// not find. A task may have written while it read: then there may be space again, and another writer may be done.
+bool is_permanent_for_read(StatusCode code);
+
 }  // namespace fjord

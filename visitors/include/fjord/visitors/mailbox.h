@@ -11,6 +11,9 @@ namespace fjord::visitors {
 /// Posts tasks to an executor that may be destroyed first; for replies from stripes, clients and other services. Copies
 /// share one state. After close() tasks are dropped.
 ///
+/// `while_alive` (common/callback_guard.h) guards a callback against the end of the object that it is for, and still
+/// needs an executor to run on. Here the executor itself may be gone when another thread answers, hence the lock.
+///
 /// Threading: any thread. The lock is held only while a task is posted.
 /// Lifetime: the owner of the executor closes the mailbox before it destroys the executor.
 class Mailbox {
