@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "backoff.h"
+#include "fjord/common/callback_guard.h"
 
 namespace fjord {
 
@@ -19,7 +20,7 @@ bool is_not_ready(const Result<rpc::Reply>& reply) {
 }  // namespace
 
 AdminCaller::AdminCaller(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
-                         std::shared_ptr<TransportGate> gate, std::shared_ptr<ClusterWatcher> watcher,
+                         std::shared_ptr<rpc::GatedTransport> gate, std::shared_ptr<ClusterWatcher> watcher,
                          Executor& executor)
     : options_(std::move(options)),
       clock_(clock),
@@ -48,10 +49,10 @@ void AdminCaller::attempt(std::uint64_t id) {
   const Duration left = call.deadline - clock_.now();
   if (left <= Duration(0)) return finish_any(id, failure(call));
   if (call.target == call.targets.size()) return pause(id);
-  gate_->call(call.targets[call.target], call.request, std::min(left, options_->attempt_timeout),
-              [weak = weak_from_this(), id](Result<rpc::Reply> reply) {
-                if (auto self = weak.lock()) self->on_any_reply(id, std::move(reply));
-              });
+  gate_->call(call.targets[call.target], call.request, std::min(left, options_->attempt_timeout), executor_,
+              while_alive(weak_from_this(), [id](AdminCaller& self, Result<rpc::Reply> reply) {
+                self.on_any_reply(id, std::move(reply));
+              }));
 }
 
 void AdminCaller::on_any_reply(std::uint64_t id, Result<rpc::Reply> reply) {
@@ -135,9 +136,10 @@ void AdminCaller::send_to_all(rpc::Request request, MonotonicTime deadline, std:
   call.missing = call.answers.size();
   const Duration left = std::max(deadline - clock_.now(), Duration(1));
   for (std::size_t i = 0; i < call.answers.size(); ++i) {
-    gate_->call(call.answers[i].address, request, left, [weak = weak_from_this(), id, i](Result<rpc::Reply> reply) {
-      if (auto self = weak.lock()) self->on_all_reply(id, i, std::move(reply));
-    });
+    gate_->call(call.answers[i].address, request, left, executor_,
+                while_alive(weak_from_this(), [id, i](AdminCaller& self, Result<rpc::Reply> reply) {
+                  self.on_all_reply(id, i, std::move(reply));
+                }));
   }
 }
 

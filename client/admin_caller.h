@@ -9,7 +9,6 @@
 
 #include "cluster_watcher.h"
 #include "fjord/client/client.h"
-#include "transport_gate.h"
 
 namespace fjord {
 
@@ -22,7 +21,7 @@ class AdminCaller : public std::enable_shared_from_this<AdminCaller> {
   using AllDone = UniqueFunction<void(Result<std::vector<AsyncClient::Answer>>)>;
 
   AdminCaller(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
-              std::shared_ptr<TransportGate> gate, std::shared_ptr<ClusterWatcher> watcher, Executor& executor);
+              std::shared_ptr<rpc::GatedTransport> gate, std::shared_ptr<ClusterWatcher> watcher, Executor& executor);
 
   void call_any(rpc::Request request, MonotonicTime deadline, AnyDone done);
   void call_all(rpc::Request request, MonotonicTime deadline, AllDone done);
@@ -59,7 +58,7 @@ class AdminCaller : public std::enable_shared_from_this<AdminCaller> {
   std::shared_ptr<const ClientOptions> options_;
   const Clock& clock_;
   Random random_;
-  std::shared_ptr<TransportGate> gate_;
+  std::shared_ptr<rpc::GatedTransport> gate_;
   std::shared_ptr<ClusterWatcher> watcher_;
   Executor& executor_;
   bool closed_ = false;

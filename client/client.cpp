@@ -9,7 +9,6 @@
 #include "dispatcher.h"
 #include "fjord/common/check.h"
 #include "fjord/common/hash.h"
-#include "transport_gate.h"
 
 namespace fjord {
 
@@ -37,13 +36,14 @@ std::string_view to_string(Outcome outcome) {
 
 /// State that tasks on the executor can need after the AsyncClient is destroyed.
 struct AsyncClient::Parts : std::enable_shared_from_this<Parts> {
-  Parts(ClientOptions client_options, Runtime& runtime, rpc::Transport& transport, Executor& client_executor)
+  Parts(ClientOptions client_options, Runtime& runtime, rpc::Transport& client_transport, Executor& client_executor)
       : options(std::make_shared<const ClientOptions>(std::move(client_options))),
         executor(client_executor),
         clock(runtime.clock),
         random(runtime.random.fork()),
         client_id(draw_client_id(random)),
-        gate(std::make_shared<TransportGate>(transport, executor)),
+        transport(client_transport),
+        gate(std::make_shared<rpc::GatedTransport>(transport)),
         watcher(std::make_shared<ClusterWatcher>(options, clock, random.fork(), gate, executor)),
         dispatcher(std::make_shared<Dispatcher>(options, clock, runtime.metrics, random.fork(), client_id, gate,
                                                 watcher, executor)),
@@ -70,7 +70,9 @@ struct AsyncClient::Parts : std::enable_shared_from_this<Parts> {
   Random random;
   const std::uint64_t client_id;
   std::atomic<std::uint64_t> jobs{0};
-  std::shared_ptr<TransportGate> gate;
+  rpc::Transport& transport;
+  /// Keeps a closed client away from the transport.
+  std::shared_ptr<rpc::GatedTransport> gate;
   std::shared_ptr<ClusterWatcher> watcher;
   std::shared_ptr<Dispatcher> dispatcher;
   std::shared_ptr<AdminCaller> admin;
@@ -163,7 +165,7 @@ std::string AsyncClient::new_job_id() {
 }
 
 Executor& AsyncClient::executor() const { return parts_->executor; }
-rpc::Transport& AsyncClient::transport() const { return parts_->gate->transport(); }
+rpc::Transport& AsyncClient::transport() const { return parts_->transport; }
 const Clock& AsyncClient::clock() const { return parts_->clock; }
 const ClientOptions& AsyncClient::options() const { return *parts_->options; }
 std::uint64_t AsyncClient::client_id() const { return parts_->client_id; }

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "backoff.h"
+#include "fjord/common/callback_guard.h"
 #include "fjord/common/check.h"
 #include "fjord/common/log.h"
 
@@ -24,7 +25,7 @@ void shuffle(std::vector<rpc::Address>& addresses, std::size_t begin, Random& ra
 }  // namespace
 
 ClusterWatcher::ClusterWatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
-                               std::shared_ptr<TransportGate> gate, Executor& executor)
+                               std::shared_ptr<rpc::GatedTransport> gate, Executor& executor)
     : options_(std::move(options)), clock_(clock), random_(random), gate_(std::move(gate)), executor_(executor) {}
 
 bool ClusterWatcher::take(const rpc::ClusterInfo& info) {
@@ -54,13 +55,12 @@ void ClusterWatcher::need_snapshot(MonotonicTime deadline) {
 }
 
 void ClusterWatcher::wait(Condition condition, MonotonicTime deadline, Done done) {
-  if (closed_) return done(Status(StatusCode::Cancelled, "the client was closed"));
+  if (closed_) return done(client_closed());
   Waiter waiter{next_waiter_++, condition.fresh ? round_ + 1 : 0, condition.schema_version, std::move(done)};
   if (is_satisfied(waiter)) return waiter.done(Status::ok());
   const Duration left = std::max(deadline - clock_.now(), Duration(0));
-  executor_.post_after(left, [weak = weak_from_this(), id = waiter.id] {
-    if (auto self = weak.lock()) self->expire(id);
-  });
+  executor_.post_after(left,
+                       while_alive(weak_from_this(), [id = waiter.id](ClusterWatcher& self) { self.expire(id); }));
   waiters_.push_back(std::move(waiter));
   if (!asking_ && !pausing_) start_round();
 }
@@ -96,15 +96,10 @@ void ClusterWatcher::start_round() {
 void ClusterWatcher::ask_next() {
   if (asked_ == to_ask_.size()) return finish_round(false);
   const rpc::Address address = to_ask_[asked_++];
-  rpc::GetClusterInfo question;
-  if (const auto known = snapshot()) {
-    question.known_state_version = known->state_version();
-    question.known_schema_version = known->schema_version();
-  }
-  gate_->call(address, rpc::Request(question), options_->cluster_info_timeout,
-              [weak = weak_from_this(), round = round_, address](Result<rpc::Reply> answer) {
-                if (auto self = weak.lock()) self->on_answer(round, address, std::move(answer));
-              });
+  gate_->call(address, rpc::Request(rpc::question_for_news(holder_)), options_->cluster_info_timeout, executor_,
+              while_alive(weak_from_this(), [round = round_, address](ClusterWatcher& self, Result<rpc::Reply> answer) {
+                self.on_answer(round, address, std::move(answer));
+              }));
 }
 
 void ClusterWatcher::on_answer(std::uint64_t round, const rpc::Address& address, Result<rpc::Reply> answer) {
@@ -145,12 +140,12 @@ void ClusterWatcher::finish_round(bool answered) {
   }
   ++failures_;
   pausing_ = true;
-  executor_.post_after(backoff_delay(*options_, failures_, random_), [weak = weak_from_this()] {
-    auto self = weak.lock();
-    if (!self || self->closed_) return;
-    self->pausing_ = false;
-    if (self->is_needed()) self->start_round();
-  });
+  executor_.post_after(backoff_delay(*options_, failures_, random_),
+                       while_alive(weak_from_this(), [](ClusterWatcher& self) {
+                         if (self.closed_) return;
+                         self.pausing_ = false;
+                         if (self.is_needed()) self.start_round();
+                       }));
 }
 
 bool ClusterWatcher::is_needed() const {
@@ -202,7 +197,7 @@ void ClusterWatcher::close() {
   closed_ = true;
   std::vector<Waiter> waiters = std::move(waiters_);
   waiters_.clear();
-  for (Waiter& waiter : waiters) waiter.done(Status(StatusCode::Cancelled, "the client was closed"));
+  for (Waiter& waiter : waiters) waiter.done(client_closed());
 }
 
 }  // namespace fjord

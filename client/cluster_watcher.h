@@ -12,10 +12,15 @@
 #include "fjord/common/clock.h"
 #include "fjord/common/executor.h"
 #include "fjord/common/random.h"
+#include "fjord/common/status.h"
+#include "fjord/rpc/cluster_news.h"
 #include "fjord/rpc/cluster_snapshot.h"
-#include "transport_gate.h"
+#include "fjord/rpc/gated_transport.h"
 
 namespace fjord {
+
+/// The error of everything that was still under way when its client was closed.
+inline Status client_closed() { return {StatusCode::Cancelled, "the client was closed"}; }
 
 /// Keeps the client's snapshot of the cluster up to date. It asks in rounds: one distributor after the other, in random
 /// order, until one gives a useful answer. Rounds repeat with growing pauses while a waiter's condition is not met.
@@ -32,7 +37,7 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
   };
 
   ClusterWatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
-                 std::shared_ptr<TransportGate> gate, Executor& executor);
+                 std::shared_ptr<rpc::GatedTransport> gate, Executor& executor);
 
   const rpc::SnapshotHolder& snapshots() const { return holder_; }
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot() const { return holder_.get(); }
@@ -78,7 +83,7 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
   std::shared_ptr<const ClientOptions> options_;
   const Clock& clock_;
   Random random_;
-  std::shared_ptr<TransportGate> gate_;
+  std::shared_ptr<rpc::GatedTransport> gate_;
   Executor& executor_;
   rpc::SnapshotHolder holder_;
   UniqueFunction<void()> on_change_;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "backoff.h"
+#include "batch_reply.h"
+#include "fjord/common/callback_guard.h"
 #include "fjord/common/check.h"
 #include "fjord/common/retry.h"
 #include "fjord/rpc/deadline.h"
@@ -21,20 +23,6 @@ constexpr Duration kBatchWaitMax = milliseconds(5);
 constexpr std::size_t kSlowBatchesMax = 64;
 /// Upper limit for the pause that a distributor can ask for.
 constexpr std::uint32_t kHintMaxMs = 10'000;
-
-/// Makes the request for a batch. A strict batch names the features that its receiver must obey.
-rpc::Request as_request(rpc::Execute batch, bool is_strict) {
-  if (!is_strict) return rpc::Request(std::move(batch));
-  rpc::ExecuteStrict strict;
-  const auto any_has = [&](auto member) {
-    return std::any_of(batch.operations.begin(), batch.operations.end(),
-                       [&](const rpc::Operation& operation) { return (operation.*member).has_value(); });
-  };
-  if (any_has(&rpc::Operation::required_version)) strict.features.emplace_back("required_version");
-  if (any_has(&rpc::Operation::node)) strict.features.emplace_back("node");
-  strict.batch = std::move(batch);
-  return rpc::Request(std::move(strict));
-}
 
 /// Adds to an error that a caller may repeat which distributor it is from, and to a write in doubt its key.
 Status with_what_is_known(Status status, const PendingOperation& operation) {
@@ -76,7 +64,7 @@ void ClientMetrics::count(Outcome outcome, StatusCode reason) {
 }
 
 Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, MetricRegistry& metrics,
-                       Random random, std::uint64_t client_id, std::shared_ptr<TransportGate> gate,
+                       Random random, std::uint64_t client_id, std::shared_ptr<rpc::GatedTransport> gate,
                        std::shared_ptr<ClusterWatcher> watcher, Executor& executor)
     : options_(std::move(options)),
       clock_(clock),
@@ -86,69 +74,26 @@ Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock
       gate_(std::move(gate)),
       watcher_(std::move(watcher)),
       executor_(executor),
-      retry_budget_(*options_) {}
+      retry_budget_(*options_),
+      inbox_(*options_, clock) {}
 
 // --- Coming in -------------------------------------------------------------------------------------------------------
 
 void Dispatcher::submit(rpc::Operation operation, Duration timeout, AsyncClient::OperationDone done) {
-  // Parse and hash the id on the caller's thread, to spare the executor that all callers share.
-  auto pending = std::make_shared<PendingOperation>();
-  Result<DocumentId> id = DocumentId::parse(operation.id);
-  if (id) {
-    pending->gid = id->gid();
-  } else {
-    pending->invalid = id.error();
-  }
-  if (operation.kind == rpc::OperationKind::Unknown) {
-    pending->invalid = Status(StatusCode::InvalidArgument, "an operation of unknown kind on " + operation.id);
-  }
-  pending->operation = std::move(operation);
-  pending->size = pending->bytes();
-  const std::size_t before = pending_.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t bytes_before = pending_bytes_.fetch_add(pending->size, std::memory_order_relaxed);
-  const bool is_too_much =
-      before >= options_->pending_operations_max || bytes_before + pending->size > options_->pending_bytes_max;
-  if (before > 0 && is_too_much && pending->invalid) {
-    pending->invalid = Status(StatusCode::Busy,
-                              std::to_string(before) + " operations of " + std::to_string(bytes_before) +
-                                  " bytes are pending in this client (pending_operations_max, "
-                                  "pending_bytes_max)",
-                              {.limit = std::to_string(options_->pending_operations_max)});
-    pending->operation.header = {};
-    pending->operation.body = {};
-    pending->operation.json = {};
-    pending->operation.update = {};
-  }
-  pending->started = clock_.now();
-  pending->deadline = pending->started + (timeout > Duration(0) ? timeout : options_->default_timeout);
-  pending->done = std::move(done);
-  {
-    std::lock_guard lock(mutex_);
-    incoming_.push_back(std::move(pending));
-    if (std::exchange(drain_posted_, true)) return;
-  }
-  executor_.post([weak = weak_from_this()] {
-    if (auto self = weak.lock()) {
-      self->drain();
-      self->pump();
-    }
-  });
+  if (!inbox_.add(std::move(operation), timeout, std::move(done))) return;
+  executor_.post(while_alive(weak_from_this(), [](Dispatcher& self) {
+    self.drain();
+    self.pump();
+  }));
 }
 
 void Dispatcher::drain() {
   FJORD_CHECK(executor_.is_current());
-  std::vector<PendingPtr> arrived;
-  {
-    std::lock_guard lock(mutex_);
-    arrived.swap(incoming_);
-    drain_posted_ = false;
-  }
-  for (PendingPtr& operation : arrived) admit(std::move(operation));
+  for (PendingPtr& operation : inbox_.take()) admit(std::move(operation));
 }
 
 void Dispatcher::admit(PendingPtr operation) {
-  operation->live_index = live_.size();
-  live_.push_back(operation);
+  live_.add(operation);
   operation->operation.sequence = operation->is_write() ? next_sequence_++ : 0;
   if (operation->is_write()) settled_.open(operation->operation.sequence);
   if (options_->make_tokens) give_token(operation->operation);
@@ -194,8 +139,8 @@ void Dispatcher::route(const PendingPtr& operation) {
   enqueue(channel_of(*snapshot, *owner, *operation), operation);
 }
 
-Dispatcher::Channel& Dispatcher::channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor,
-                                            const PendingOperation& operation) {
+Channel& Dispatcher::channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor,
+                                const PendingOperation& operation) {
   const rpc::Address& address = snapshot.info().distributor_addresses[distributor];
   const bool is_strict = rpc::is_strict(operation.operation);
   const ChannelKey key{address, operation.operation.priority, operation.is_write(), is_strict};
@@ -322,22 +267,14 @@ void Dispatcher::send(Channel& channel) {
 
 void Dispatcher::call(rpc::Execute request, Sent sent) {
   const Duration left = std::max(sent.deadline - clock_.now(), Duration(1));
-  gate_->call(sent.channel.address, as_request(std::move(request), sent.channel.is_strict), left,
-              [weak = weak_from_this(), sent = std::move(sent)](Result<rpc::Reply> answer) mutable {
-                if (auto self = weak.lock()) self->on_reply(std::move(sent), std::move(answer));
-              });
+  gate_->call(
+      sent.channel.address, request_for(std::move(request), sent.channel.is_strict), left, executor_,
+      while_alive(weak_from_this(), [sent = std::move(sent)](Dispatcher& self, Result<rpc::Reply> answer) mutable {
+        self.on_reply(std::move(sent), std::move(answer));
+      }));
 }
 
 // --- Coming back -----------------------------------------------------------------------------------------------------
-
-void Dispatcher::adjust_window(Channel& channel, MonotonicTime sent, std::size_t operations, bool was_busy) {
-  if (!was_busy) {
-    for (std::size_t i = 0; i < operations; ++i) channel.window.on_result(false);
-  } else if (sent >= channel.cut_at) {
-    channel.window.cut();
-    channel.cut_at = clock_.now();
-  }
-}
 
 void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
   FJORD_CHECK(executor_.is_current());
@@ -345,7 +282,7 @@ void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
   if (!sent.is_rest) --channel.in_flight;
   mark_dirty(channel);
   bool is_busy = !answer && answer.error().code() == StatusCode::Timeout;
-  rpc::ExecuteReply reply = reply_of(sent, std::move(answer));
+  rpc::ExecuteReply reply = results_of(std::move(answer), sent.operations.size(), sent.is_rest);
   watcher_->take(reply.newer_info);
   const auto snapshot = watcher_->snapshot();
   const bool newer_state = snapshot->state_version() > sent.state_version;
@@ -368,54 +305,17 @@ void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
     if (batch[i]->settled) continue;  // its own deadline came first
     judge(batch[i], std::move(result), newer_state);
   }
-  adjust_window(channel, sent.at, batch.size(), is_busy);
+  channel.adjust_window(sent.at, batch.size(), is_busy, clock_.now());
   if (longest_hint_ms > 0) pause(channel, milliseconds(longest_hint_ms));
   drain();  // operations that the callbacks started join the next batch
   pump();
 }
 
-rpc::ExecuteReply Dispatcher::reply_of(const Sent& sent, Result<rpc::Reply> answer) {
-  rpc::ExecuteReply reply;
-  if (!answer) {
-    reply.status = answer.error();
-  } else if (auto* plain = std::get_if<rpc::ExecuteReply>(&*answer)) {
-    reply = std::move(*plain);
-  } else if (auto* strict = std::get_if<rpc::ExecuteStrictReply>(&*answer)) {
-    reply = std::move(strict->batch);
-    if (!strict->status) reply.status = strict->status;
-  } else {
-    reply.status = Status(StatusCode::Corruption, "the answer is of another call");
-  }
-  // The distributor had accepted the operations before this request, so they are in doubt whatever its error is.
-  if (sent.is_rest && !reply.status) reply.status = Status(StatusCode::Timeout, reply.status.to_string());
-  if (reply.status && reply.results.size() != sent.operations.size()) {
-    reply.status =
-        Status(StatusCode::Corruption, "the answer has " + std::to_string(reply.results.size()) + " results for " +
-                                           std::to_string(sent.operations.size()) + " operations");
-  }
-  return reply;
-}
-
 /// The operations stay in the window of the channel but do not hold back its next batch.
 void Dispatcher::ask_rest(Sent& sent, rpc::ExecuteReply& reply) {
-  Sent rest{sent.channel, {}, sent.at, sent.deadline, sent.state_version, true};
-  bool is_awaited = false;
-  std::size_t ended = 0;
-  for (std::size_t i = 0; i < sent.operations.size(); ++i) {
-    PendingPtr& operation = sent.operations[i];
-    if (reply.results[i].status.code() == StatusCode::Unknown) {
-      is_awaited = is_awaited || !operation->settled;
-      rest.operations.push_back(std::move(operation));
-    } else {
-      if (ended != i) {
-        sent.operations[ended] = std::move(operation);
-        reply.results[ended] = std::move(reply.results[i]);
-      }
-      ++ended;
-    }
-  }
-  sent.operations.resize(ended);
-  reply.results.resize(ended);
+  Sent rest{sent.channel, take_unfinished(sent.operations, reply), sent.at, sent.deadline, sent.state_version, true};
+  const bool is_awaited = std::any_of(rest.operations.begin(), rest.operations.end(),
+                                      [](const PendingPtr& operation) { return !operation->settled; });
   if (!is_awaited) {
     sent.channel.operations_in_flight -= rest.operations.size();
     return;
@@ -500,9 +400,9 @@ void Dispatcher::schedule_pauses() {
       }
     }
     if (waiting.empty()) continue;
-    executor_.post_after(delay, [weak = weak_from_this(), waiting = std::move(waiting)] {
-      if (auto self = weak.lock()) self->resume(waiting);
-    });
+    executor_.post_after(delay, while_alive(weak_from_this(), [waiting = std::move(waiting)](Dispatcher& self) {
+                           self.resume(waiting);
+                         }));
   }
 }
 
@@ -526,21 +426,17 @@ void Dispatcher::on_snapshot_changed() {
     if (!operation->settled) route(operation);
   }
   // Posted, because a reply may be in progress; it calls pump() at its end with more to send.
-  executor_.post([weak = weak_from_this()] {
-    if (auto self = weak.lock()) self->pump();
-  });
+  executor_.post(while_alive(weak_from_this(), [](Dispatcher& self) { self.pump(); }));
 }
 
 // --- Ending ----------------------------------------------------------------------------------------------------------
 
 void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResult result) {
-  const PendingPtr operation = ended;  // `ended` can be an element of live_
+  const PendingPtr operation = ended;  // `ended` can be an element of live_.all()
   FJORD_CHECK(!operation->settled);
   operation->settled = true;
   if (operation->is_write()) settled_.settle(operation->operation.sequence);
-  live_.back()->live_index = operation->live_index;
-  std::swap(live_[operation->live_index], live_.back());
-  live_.pop_back();
+  live_.remove(*operation);
 
   OperationOutcome outcome;
   outcome.outcome = status.is_ok() ? Outcome::Applied : operation->in_doubt ? Outcome::InDoubt : Outcome::NotApplied;
@@ -565,34 +461,23 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
     });
     if (line->second.is_empty()) lines_.erase(line);
   }
-  pending_.fetch_sub(1, std::memory_order_relaxed);
-  pending_bytes_.fetch_sub(operation->size, std::memory_order_relaxed);
+  inbox_.ended(operation->size);
   AsyncClient::OperationDone done = std::move(operation->done);
   operation->operation = {};
   done(std::move(outcome));
 }
 
 void Dispatcher::arm_sweep(MonotonicTime deadline) {
-  if (sweep_at_ && *sweep_at_ <= deadline) return;
-  sweep_at_ = deadline;
-  executor_.post_after(std::max(deadline - clock_.now(), Duration(0)), [weak = weak_from_this(), deadline] {
-    if (auto self = weak.lock()) self->sweep(deadline);
-  });
+  if (!live_.needs_timer(deadline)) return;
+  executor_.post_after(std::max(deadline - clock_.now(), Duration(0)),
+                       while_alive(weak_from_this(), [deadline](Dispatcher& self) { self.sweep(deadline); }));
 }
 
 void Dispatcher::sweep(MonotonicTime armed_for) {
-  if (sweep_at_ != armed_for) return;  // a timer for an earlier deadline was armed since
-  sweep_at_.reset();
+  if (!live_.timer_fired(armed_for)) return;
   const MonotonicTime now = clock_.now();
-  Batch expired;
   std::optional<MonotonicTime> next;
-  for (const PendingPtr& operation : live_) {
-    if (operation->deadline <= now) {
-      expired.push_back(operation);
-    } else if (!next || operation->deadline < *next) {
-      next = operation->deadline;
-    }
-  }
+  const Batch expired = live_.expired(now, next);
   if (next) arm_sweep(std::max(*next, now + kSweepPause));
   for (const PendingPtr& operation : expired) {
     if (!operation->settled) expire(operation);
@@ -620,7 +505,7 @@ void Dispatcher::expire(const PendingPtr& operation) {
 void Dispatcher::close() {
   closed_ = true;
   drain();
-  const Batch all = live_;
+  const Batch all = live_.all();
   for (const PendingPtr& operation : all) {
     if (operation->place == Place::InFlight) operation->in_doubt = operation->is_write();
     end(operation, client_closed(), {});

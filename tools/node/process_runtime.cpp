@@ -24,7 +24,7 @@ ProcessRuntime::ProcessRuntime(const config::ClusterConfig& config)
       env_(make_posix_env()),
       random_(Random::from_system()),
       runtime_{clock_, scheduler_, *bulk_, *env_, random_, metrics_, tunables_},
-      transport_(std::make_unique<GatedTransport>(make_transport(config, metrics_))) {}
+      transport_(std::make_unique<rpc::GatedTransport>(make_transport(config, metrics_))) {}
 
 ProcessRuntime::~ProcessRuntime() = default;
 

@@ -15,8 +15,8 @@
 #include "fjord/common/tunable.h"
 #include "fjord/config/cluster_config.h"
 #include "fjord/node/node.h"
+#include "fjord/rpc/gated_transport.h"
 #include "fjord/rpc/transport.h"
-#include "gated_transport.h"
 
 namespace fjord::rpc {
 class FrameService;
@@ -38,7 +38,7 @@ class ProcessRuntime {
   ~ProcessRuntime();
 
   Runtime& runtime() { return runtime_; }
-  GatedTransport& transport() { return *transport_; }
+  rpc::GatedTransport& transport() { return *transport_; }
 
   /// Opens the ports of the node. `services`, `health` and `other_calls`, which may be null, must live until
   /// stop_serving().
@@ -61,7 +61,7 @@ class ProcessRuntime {
   MetricRegistry metrics_;
   TunableRegistry tunables_;
   Runtime runtime_;
-  std::unique_ptr<GatedTransport> transport_;
+  std::unique_ptr<rpc::GatedTransport> transport_;
   std::unique_ptr<rpc::ThriftServer> server_;
   std::unique_ptr<MetricHttpServer> http_;
   std::string address_;
