@@ -6,6 +6,17 @@
 #include "job_tasks.h"
 
 namespace fjord::mapreduce {
+namespace {
+
+visitors::VisitorSessionOptions removal_of(const JobParts& parts, std::string selection) {
+  auto options = parts.tasks.options(kRemoveVisitor);
+  options.selection = std::move(selection);
+  options.ids_only = true;
+  options.buckets = parts.pass.output_buckets();
+  return options;
+}
+
+}  // namespace
 
 void CleanUpPhase::start() {
   if (!loads_rows_) return remove();
@@ -18,16 +29,25 @@ void CleanUpPhase::start() {
 }
 
 void CleanUpPhase::remove() {
-  auto options = parts_.tasks.options(kRemoveVisitor);
-  options.selection = parts_.pass.clean_up_selection();
-  options.ids_only = true;
-  options.buckets = parts_.pass.output_buckets();
   visitors::VisitorSessionCallbacks callbacks;
   callbacks.on_finished = [this](const Status& status) {
     if (!status) {
       log::warning("job", "{}: intermediate documents were left behind: {}", parts_.job.job_id, status.to_string());
     }
     parts_.host.ended();
+  };
+  parts_.tasks.start(removal_of(parts_, parts_.pass.clean_up_selection()), std::move(callbacks));
+}
+
+void MoveOutputPhase::start() {
+  auto options =
+      removal_of(parts_, are_tuples_removed_ ? parts_.pass.results_selection() : parts_.pass.clean_up_selection());
+  if (are_tuples_removed_) options.parameters = {{"type", kResultType}};
+  visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_finished = [this](const Status& status) {
+    if (!status) return parts_.host.failed(status);
+    const bool is_done = std::exchange(are_tuples_removed_, true);
+    is_done ? parts_.host.ended() : parts_.host.continue_later();
   };
   parts_.tasks.start(std::move(options), std::move(callbacks));
 }

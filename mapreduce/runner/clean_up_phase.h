@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "phase.h"
 
@@ -22,6 +23,19 @@ class CleanUpPhase final : public Phase {
   JobParts parts_;
   bool loads_rows_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+/// Removes the tuple documents, pages and results of a job that will put them elsewhere. An error fails the job:
+/// results that stay would be there twice.
+class MoveOutputPhase final : public Phase {
+ public:
+  explicit MoveOutputPhase(JobParts parts) : parts_(std::move(parts)) {}
+
+  void start() override;
+
+ private:
+  JobParts parts_;
+  bool are_tuples_removed_ = false;
 };
 
 }  // namespace fjord::mapreduce

@@ -5,31 +5,16 @@
 #include <set>
 #include <utility>
 
-#include "output_spread.h"
-
 namespace fjord::mapreduce {
 namespace {
 
-constexpr std::uint32_t kOutputBucketsMin = 4;
-constexpr std::uint32_t kOutputBucketsMax = 16;
+constexpr unsigned kRestartsMax = 5;
 
 std::string of_job(const std::string& job) { return fmt::format("{}.job == \"{}\"", kTuplesType, job); }
 
 std::string of_target(const rpc::RowTarget& target) {
   return fmt::format("{} and id.type == \"{}\" and id.namespace == \"{}\" and id.specific = \"{}/*\"", target.type,
                      target.type, target.name_space, target.name);
-}
-
-/// Returns the number of output buckets. Two per node keep every node busy in reduce. More than 16 would make the tuple
-/// documents, one for each pair of input and output bucket, many and small.
-std::uint32_t output_buckets_for(const rpc::ClusterSnapshot& snapshot) {
-  std::uint32_t nodes = 0;
-  for (std::size_t i = 0; i < snapshot.info().storage_addresses.size(); ++i) {
-    if (snapshot.storage_serves(static_cast<std::uint16_t>(i))) ++nodes;
-  }
-  const std::uint32_t buckets = std::clamp(2 * nodes, kOutputBucketsMin, kOutputBucketsMax);
-  const unsigned bits = snapshot.distribution_bits();
-  return bits < 16 ? std::min(buckets, std::uint32_t{1} << bits) : buckets;
 }
 
 }  // namespace
@@ -55,14 +40,27 @@ void CurrentPass::choose_shuffle() {
   }
 }
 
-/// A job keeps the output buckets it has, because they may contain its documents.
-void CurrentPass::place_output() {
-  if (job_.output_buckets == 0) {
-    const auto snapshot = environment_.snapshot.get();
-    job_.output_buckets = job_.spec.output_buckets != 0 ? job_.spec.output_buckets : output_buckets_for(*snapshot);
-    job_.output_base = spread_output(*snapshot, job_.output_buckets, job_.job_id);
-  }
-  job_.expected_documents.assign(job_.output_buckets, 0);
+bool CurrentPass::may_restart(const Status& error) const {
+  return is_transient(error.code()) && environment_.snapshot.get()->distribution_bits() != job_.bits &&
+         job_.run - job_.pass_run < kRestartsMax;
+}
+
+void CurrentPass::reset_counts() {
+  job_.phase = rpc::JobPhase::Map;
+  const std::uint64_t repeated = job_.counts.tasks_repeated;
+  job_.counts = {};
+  job_.counts.tasks_repeated = repeated;
+  job_.dead_letters.resize(std::min<std::size_t>(job_.dead_letters.size(), job_.dead_letters_before()));
+}
+
+void CurrentPass::end(const PassCounts& counts) {
+  PassResult done{counts, job_.dead_letters.size() - job_.dead_letters_before(), job_.shuffle};
+  job_.passes_done.push_back(std::move(done));
+  reset_counts();
+  ++job_.run;
+  job_.pass_run = job_.run;
+  job_.bits = 0;
+  job_.shuffle = rpc::Shuffle::Auto;
 }
 
 PassShape CurrentPass::shape() const {
@@ -156,6 +154,8 @@ std::string CurrentPass::target_selection() const { return of_target(target()); 
 std::string CurrentPass::clean_up_selection() const {
   return fmt::format("{0}.job == \"{1}\" or {0}.job = \"{1}/*\"", kTuplesType, job_.job_id);
 }
+
+std::string CurrentPass::results_selection() const { return fmt::format("{}.job == \"{}\"", kResultType, job_.job_id); }
 
 Status CurrentPass::check_input() const {
   const std::uint64_t failed = job_.dead_letters.size() - job_.dead_letters_before();

@@ -22,8 +22,14 @@ class CurrentPass {
   /// Plans the pass after those that are done, and chooses its shuffle if none is in use. Errors: those of plan_pass();
   /// InvalidArgument if this process has another version of the application.
   Status plan();
-  /// Chooses the output buckets unless the job has some, and sets the number of tuple documents in each to 0.
-  void place_output();
+  /// True if restarting the pass after `error` may help, because the distribution bits have changed. Tasks are named
+  /// after buckets, which more bits split: a bucket that had not been read by then no longer exists as a whole.
+  bool may_restart(const Status& error) const;
+  /// Sets the counts of the pass to those of its beginning.
+  void reset_counts();
+  /// Records the pass, whose counts are `counts`, as done. plan() then plans the next one, which has a run of its own,
+  /// so that their documents never mix.
+  void end(const PassCounts& counts);
 
   bool is_planned() const { return plan_.application != nullptr; }
   Application& application() const { return *plan_.application; }
@@ -58,6 +64,8 @@ class CurrentPass {
   std::string target_selection() const;
   /// Documents of all runs and passes that clean-up removes.
   std::string clean_up_selection() const;
+  /// Result documents of the job.
+  std::string results_selection() const;
 
   /// Checks that the pass read exactly what the one before it put, and that map() did not fail on all documents.
   /// Errors: Corruption; InvalidArgument.

@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "current_pass.h"
+#include "current_step.h"
+#include "job_report.h"
 #include "job_steps.h"
 #include "job_tasks.h"
+#include "late_writes.h"
+#include "output_placement.h"
 #include "phase.h"
 #include "row_pump.h"
 
@@ -18,7 +22,8 @@ namespace fjord::mapreduce {
 /// Runs one job through its passes, and each pass through its steps (job_steps.h). A step that runs tasks or works in
 /// this process is a Phase. If a direct job needs more memory than it may use and the shuffle was not set by the user,
 /// the job restarts through the store. A pass also restarts, with new names for tuple documents, when the distribution
-/// bits change and a phase cannot be finished because of that.
+/// bits change and a phase cannot be finished because of that, or when the documents that it puts are refused for lack
+/// of space and can be put elsewhere (OutputPlacement).
 ///
 /// Threading: confined to the environment's executor. Lifetime: destroying it stops the job without cleaning up.
 class JobRunner final : private PhaseHost {
@@ -42,10 +47,10 @@ class JobRunner final : private PhaseHost {
   /// Called when the executor is gone: the runner does nothing from then on, not even in its destructor.
   void abandon();
   /// The state of the job. Its phase is Done, Failed or Cancelled once on_finished was called.
-  JobState state() const;
-  JobOutlook outlook() const;
+  JobState state() const { return report_.state(); }
+  JobOutlook outlook() const { return report_.outlook(); }
   /// The state of the job with the cursor from which another process can continue.
-  JobState record() const;
+  JobState record() const { return report_.record(); }
   rpc::JobPhase phase() const { return job_.phase; }
   bool is_paused() const { return job_.paused; }
   /// True while the job may put or remove lasting documents.
@@ -55,32 +60,26 @@ class JobRunner final : private PhaseHost {
   JobRows take_rows() { return std::move(rows_.rows); }
 
  private:
-  enum class Activity {
-    Between,  ///< No phase runs: one has ended or is being stopped, and the next has not begun.
-    Paused,   ///< resume() starts the phase.
-    Running,
-  };
-
   // From phases.
   void ended() override;
   void failed(const Status& status) override;
   void too_large(const Status& status) override;
   void continue_later() override;
   void pump_stopped() override { stop(); }
-  bool goes_on() const override { return outcome_ == rpc::JobPhase::Done && !restarts_; }
+  bool goes_on() const override { return outcome_ == rpc::JobPhase::Done && !again_; }
   void note_late_writes() override;
 
   void begin_pass();
   void restart();
   bool continue_job();
   void enter(Step step);
+  void place_output();
+  void record_and_begin();
   void begin_step();
+  void make_phase(bool is_taken_over);
   void run_phase();
-  std::unique_ptr<Phase> make_phase(Step step, bool is_taken_over);
   PassShape shape() const;
   void commit(std::function<void()> then);
-  /// Returns a function that calls `then` unless another step has been entered, or this one stopped, by then.
-  std::function<void()> if_current(std::function<void()> then) const;
   void stop();
   void stopped();
   void reset_counts();
@@ -88,7 +87,6 @@ class JobRunner final : private PhaseHost {
   void next_pass();
   void keep_rows();
   void end();
-  std::string bound_by() const;
 
   JobState job_;
   const RunnerEnvironment environment_;
@@ -97,16 +95,15 @@ class JobRunner final : private PhaseHost {
   CurrentPass pass_;
   JobTasks tasks_;
   RowPump pump_;
+  OutputPlacement placement_;
   RowsHere rows_;
   std::unique_ptr<DirectReduce> groups_;
-  std::unique_ptr<Phase> phase_;
-  Step step_ = Step::Map;
-  Activity activity_ = Activity::Between;
+  CurrentStep step_;
+  LateWrites late_writes_;
+  JobReport report_;
   rpc::JobPhase outcome_ = rpc::JobPhase::Done;
-  bool restarts_ = false;  ///< The pass restarts as soon as its tasks have stopped.
-  /// Until this time writes of abandoned tasks may be in flight.
-  std::optional<MonotonicTime> late_writes_until_;
-  std::shared_ptr<int> current_ = std::make_shared<int>(0);  ///< Replaced when a step is entered or stopped.
+  /// How the pass starts again (Restart or Move), as soon as its tasks have stopped.
+  std::optional<StepEvent> again_;
 };
 
 }  // namespace fjord::mapreduce

@@ -20,6 +20,7 @@ Step after_pass(const PassShape& shape) {
 Step next_step(Step step, StepEvent event, const PassShape& shape) {
   if (event == StepEvent::TooLarge) return Step::Map;
   if (event == StepEvent::Restart) return first_step(shape);
+  if (event == StepEvent::Move) return Step::MoveOutput;
   if (event == StepEvent::Abort) return shape.has_output ? Step::CleanUp : Step::Over;
   switch (step) {
     case Step::Map:
@@ -37,6 +38,8 @@ Step next_step(Step step, StepEvent event, const PassShape& shape) {
       return after_pass(shape);
     case Step::KeepRows:
       return Step::CleanUp;
+    case Step::MoveOutput:
+      return first_step(shape);
     case Step::CleanUp:
     case Step::Over:
       break;
@@ -72,6 +75,7 @@ rpc::JobPhase phase_of(Step step, rpc::JobPhase before) {
     case Step::Pages:
     case Step::PassDone:
     case Step::KeepRows:
+    case Step::MoveOutput:
     case Step::Over:
       break;
   }

@@ -16,6 +16,7 @@ enum class Step {
   Put,           ///< Rows become lasting documents; documents without a row are removed.
   PassDone,      ///< Waits for late writes, then the next pass begins or the job ends.
   KeepRows,      ///< Results of a direct job are stored beside the record.
+  MoveOutput,    ///< What the job has put is removed, before it puts the same elsewhere.
   CleanUp,       ///< Tuple documents are removed.
   Over,
 };
@@ -24,7 +25,8 @@ enum class StepEvent {
   Done,
   TooLarge,  ///< The groups of a direct job do not fit into this process, and it may use the store.
   Restart,   ///< The tasks can no longer be finished; the pass starts again.
-  Abort,     ///< The job has failed or was cancelled.
+  Move,   ///< The documents of the step are refused for lack of space; the pass starts again and puts them elsewhere.
+  Abort,  ///< The job has failed or was cancelled.
 };
 
 /// What decides about the steps of the current pass.

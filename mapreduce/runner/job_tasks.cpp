@@ -180,6 +180,17 @@ std::uint64_t JobTasks::processor_us() const {
   return std::max(job_.processor_us, processor_before_us_ + session_->progress().processor_us);
 }
 
+JobOutlook JobTasks::outlook() const {
+  const PassCounts& counts = job_.counts;
+  const bool reduces = job_.phase == rpc::JobPhase::Reduce;
+  const auto left = progress_.left(reduces ? counts.reduce_tasks_done : counts.map_tasks_done,
+                                   reduces ? counts.reduce_tasks : counts.map_tasks, environment_.clock.now());
+  JobOutlook outlook;
+  outlook.left = left.time;
+  outlook.left_error = left.error;
+  return outlook;
+}
+
 std::string JobTasks::bound_by() const {
   const MonotonicTime now = environment_.clock.now();
   if (throttle_.is_on() && waits_until_ > now) return "throttle";

@@ -75,6 +75,8 @@ class JobTasks {
   std::uint64_t repeated() const;
   /// Processor time in microseconds, including that of running and of abandoned tasks.
   std::uint64_t processor_us() const;
+  /// The remaining time of the map or reduce tasks.
+  JobOutlook outlook() const;
   /// The resource or limit that running tasks wait for most.
   std::string bound_by() const;
 

@@ -1,11 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "fjord/rpc/cluster_snapshot.h"
+#include "full_nodes.h"
 
 namespace fjord::mapreduce {
+
+/// The output buckets of a job have the locations from `base` on.
+struct OutputPlace {
+  std::uint64_t base = 0;
+  std::uint32_t buckets = 0;
+};
 
 /// Returns the location of output bucket 0 of a job with `buckets` output buckets; the others have the following
 /// locations. The function compares 64 candidates derived from the name `job`. It takes the one whose busiest storage
@@ -15,5 +23,11 @@ namespace fjord::mapreduce {
 /// The low bits of the location are zero, so the locations are in different buckets if there are enough distribution
 /// bits.
 std::uint64_t spread_output(const rpc::ClusterSnapshot& snapshot, std::uint32_t buckets, std::string_view job);
+
+/// As spread_output(), but no output bucket is refused by a full node. Fewer output buckets than `buckets` are
+/// returned if so many do not find room together: half of them, a quarter, and so on. Returns nullopt if the full nodes
+/// refuse all buckets.
+std::optional<OutputPlace> place_beside(const FullNodes& full, const rpc::ClusterSnapshot& snapshot,
+                                        std::uint32_t buckets, std::string_view job);
 
 }  // namespace fjord::mapreduce

@@ -46,7 +46,7 @@ void SinkPump::on_done(const std::string& id, const Status& status) {
     // The client has already retried for its whole timeout. A transient code would make the visitor wait for the
     // bucket, but this is a failure of the task.
     const StatusCode code = is_transient(status.code()) ? StatusCode::Timeout : status.code();
-    error_ = Status(code, status.message()).with_context("writing " + id);
+    error_ = Status(code, status.message(), status.details()).with_context("writing " + id);
     exhausted_ = true;
   }
   fill();

@@ -161,7 +161,7 @@ class BatchWorld {
 
   /// Sets the answer of the node to ListPlugins; Timeout: no answer.
   void say(std::size_t node, rpc::ListPluginsReply reply) {
-    services.push_back(std::make_unique<WithPlugins>(*jobs.world.nodes[node].service, std::move(reply)));
+    services.push_back(std::make_unique<WithPlugins>(*jobs.world.nodes[node].all, std::move(reply)));
     jobs.world.transport.serve("storage" + std::to_string(node), services.back().get());
   }
 

@@ -63,6 +63,13 @@ const Transition kTransitions[] = {
     {Step::Map, StepEvent::Restart, kStore, Step::Map},
     {Step::Put, StepEvent::Restart, kStoreDocuments, Step::Map},
     {Step::DirectReduce, StepEvent::Restart, kDirect, Step::DirectMap},
+    // The documents of the step are refused for lack of space.
+    {Step::Map, StepEvent::Move, kStore, Step::MoveOutput},
+    {Step::Reduce, StepEvent::Move, kStore, Step::MoveOutput},
+    {Step::Pages, StepEvent::Move, kDirectRows, Step::MoveOutput},
+    {Step::MoveOutput, StepEvent::Done, kStore, Step::Map},
+    {Step::MoveOutput, StepEvent::Done, kDirectRows, Step::DirectMap},
+    {Step::MoveOutput, StepEvent::Abort, kStore, Step::CleanUp},
     // The job fails or is cancelled.
     {Step::Map, StepEvent::Abort, kStore, Step::CleanUp},
     {Step::PassDone, StepEvent::Abort, kDirectRows, Step::CleanUp},

@@ -29,6 +29,8 @@ class WorldSink final : public mapreduce::DocumentSink {
       if (failures > 0) {
         --failures;
         status = failure;
+      } else if (refuse && !refuse(id).is_ok()) {
+        status = refuse(id);
       } else {
         if (on_put) on_put(id, document);
         world_.put(id, document.header, document.body);
@@ -47,6 +49,7 @@ class WorldSink final : public mapreduce::DocumentSink {
   int under_way_max = 0;
   int failures = 0;  ///< Number of the next puts that fail.
   Status failure{StatusCode::IoError, "the disk is broken"};
+  std::function<Status(const std::string& id)> refuse;  ///< Puts fail with the error that it returns.
   std::function<void(const std::string&, const EncodedDocument&)> on_put;
 
  private:

@@ -128,6 +128,31 @@ class StripedNode final : public spi::BucketAccess {
   int stripe_tasks = 0;
 };
 
+/// The service of a storage node: visits, and how full its disk is.
+class NodeService final : public rpc::Service {
+ public:
+  explicit NodeService(rpc::Service& visits) : visits_(visits) {}
+
+  bool handle(rpc::Request& request, rpc::Responder& respond) override {
+    const auto* question = std::get_if<rpc::GetBucketInfo>(&request);
+    if (question == nullptr) return visits_.handle(request, respond);
+    rpc::GetBucketInfoReply reply;
+    reply.space_stage = is_full ? 4 : 1;
+    if (is_full) reply.space_reason = "96 % used; storage_options.space_refuse_external_percent is 95";
+    for (const BucketId bucket : question->census ? holds : std::vector<BucketId>()) {
+      reply.reports.push_back({.bucket = bucket, .info = {}, .replica_set = {}});
+    }
+    respond(std::move(reply));
+    return true;
+  }
+
+  bool is_full = false;
+  std::vector<BucketId> holds;  ///< Its answer to a census.
+
+ private:
+  rpc::Service& visits_;
+};
+
 /// One distributor that knows where the buckets are, and storage nodes that hold them in memory. Every node holds all
 /// buckets; the distributor names the nodes that are up in turn.
 class VisitorWorld final : public rpc::Service {
@@ -137,6 +162,7 @@ class VisitorWorld final : public rpc::Service {
     std::unique_ptr<StripedNode> buckets;
     std::unique_ptr<visitors::VisitorRegistry> registry;
     std::unique_ptr<visitors::VisitorService> service;
+    std::unique_ptr<NodeService> all;
     bool up = true;
   };
 
@@ -176,7 +202,8 @@ class VisitorWorld final : public rpc::Service {
     visitors::add_builtin_visitors(*node.registry);
     node.service = std::make_unique<visitors::VisitorService>(options_, node.runtime->runtime, *node.buckets, snapshot,
                                                               *node.registry);
-    transport.serve("storage" + std::to_string(index), node.service.get());
+    node.all = std::make_unique<NodeService>(*node.service);
+    transport.serve("storage" + std::to_string(index), node.all.get());
   }
 
   /// Ends the process. The fleet controller notices it at once if `noticed`.
