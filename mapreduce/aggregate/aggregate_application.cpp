@@ -13,7 +13,6 @@ namespace {
 /// partial results.
 class AggregateApplication final : public Application {
  public:
-  explicit AggregateApplication(GroupTableSabotage sabotage) : sabotage_(sabotage) {}
   ~AggregateApplication() override { reset(); }
 
   Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {
@@ -27,7 +26,7 @@ class AggregateApplication final : public Application {
     }
     reset();
     FJORD_TRY_ASSIGN(plan_, AggregatePlan::compile(spec, *parameters.types()));
-    states_ = std::make_unique<AggregateStates>(*plan_, sabotage_.states);
+    states_ = std::make_unique<AggregateStates>(*plan_);
     group_ = std::make_unique<Group[]>(states_->size() / sizeof(Group) + 1);
     return Status::ok();
   }
@@ -67,7 +66,7 @@ class AggregateApplication final : public Application {
     states_->destroy(group);
     return tuple;
   }
-  std::unique_ptr<Accumulator> make_accumulator() override { return std::make_unique<GroupTable>(plan_, sabotage_); }
+  std::unique_ptr<Accumulator> make_accumulator() override { return std::make_unique<GroupTable>(plan_); }
   Result<std::string> key_text(std::string_view key) const override {
     std::string text;
     FJORD_TRY(GroupTable::write_key(*plan_, key, text));
@@ -86,7 +85,6 @@ class AggregateApplication final : public Application {
     plan_.reset();
   }
 
-  GroupTableSabotage sabotage_;
   std::shared_ptr<const AggregatePlan> plan_;
   std::unique_ptr<AggregateStates> states_;
   std::unique_ptr<Group[]> group_;
@@ -94,13 +92,13 @@ class AggregateApplication final : public Application {
 
 }  // namespace
 
-ApplicationInfo aggregate_info(GroupTableSabotage sabotage) {
+ApplicationInfo aggregate_info() {
   return {
       kAggregateApplication,
       "Groups documents by expressions and computes aggregates of each group: what `fjord aggregate` runs. A result "
       "is a JSON array with a value for each column.",
       {{kAggregateParameter, "The specification as JSON (docs/reference/aggregate.md).", std::nullopt}},
-      [sabotage] { return std::make_unique<AggregateApplication>(sabotage); }};
+      [] { return std::make_unique<AggregateApplication>(); }};
 }
 
 }  // namespace fjord::mapreduce

@@ -1,10 +1,9 @@
 #pragma once
 
 #include "fjord/mapreduce/application.h"
-#include "group_table.h"
 
 namespace fjord::mapreduce {
 
-ApplicationInfo aggregate_info(GroupTableSabotage sabotage = {});
+ApplicationInfo aggregate_info();
 
 }  // namespace fjord::mapreduce

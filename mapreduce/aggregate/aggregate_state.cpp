@@ -108,7 +108,7 @@ struct SumState {
     out.push_back(has_rest ? 1 : 0);
     if (has_rest) rest.append_to(out);
   }
-  bool merge(ByteReader& in, std::size_t& heap, bool ignore_counts) {
+  bool merge(ByteReader& in, std::size_t& heap) {
     const std::uint64_t more = in.varint();
     const __int128 more_integers = read_int128(in);
     const auto has_rest = in.fixed<std::uint8_t>();
@@ -118,7 +118,7 @@ struct SumState {
       if (!rest.read(in)) return false;
       add_wide(heap).add(rest);
     }
-    count = ignore_counts && count != 0 ? count : count + more;
+    count += more;
     integers.set(integers.get() + more_integers);
     return true;
   }
@@ -335,8 +335,7 @@ void write_quantile(const QuantileState& state, const AggregatePlan::Aggregate& 
 
 }  // namespace
 
-AggregateStates::AggregateStates(const AggregatePlan& plan, AggregateSabotage sabotage)
-    : plan_(plan), sabotage_(sabotage) {
+AggregateStates::AggregateStates(const AggregatePlan& plan) : plan_(plan) {
   for (const AggregatePlan::Aggregate& aggregate : plan.aggregates()) {
     with_state(aggregate, [&](auto* type) {
       using State = std::remove_pointer_t<decltype(type)>;
@@ -455,15 +454,14 @@ Status AggregateStates::merge(char* states, std::string_view encoded, std::size_
 }
 
 Status AggregateStates::merge_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in,
-                                  std::size_t& heap) const {
+                                  std::size_t& heap) {
   switch (aggregate.function) {
     case F::Count:
       at<std::uint64_t>(state) += in.varint();
       return in.ok() ? Status::ok() : malformed();
     case F::Sum:
     case F::Avg: {
-      const bool ignore_counts = sabotage_.average_of_averages && aggregate.function == F::Avg;
-      const bool ok = with_sum(aggregate, state, [&](auto& sum) { return sum.merge(in, heap, ignore_counts); });
+      const bool ok = with_sum(aggregate, state, [&](auto& sum) { return sum.merge(in, heap); });
       return ok ? Status::ok() : malformed();
     }
     case F::Min:

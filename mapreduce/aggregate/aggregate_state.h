@@ -11,17 +11,12 @@
 /// pointer.
 namespace fjord::mapreduce {
 
-/// Fault injection: faults that tests switch on to show that they detect them.
-struct AggregateSabotage {
-  bool average_of_averages = false;  ///< Averages are merged as if each covered equally many values.
-};
-
 /// The memory layout of the states of a plan's aggregates, and the operations on them.
 ///
 /// Threading: confined. Lifetime: `plan` outlives it.
 class AggregateStates {
  public:
-  explicit AggregateStates(const AggregatePlan& plan, AggregateSabotage sabotage = {});
+  explicit AggregateStates(const AggregatePlan& plan);
 
   /// Bytes of all states of one group. They must begin at an address that is a multiple of 16.
   std::size_t size() const { return size_; }
@@ -44,10 +39,9 @@ class AggregateStates {
 
  private:
   static bool retract_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in, std::size_t& heap);
-  Status merge_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in, std::size_t& heap) const;
+  static Status merge_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in, std::size_t& heap);
 
   const AggregatePlan& plan_;
-  AggregateSabotage sabotage_;
   std::vector<std::size_t> offsets_;
   std::size_t size_ = 0;
   std::optional<std::size_t> documents_offset_;

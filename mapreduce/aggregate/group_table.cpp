@@ -55,8 +55,8 @@ struct alignas(kAlignment) GroupTable::Record {
   std::uint32_t key_offset;  ///< Bytes from the record's beginning.
 };
 
-GroupTable::GroupTable(std::shared_ptr<const AggregatePlan> plan, GroupTableSabotage sabotage)
-    : plan_(std::move(plan)), sabotage_(sabotage), states_(*plan_, sabotage.states), may_wait_(can_wait(*plan_)) {
+GroupTable::GroupTable(std::shared_ptr<const AggregatePlan> plan)
+    : plan_(std::move(plan)), states_(*plan_), may_wait_(can_wait(*plan_)) {
   inputs_.resize(plan_->inputs().size() * kWaitingMax);
   waiting_.reserve(kWaitingMax);
 }
@@ -126,29 +126,18 @@ char* GroupTable::find(std::string_view key, std::uint64_t hash) {
   return states_of(record);
 }
 
-bool GroupTable::evaluate(const DocumentView& document, ScalarView* inputs) {
+void GroupTable::evaluate(const DocumentView& document, ScalarView* inputs) {
   ValueExpression::clear(scratch_);
-  const std::size_t key_begin = keys_.size();
-  bool any_absent = false;
-  for (const ValueExpression& group : plan_->groups()) {
-    const ScalarView value = canonical(group.evaluate(document, scratch_));
-    any_absent = any_absent || value.kind == ScalarView::Kind::Absent;
-    put_scalar(keys_, value);
-  }
-  if (any_absent && sabotage_.forget_null_groups) {
-    keys_.resize(key_begin);
-    return false;
-  }
+  for (const ValueExpression& group : plan_->groups()) put_scalar(keys_, canonical(group.evaluate(document, scratch_)));
   for (std::size_t i = 0; i < plan_->inputs().size(); ++i) {
     inputs[i] = canonical(plan_->inputs()[i].evaluate(document, scratch_));
   }
-  return true;
 }
 
 Status GroupTable::map_alone(const DocumentView& document, std::string& tuples) {
   settle();
   ++documents_;
-  if (!evaluate(document, inputs_.data())) return Status::ok();
+  evaluate(document, inputs_.data());
   if (alone_ == nullptr) alone_ = std::make_unique<Aligned[]>(states_.size() / sizeof(Aligned) + 1);
   char* const states = alone_[0].bytes;
   states_.construct(states);
@@ -194,7 +183,7 @@ Status GroupTable::map(const DocumentView& document) {
   ++documents_;
   const std::size_t key_begin = keys_.size();
   ScalarView* const inputs = inputs_.data() + waiting_.size() * plan_->inputs().size();
-  if (!evaluate(document, inputs)) return Status::ok();
+  evaluate(document, inputs);
   const std::string_view key = std::string_view(keys_).substr(key_begin);
   const std::uint64_t hash = hash64(key);
   if (!may_wait_) {

@@ -9,11 +9,6 @@
 
 namespace fjord::mapreduce {
 
-struct GroupTableSabotage {
-  AggregateSabotage states;
-  bool forget_null_groups = false;
-};
-
 /// The groups of an aggregation: open addressing over records in an arena. Each record has a key and the states of the
 /// aggregates. A document of a known group allocates nothing unless a sketch grows.
 ///
@@ -21,7 +16,7 @@ struct GroupTableSabotage {
 /// the values for their groups, until they are added together.
 class GroupTable final : public Accumulator {
  public:
-  explicit GroupTable(std::shared_ptr<const AggregatePlan> plan, GroupTableSabotage sabotage = {});
+  explicit GroupTable(std::shared_ptr<const AggregatePlan> plan);
   ~GroupTable() override;
   GroupTable(const GroupTable&) = delete;
   GroupTable& operator=(const GroupTable&) = delete;
@@ -64,8 +59,8 @@ class GroupTable final : public Accumulator {
     char bytes[16];
   };
 
-  /// Appends the document's key to `keys_` and the values for its group to `inputs`. False: the document is left out.
-  bool evaluate(const DocumentView& document, ScalarView* inputs);
+  /// Appends the document's key to `keys_` and the values for its group to `inputs`.
+  void evaluate(const DocumentView& document, ScalarView* inputs);
   /// Returns the states of the group with that key; creates the group if there is none.
   char* find(std::string_view key, std::uint64_t hash);
   // Always inlined: g++ removes calls of a function that only prefetches, as it takes them to have no effect.
@@ -87,7 +82,6 @@ class GroupTable final : public Accumulator {
   void grow();
 
   std::shared_ptr<const AggregatePlan> plan_;
-  GroupTableSabotage sabotage_;
   AggregateStates states_;
   std::vector<Slot> slots_;  ///< The size is a power of two.
   std::vector<Record*> records_;

@@ -112,7 +112,7 @@ class HeavyCity final : public CityCount {
 
 }  // namespace
 
-void add_builtin_applications(ApplicationRegistry& registry, ApplicationSabotage sabotage) {
+void add_builtin_applications(ApplicationRegistry& registry) {
   const ParameterInfo iterations{"iterations", "Square roots computed for each document.", "40000000"};
   const ParameterInfo field{"field", "The field whose values are counted: a string, number or bool.", "city"};
   registry.add({"noop", "Reads every document and does nothing with it: the cost of visiting. No results.", {}, [] {
@@ -131,7 +131,7 @@ void add_builtin_applications(ApplicationRegistry& registry, ApplicationSabotage
                   return std::make_unique<HeavyCity>();
                 }});
   registry.add(fieldstats_info());
-  registry.add(aggregate_info({{sabotage.average_of_averages}, sabotage.forget_null_groups}));
+  registry.add(aggregate_info());
 }
 
 }  // namespace fjord::mapreduce

@@ -98,7 +98,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     work.known = shared_->partials.take(query_, bucket);
     if (work.known != nullptr) work.serial = work.known->serial;
     work.is_lost = is_overflown_;
-    work.reader = std::make_shared<PartialReader>(work.known, shared_->options.sabotage.stale_partials);
+    work.reader = std::make_shared<PartialReader>(work.known);
     open_.insert(bucket);
     return Status::ok();
   }
@@ -352,7 +352,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     doubtful_.clear();
     Status status;
     const auto retract = [&](std::string_view tuples) {
-      if (before == nullptr || !status || shared_->options.sabotage.keep_retracted) return;
+      if (before == nullptr || !status) return;
       status = for_each_alone(tuples, [this](std::string_view key, std::string_view value) {
         if (!doubtful_.contains(key) && !table_->retract(key, value)) doubtful_.emplace(key);
         return Status::ok();

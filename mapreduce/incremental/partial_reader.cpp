@@ -56,8 +56,7 @@ Result<bool> is_damaged(const BucketOnNode& bucket) {
 
 }  // namespace
 
-PartialReader::PartialReader(std::shared_ptr<const BucketPartial> known, bool trust)
-    : known_(std::move(known)), trust_(trust) {}
+PartialReader::PartialReader(std::shared_ptr<const BucketPartial> known) : known_(std::move(known)) {}
 
 Result<bool> PartialReader::next(const BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) {
   if (step_ == Step::Begin) FJORD_TRY(begin(bucket));
@@ -89,7 +88,7 @@ Status PartialReader::begin(const BucketOnNode& bucket) {
   FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
   step_ = Step::Everything;
   if (known_ == nullptr || damaged) return Status::ok();
-  if (known_->version() == before_ || trust_) {
+  if (known_->version() == before_) {
     found_ = Found::Same;
     step_ = Step::Over;
     return Status::ok();

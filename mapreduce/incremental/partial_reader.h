@@ -24,9 +24,8 @@ class PartialReader final : public visitors::BucketReader {
     All,      ///< The whole bucket was read.
   };
 
-  /// `known` is the partial of an earlier run; may be null. `trust` is a fault injection: the bucket counts as
-  /// unchanged.
-  PartialReader(std::shared_ptr<const BucketPartial> known, bool trust);
+  /// `known` is the partial of an earlier run; may be null.
+  explicit PartialReader(std::shared_ptr<const BucketPartial> known);
 
   Result<bool> next(const visitors::BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) override;
   void close() override;
@@ -52,7 +51,6 @@ class PartialReader final : public visitors::BucketReader {
   Status finish_everything(const visitors::BucketOnNode& bucket);
 
   std::shared_ptr<const BucketPartial> known_;
-  bool trust_;
   Step step_ = Step::Begin;
   Found found_ = Found::All;
   ContentVersion before_;

@@ -65,7 +65,7 @@ void JobRecordWriter::on_read(const JobState& wanted, bool was_refused, Result<J
     return;
   }
   const bool is_mine = found->owner_id == wanted.owner_id && found->epoch == wanted.epoch;
-  if (!is_mine && !ignores_owners_) {
+  if (!is_mine) {
     log::info("job", "{}: {} goes on with it", found->job_id, found->owner);
     const auto on_lost = std::exchange(callbacks_, {}).on_lost;
     on_lost(*found);
@@ -73,7 +73,7 @@ void JobRecordWriter::on_read(const JobState& wanted, bool was_refused, Result<J
   }
   // A process that requests something also writes the next revision, but leaves all other fields unchanged.
   const bool is_written =
-      is_mine && !was_refused && found->revision == wanted.revision &&
+      !was_refused && found->revision == wanted.revision &&
       std::tie(found->phase, found->outcome, found->run, found->resume, found->paused, found->cancel_wanted,
                found->settings) == std::tie(wanted.phase, wanted.outcome, wanted.run, wanted.resume, wanted.paused,
                                             wanted.cancel_wanted, wanted.settings);
@@ -82,7 +82,7 @@ void JobRecordWriter::on_read(const JobState& wanted, bool was_refused, Result<J
     written(found->revision);
     return;
   }
-  if (is_mine) callbacks_.on_wanted(*found);
+  callbacks_.on_wanted(*found);
   write_later();
 }
 

@@ -27,17 +27,15 @@ class JobRecordWriter : public std::enable_shared_from_this<JobRecordWriter> {
     std::function<void(const JobState& record)> on_lost;
   };
 
-  /// `revision` is that of the stored record; 0: there is none. `ignores_owners` is a fault injection: the writer
-  /// continues although another process owns the job.
+  /// `revision` is that of the stored record; 0: there is none.
   JobRecordWriter(JobRecords& records, visitors::Mailbox mailbox, Clock& clock, Executor& executor, Callbacks callbacks,
-                  std::uint64_t revision, bool ignores_owners = false)
+                  std::uint64_t revision)
       : records_(records),
         mailbox_(std::move(mailbox)),
         clock_(clock),
         executor_(executor),
         callbacks_(std::move(callbacks)),
         revision_(revision),
-        ignores_owners_(ignores_owners),
         confirmed_(clock.now()) {}
 
   /// True if the job has a record or its first write is in flight.
@@ -72,7 +70,6 @@ class JobRecordWriter : public std::enable_shared_from_this<JobRecordWriter> {
   Executor& executor_;
   Callbacks callbacks_;
   std::uint64_t revision_;
-  bool ignores_owners_;
   bool writing_ = false;
   bool again_ = false;
   unsigned failures_ = 0;

@@ -16,8 +16,7 @@ constexpr std::uint32_t kBucketsOfUnitMax = 64;  // as many as a visitor reads a
 
 DirectMapPhase::DirectMapPhase(JobParts parts)
     : parts_(std::move(parts)), busy_before_us_(parts_.job.busy_us), processor_before_us_(parts_.job.processor_us) {
-  parts_.groups = std::make_unique<DirectReduce>(parts_.pass.application(), parts_.environment.bulk,
-                                                 parts_.environment.options.sabotage.count_repeated_twice);
+  parts_.groups = std::make_unique<DirectReduce>(parts_.pass.application(), parts_.environment.bulk);
 }
 
 void DirectMapPhase::start() {

@@ -84,8 +84,7 @@ void sort_rows(Rows& rows, std::size_t parts, BulkExecutor& bulk) {
 
 }  // namespace
 
-DirectReduce::DirectReduce(Application& application, BulkExecutor& bulk, bool count_at_once)
-    : application_(application), bulk_(bulk), count_at_once_(count_at_once) {
+DirectReduce::DirectReduce(Application& application, BulkExecutor& bulk) : application_(application), bulk_(bulk) {
   if (auto own = application.make_accumulator(); own != nullptr) {
     table_bits_ = kTableBits;
     tables_.push_back(std::move(own));
@@ -110,7 +109,6 @@ Status DirectReduce::for_each_table(std::size_t work, const std::function<Status
 
 Status DirectReduce::on_chunk(BucketId bucket, std::string bytes) {
   FJORD_TRY_ASSIGN(const TupleChunk chunk, TupleChunk::decode(bytes));
-  if (count_at_once_) FJORD_TRY(add(bytes));
   // A carrier with another unit was restarted: its earlier unit will not be completed.
   for (auto it = units_.begin(); it != units_.end();) {
     const auto current = it++;
@@ -175,7 +173,7 @@ Status DirectReduce::on_bucket(BucketId bucket, const TaskReport& report) {
   }
   if (unit.done.size() < report.unit_buckets) return Status::ok();
   for (const std::string& chunk : unit.chunks) {
-    if (!count_at_once_) FJORD_TRY(add(chunk));
+    FJORD_TRY(add(chunk));
   }
   for (const auto& [done, one] : unit.done) count(one);
   forget(it);

@@ -28,8 +28,7 @@ namespace fjord::mapreduce {
 /// Threading: confined. Lifetime: `application` and `bulk` outlive it.
 class DirectReduce {
  public:
-  /// `count_at_once` is a fault injection: tuples are merged when they arrive.
-  DirectReduce(Application& application, BulkExecutor& bulk, bool count_at_once = false);
+  DirectReduce(Application& application, BulkExecutor& bulk);
 
   /// Takes a chunk that a task sent under the name of `bucket`. Errors: Corruption; TooLarge.
   Status on_chunk(BucketId bucket, std::string bytes);
@@ -67,7 +66,6 @@ class DirectReduce {
 
   Application& application_;
   BulkExecutor& bulk_;
-  bool count_at_once_;
   std::vector<std::unique_ptr<Accumulator>> tables_;  ///< Their number is a power of two.
   unsigned table_bits_ = 0;
   std::vector<std::vector<HashedTuple>> tuples_;  ///< Tuples of the chunk that is being merged, by table.

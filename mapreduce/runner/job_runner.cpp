@@ -105,17 +105,13 @@ void JobRunner::begin_pass() {
 /// Continues as the record says. Returns false if that is impossible.
 bool JobRunner::continue_job() {
   const std::optional<Step> step = continued_step(job_, environment_.snapshot.get()->distribution_bits());
-  const auto& sabotage = environment_.options.sabotage;
-  if (step && sabotage.lose_dead_letters) job_.dead_letters.clear();
-  if (step && sabotage.count_again_after_takeover && step == Step::Map) job_.resume.clear();
   if (!step) return false;
   if (step == Step::Map && !job_.resume.empty() && !visitors::VisitToken::parse(job_.resume)) return false;
   if (step == Step::CleanUp) outcome_ = job_.outcome;
   step_.enter(*step);
   job_.phase = phase_of(*step, job_.phase);
   tasks_.progress().begin(job_.counts.map_tasks_done, environment_.clock.now());
-  make_phase(true);
-  run_phase();
+  begin_phase(true);
   return true;
 }
 
@@ -142,7 +138,7 @@ void JobRunner::place_output() {
 /// Begins the step, if need be after the record says so.
 void JobRunner::record_and_begin() {
   if (is_recorded_first(step_.step())) {
-    commit([this] { begin_step(); });
+    callbacks_.commit(step_.if_current([this] { begin_step(); }));
   } else {
     begin_step();
   }
@@ -155,16 +151,19 @@ void JobRunner::begin_step() {
     case Step::KeepRows:
       return keep_rows();
     case Step::Over:
-      return end();
+      job_ = report_.state();
+      job_.phase = outcome_;
+      job_.paused = false;
+      return callbacks_.on_finished();
     default:
-      make_phase(false);
-      run_phase();
+      begin_phase(false);
   }
 }
 
-void JobRunner::make_phase(bool is_taken_over) {
+void JobRunner::begin_phase(bool is_taken_over) {
   JobParts parts{job_, settings_, environment_, callbacks_, pass_, tasks_, pump_, rows_, groups_, *this};
   step_.set_phase(mapreduce::make_phase(step_.step(), std::move(parts), is_taken_over, outcome_));
+  run_phase();
 }
 
 void JobRunner::run_phase() {
@@ -178,8 +177,6 @@ PassShape JobRunner::shape() const {
                      rows_.bytes() <= environment_.options.recorded_rows_bytes;
   return shape;
 }
-
-void JobRunner::commit(std::function<void()> then) { callbacks_.commit(step_.if_current(std::move(then))); }
 
 // --- From phases. Each defers what follows: a session may be on the stack and is about to be replaced.
 
@@ -282,17 +279,12 @@ void JobRunner::finish_pass() {
 
 void JobRunner::next_pass() {
   pass_.end(report_.state().counts);
-  step_.drop_phase();
-  groups_.reset();
-  rows_.clear();
-  commit([this] {
+  reset_counts();
+  callbacks_.commit(step_.if_current([this] {
     tasks_.end_pass();
-    if (const Status planned = pass_.plan(); planned) {
-      begin_pass();
-    } else {
-      failed(planned);
-    }
-  });
+    const Status planned = pass_.plan();
+    planned ? begin_pass() : failed(planned);
+  }));
 }
 
 /// Stores the results beside the record: clean-up removes the pages, and a new owner then finds the rows there.
@@ -301,14 +293,6 @@ void JobRunner::keep_rows() {
     if (!status) log::warning("job", "{}: the results are only in memory: {}", job_.job_id, status.to_string());
     enter(next_step(step_.step(), StepEvent::Done, shape()));
   }));
-}
-
-void JobRunner::end() {
-  job_.counts.tasks_repeated = tasks_.repeated();
-  job_.processor_us = tasks_.processor_us();
-  job_.phase = outcome_;
-  job_.paused = false;
-  callbacks_.on_finished();
 }
 
 }  // namespace fjord::mapreduce

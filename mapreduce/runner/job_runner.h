@@ -30,9 +30,6 @@ class JobRunner final : private PhaseHost {
  public:
   /// `job` is a new job with id and spec, or the record of a job that the runner continues.
   JobRunner(JobState job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks);
-  ~JobRunner() = default;
-  JobRunner(const JobRunner&) = delete;
-  JobRunner& operator=(const JobRunner&) = delete;
 
   void start();
   /// Ends the job as Cancelled, after the tuple documents are removed.
@@ -46,11 +43,8 @@ class JobRunner final : private PhaseHost {
   void share_changed();
   /// Called when the executor is gone: the runner does nothing from then on, not even in its destructor.
   void abandon();
-  /// The state of the job. Its phase is Done, Failed or Cancelled once on_finished was called.
-  JobState state() const { return report_.state(); }
-  JobOutlook outlook() const { return report_.outlook(); }
-  /// The state of the job with the cursor from which another process can continue.
-  JobState record() const { return report_.record(); }
+  /// What the job says of itself. Its phase is Done, Failed or Cancelled once on_finished was called.
+  const JobReport& report() const { return report_; }
   rpc::JobPhase phase() const { return job_.phase; }
   bool is_paused() const { return job_.paused; }
   /// True while the job may put or remove lasting documents.
@@ -76,17 +70,15 @@ class JobRunner final : private PhaseHost {
   void place_output();
   void record_and_begin();
   void begin_step();
-  void make_phase(bool is_taken_over);
+  void begin_phase(bool is_taken_over);
   void run_phase();
   PassShape shape() const;
-  void commit(std::function<void()> then);
   void stop();
   void stopped();
   void reset_counts();
   void finish_pass();
   void next_pass();
   void keep_rows();
-  void end();
 
   JobState job_;
   const RunnerEnvironment environment_;

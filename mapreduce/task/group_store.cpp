@@ -219,7 +219,7 @@ Status GroupStore::spill() {
                       " bytes on disk; the limit is the setting mapreduce.task_spill_bytes",
                   {.limit = std::to_string(options_.spill_bytes), .setting = "mapreduce.task_spill_bytes"});
   }
-  if (!options_.lose_spills) runs_.push_back(std::move(run));
+  runs_.push_back(std::move(run));
   return Status::ok();
 }
 

@@ -36,7 +36,6 @@ struct GroupStoreOptions {
   std::size_t memory_bytes = 0;    ///< Limit for all groups in memory; a single group may exceed it.
   std::uint64_t spill_bytes = 0;   ///< Limit for groups on disk.
   std::uint32_t destinations = 1;  ///< Tuples come out sorted by destination, then by key.
-  bool lose_spills = false;        ///< Fault injection: drops what was written to disk.
 };
 
 /// The groups of one task. They are in memory up to a limit; beyond it the table is written to disk in output order and

@@ -53,8 +53,7 @@ struct TaskContext {
   GroupStoreOptions store_options(std::uint32_t destinations) const {
     return {.memory_bytes = static_cast<std::size_t>(memory.value()),
             .spill_bytes = static_cast<std::uint64_t>(spill_limit.value()),
-            .destinations = destinations,
-            .lose_spills = options.sabotage.lose_spills};
+            .destinations = destinations};
   }
   bool counts_processors(const TaskSpec& spec) const { return spec.counts_processors && options.counts_processors; }
   /// Returns a number that identifies a unit across all nodes and processes (a hash of a random seed and a counter).

@@ -42,7 +42,7 @@ class UnequalDisksTest(unittest.TestCase):
         return {number: text for number, text in texts.items() if number not in bad}, bad
 
     def stored(self):
-        return {id_: fields["text"] for id_, fields in self.cluster.documents().items()}
+        return {id_: fields["text"] for id_, fields in self.cluster.documents("--type", "item").items()}
 
     def expected(self, acknowledged):
         return {space_test.id_of(number): text for number, text in acknowledged.items()}

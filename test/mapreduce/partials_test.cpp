@@ -130,7 +130,7 @@ TEST_CASE(
   bucket.write(meta_of(401, 21));
   REQUIRE(bucket.provider->forget_removes(bucket.id, Timestamp{15}).is_ok());
 
-  PartialReader reader(known, false);
+  PartialReader reader(known);
   const spi::IterateOptions options{.types = nullptr, .selection = nullptr};
   const PositionRange all;
   DocBlockBuilder block;
@@ -149,7 +149,7 @@ TEST_CASE(
   CHECK(now.version() == reader.content());
   CHECK(now.find(gid_of(7)) == DocumentChange::kNew);
   // The next run finds the bucket unchanged and reads nothing.
-  PartialReader next(std::make_shared<BucketPartial>(std::move(now)), false);
+  PartialReader next(std::make_shared<BucketPartial>(std::move(now)));
   REQUIRE(next.next({*bucket.provider, {&bucket.id, 1}, all, options}, block, 1 << 20));
   CHECK(next.found() == PartialReader::Found::Same);
 }
@@ -161,7 +161,7 @@ TEST_CASE("partials: if a document is gone without a remove, the whole bucket is
     if (n != 7) bucket.write(meta_of(n, 10));
     known->add(meta_of(n, 10), true, tuple("k"));
   }
-  PartialReader reader(known, false);
+  PartialReader reader(known);
   const spi::IterateOptions options{.types = nullptr, .selection = nullptr};
   DocBlockBuilder block;
   const Result<bool> more = reader.next({*bucket.provider, {&bucket.id, 1}, PositionRange(), options}, block, 1 << 20);

@@ -54,14 +54,6 @@ std::string to_string(Bug bug) {
       return "skip-sync";
     case Bug::IgnoreLease:
       return "ignore-lease";
-    case Bug::CountRepeatedTwice:
-      return "count-repeated-twice";
-    case Bug::LoseSpill:
-      return "lose-spill";
-    case Bug::AverageOfAverages:
-      return "average-of-averages";
-    case Bug::ForgetNullGroup:
-      return "forget-null-group";
     case Bug::TokenSkipsBucket:
       return "token-skips-bucket";
     case Bug::SliceHole:
@@ -76,29 +68,17 @@ std::string to_string(Bug bug) {
       return "count-again-after-takeover";
     case Bug::LoseDeadLetters:
       return "lose-dead-letters";
-    case Bug::StalePartials:
-      return "stale-partials";
-    case Bug::KeepRetracted:
-      return "keep-retracted";
   }
   return "unknown";
 }
 
 namespace {
 
-constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,
-                         Bug::ReadOutOfSync,      Bug::ForgetTokens,
-                         Bug::GuardReadsAnywhere, Bug::SkipRepair,
-                         Bug::RepairUnmerged,     Bug::ServeOldRequests,
-                         Bug::ForkState,          Bug::ForgetVisited,
-                         Bug::SkipSync,           Bug::IgnoreLease,
-                         Bug::CountRepeatedTwice, Bug::LoseSpill,
-                         Bug::AverageOfAverages,  Bug::ForgetNullGroup,
-                         Bug::TokenSkipsBucket,   Bug::SliceHole,
-                         Bug::UnstableBound,      Bug::HideRemoves,
-                         Bug::IgnoreOwners,       Bug::CountAgainAfterTakeover,
-                         Bug::LoseDeadLetters,    Bug::StalePartials,
-                         Bug::KeepRetracted};
+constexpr Bug kBugs[] = {
+    Bug::SkipReplica, Bug::ForgetTuple,    Bug::ReadOutOfSync,           Bug::ForgetTokens,   Bug::GuardReadsAnywhere,
+    Bug::SkipRepair,  Bug::RepairUnmerged, Bug::ServeOldRequests,        Bug::ForkState,      Bug::ForgetVisited,
+    Bug::SkipSync,    Bug::IgnoreLease,    Bug::TokenSkipsBucket,        Bug::SliceHole,      Bug::UnstableBound,
+    Bug::HideRemoves, Bug::IgnoreOwners,   Bug::CountAgainAfterTakeover, Bug::LoseDeadLetters};
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/mapreduce/task_visitors.h"
 #include "fjord/visitors/visitor_service.h"
+#include "job_record_faults.h"
 #include "sabotage.h"
 
 namespace fjord::sim {
@@ -31,10 +32,6 @@ class ForgetfulSink final : public mapreduce::DocumentSink {
   Random random_;
 };
 
-mapreduce::ApplicationSabotage sabotage_of(Bug bug) {
-  return {.average_of_averages = bug == Bug::AverageOfAverages, .forget_null_groups = bug == Bug::ForgetNullGroup};
-}
-
 ClientOptions client_options(std::vector<rpc::Address> distributors) {
   ClientOptions options;
   options.addresses = std::move(distributors);
@@ -51,7 +48,7 @@ struct StorageServices::Parts {
         client(client_options(std::move(distributors)), runtime, transport, *executor),
         sink(client, mapreduce::kTaskPutTimeout),
         forgetful(sink, runtime.random.fork()) {
-    mapreduce::add_builtin_applications(applications, sabotage_of(bug));
+    mapreduce::add_builtin_applications(applications);
     add_batched_application(applications);
     visitors::add_builtin_visitors(registry);
     mapreduce::TaskOptions task;
@@ -59,9 +56,6 @@ struct StorageServices::Parts {
     task.writes_outstanding = 4;
     task.chunk_bytes = 300;
     task.spill_directory = "/spill";
-    task.sabotage.lose_spills = bug == Bug::LoseSpill;
-    task.sabotage.stale_partials = bug == Bug::StalePartials;
-    task.sabotage.keep_retracted = bug == Bug::KeepRetracted;
     mapreduce::DocumentSink& chosen = bug == Bug::ForgetTuple ? static_cast<mapreduce::DocumentSink&>(forgetful)
                                                               : static_cast<mapreduce::DocumentSink&>(sink);
     mapreduce::add_task_visitors(registry, applications, chosen, runtime, task);
@@ -104,16 +98,12 @@ std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) {
 struct DistributorServices::Parts final : rpc::Service {
   Parts(const std::string& name, Runtime& runtime, rpc::Transport& transport, std::vector<rpc::Address> distributors,
         Bug chosen)
-      : bug(chosen), records(client_options(std::move(distributors)), runtime, transport) {
-    mapreduce::add_builtin_applications(applications, sabotage_of(bug));
+      : bug(chosen), stored(client_options(std::move(distributors)), runtime, transport), records(stored, bug) {
+    mapreduce::add_builtin_applications(applications);
     add_batched_application(applications);
     mapreduce::JobServiceOptions options;
     options.name = name;
     options.refresh_snapshot = [this] { refresh(); };
-    options.sabotage.count_repeated_twice = bug == Bug::CountRepeatedTwice;
-    options.sabotage.ignore_owners = bug == Bug::IgnoreOwners;
-    options.sabotage.count_again_after_takeover = bug == Bug::CountAgainAfterTakeover;
-    options.sabotage.lose_dead_letters = bug == Bug::LoseDeadLetters;
     jobs = std::make_unique<mapreduce::JobService>(options, runtime, transport, snapshots, applications, records);
   }
 
@@ -134,7 +124,8 @@ struct DistributorServices::Parts final : rpc::Service {
   std::unique_ptr<DeniesWrites> denies_writes;
   rpc::SnapshotHolder snapshots;
   mapreduce::ApplicationRegistry applications;
-  mapreduce::StoredJobRecords records;
+  mapreduce::StoredJobRecords stored;
+  FaultyJobRecords records;  ///< As they are stored, unless there is a bug in records.
   std::unique_ptr<mapreduce::JobService> jobs;
 };
 

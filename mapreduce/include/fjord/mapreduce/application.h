@@ -166,13 +166,7 @@ class ApplicationRegistry {
   std::map<std::string, ApplicationInfo, std::less<>> applications_;
 };
 
-/// Fault injection: faults that tests switch on to show that they detect them.
-struct ApplicationSabotage {
-  bool average_of_averages = false;  ///< Aggregation: averages are merged as if each covered equally many values.
-  bool forget_null_groups = false;   ///< Aggregation: documents without a value of the group key are dropped.
-};
-
 /// Adds noop, heavycpu, citycount, heavycity, fieldstats and aggregate.
-void add_builtin_applications(ApplicationRegistry& registry, ApplicationSabotage sabotage = {});
+void add_builtin_applications(ApplicationRegistry& registry);
 
 }  // namespace fjord::mapreduce

@@ -14,14 +14,6 @@
 
 namespace fjord::mapreduce {
 
-/// Fault injection: tests switch these faults on to show that they notice them.
-struct JobSabotage {
-  bool count_repeated_twice = false;        ///< A direct job counts tuples twice if their bucket is read again.
-  bool ignore_owners = false;               ///< A job continues although another process has taken it over.
-  bool count_again_after_takeover = false;  ///< A new owner maps buckets again that the record already counts.
-  bool lose_dead_letters = false;           ///< A new owner drops the dead letters of the record.
-};
-
 struct JobServiceOptions {
   unsigned running_max = 4;       ///< Jobs that run at once; further jobs are queued.
   unsigned finished_kept = 1000;  ///< Ended jobs whose status is kept in memory.
@@ -53,7 +45,6 @@ struct JobServiceOptions {
   std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;
   std::size_t records_kept = 1000;              ///< Records of ended jobs that the cluster keeps.
   std::function<void()> refresh_snapshot = {};  ///< Called before the cluster state is read.
-  JobSabotage sabotage = {};
 };
 
 /// Runs jobs: submitJob, listJobs, cancelJob, controlJob. A job has a record in the store unless it is direct and

@@ -9,13 +9,6 @@
 
 namespace fjord::mapreduce {
 
-/// Fault injection: faults that tests switch on to show that they detect them.
-struct TaskSabotage {
-  bool lose_spills = false;     ///< Tuples that a task spilled to disk are lost.
-  bool stale_partials = false;  ///< Incremental: changed buckets count as unchanged.
-  bool keep_retracted = false;  ///< Incremental: the old versions of changed documents are still counted.
-};
-
 /// A task that puts lasting documents (RowTarget) is destroyed when its client has not polled it for this time. Its
 /// puts may be in flight for kTaskPutTimeout longer. A job that abandoned such a task waits for both times before it
 /// ends (JobServiceOptions::late_writes_max).
@@ -32,7 +25,6 @@ struct TaskOptions {
   std::size_t chunk_bytes = std::size_t{512} << 10;  ///< Direct shuffle: approximate size of one chunk of tuples.
   /// Tasks report the processor time they used if their job asks for it. False where time is simulated.
   bool counts_processors = false;
-  TaskSabotage sabotage = {};
 };
 
 /// Registers the visitors "mapreduce.map", "mapreduce.reduce", "mapreduce.put" and "mapreduce.remove", which run the

@@ -34,19 +34,13 @@ enum class Bug {
   ForgetVisited,
   SkipSync,
   IgnoreLease,
-  CountRepeatedTwice,
-  LoseSpill,
-  AverageOfAverages,
-  ForgetNullGroup,
   TokenSkipsBucket,
   SliceHole,
   UnstableBound,
   HideRemoves,
   IgnoreOwners,
   CountAgainAfterTakeover,
-  LoseDeadLetters,
-  StalePartials,
-  KeepRetracted
+  LoseDeadLetters
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);

@@ -1,4 +1,4 @@
-// The part of the service that removes ended jobs and their results, on request or when they have expired.
+#include "job_removals.h"
 
 #include <algorithm>
 #include <set>
@@ -6,7 +6,7 @@
 
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
-#include "job_service_impl.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 namespace {
@@ -20,22 +20,22 @@ Status not_ended(const std::string& job) {
 
 }  // namespace
 
-void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
+void JobRemovals::remove(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
   const std::string& id = request.job_id;
   const bool whole = request.action == rpc::JobAction::Remove;
-  const auto known = jobs_.find(id);
-  if (known != jobs_.end() && !is_over(known->second.state.phase)) return done(not_ended(id));
-  if (known == jobs_.end() && !request.records) {
+  const LocalJob* const known = table_.find(id);
+  if (known != nullptr && !is_over(known->state.phase)) return done(not_ended(id));
+  if (known == nullptr && !request.records) {
     return done(Status(StatusCode::NotFound, "there is no job " + id + " at this distributor"));
   }
   const auto [removal, is_new] = removals_.try_emplace(id);
   removal->second.waiting.push_back(std::move(done));
   if (!is_new) return;
-  if (known != jobs_.end() && !known->second.writer->has_record()) {  // short jobs have nothing stored
-    remove_rest(known->second.state, whole, Status::ok());
+  if (known != nullptr && !known->writer->has_record()) {  // short jobs have nothing stored
+    remove_rest(JobState(known->state), whole, Status::ok());
     return;
   }
-  records_.read(id, mailbox_, [this, id, whole](Result<JobState> found) {
+  context_.records.read(id, context_.mailbox, [this, id, whole](Result<JobState> found) {
     if (!found) return removed(id, found.error());
     if (found->finished_unix_us == 0) return removed(id, not_ended(id));
     mark_removed(std::move(*found), whole);
@@ -43,24 +43,24 @@ void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<voi
 }
 
 /// Marks the results as removed in the record first, so that no reader takes a part of them for all.
-void JobService::Impl::mark_removed(JobState record, bool whole) {
+void JobRemovals::mark_removed(JobState record, bool whole) {
   if (record.results_removed) return remove_results(record, whole);
   record.results_removed = true;
   const std::uint64_t expected = record.revision++;
-  records_.write(record, expected, mailbox_, [this, record, whole](const Status& status) {
+  context_.records.write(record, expected, context_.mailbox, [this, record, whole](const Status& status) {
     if (!status) return removed(record.job_id, status);
     remove_results(record, whole);
   });
 }
 
 /// Removes the result documents. A failed job may also have some, put by its reduce tasks.
-void JobService::Impl::remove_results(const JobState& record, bool whole) {
-  if (const auto known = jobs_.find(record.job_id); known != jobs_.end()) {
-    known->second.state.results_removed = true;
-    known->second.state.revision = record.revision;
-    forget_rows(known->second);
+void JobRemovals::remove_results(const JobState& record, bool whole) {
+  if (LocalJob* known = table_.find(record.job_id)) {
+    known->state.results_removed = true;
+    known->state.revision = record.revision;
+    table_.forget_rows(*known);
   }
-  const auto snapshot = snapshot_.get();
+  const auto snapshot = context_.snapshot.get();
   if (record.output_buckets == 0 || snapshot == nullptr) return remove_rest(record, whole, Status::ok());
   TaskSpec spec;
   spec.output_base = record.output_base;
@@ -76,50 +76,51 @@ void JobService::Impl::remove_results(const JobState& record, bool whole) {
   options.buckets.emplace(buckets.begin(), buckets.end());
   options.follow_bits = true;
   options.deduplicate = false;
-  options.bucket_tries_max = options_.task_tries_max;
-  options.no_progress_limit = options_.no_progress_limit;
+  options.bucket_tries_max = context_.options.task_tries_max;
+  options.no_progress_limit = context_.options.no_progress_limit;
   visitors::VisitorSessionCallbacks callbacks;
   callbacks.on_finished = [this, record, whole](const Status& status) {
     // Deferred: the session is about to be destroyed and must not be on the stack.
-    executor_->post([this, record, whole, status] { remove_rest(record, whole, status); });
+    context_.executor.post([this, record, whole, status] { remove_rest(record, whole, status); });
   };
   auto& session = removals_.at(record.job_id).session;
-  session = std::make_unique<visitors::VisitorSession>(std::move(options), std::move(callbacks), transport_, snapshot_,
-                                                       clock_, random_.fork(), *executor_);
+  session = std::make_unique<visitors::VisitorSession>(std::move(options), std::move(callbacks), context_.transport,
+                                                       context_.snapshot, context_.clock, context_.random.fork(),
+                                                       context_.executor);
   session->start();
 }
 
-void JobService::Impl::remove_rest(const JobState& record, bool whole, const Status& status) {
-  const std::string& id = record.job_id;
+void JobRemovals::remove_rest(const JobState& record, bool whole, const Status& status) {
+  const std::string id = record.job_id;
   if (!status) return removed(id, status.with_context("removing the results of " + id));
-  const auto forget = [this, id, whole] {
-    const auto known = jobs_.find(id);
-    if (known == jobs_.end()) return;
-    forget_rows(known->second);
-    known->second.state.results_removed = true;
-    if (!whole) return;
-    std::erase(finished_, id);
-    jobs_.erase(known);
-  };
-  if (const auto known = jobs_.find(id); known != jobs_.end() && !known->second.writer->has_record()) {
-    forget();
+  if (const LocalJob* known = table_.find(id); known != nullptr && !known->writer->has_record()) {
+    forget(id, whole);
     return removed(id, Status::ok());
   }
-  records_.remove_rows(id, mailbox_, [this, id, whole, forget, revision = record.revision](const Status& rows) {
+  context_.records.remove_rows(id, context_.mailbox, [this, id, whole, revision = record.revision](const Status& rows) {
     if (!rows && rows.code() != StatusCode::NotFound) return removed(id, rows);
     if (!whole) {
-      forget();
+      forget(id, whole);
       return removed(id, Status::ok());
     }
-    records_.remove(id, revision, mailbox_, [this, id, forget](const Status& gone) {
+    context_.records.remove(id, revision, context_.mailbox, [this, id, whole](const Status& gone) {
       const bool is_gone = gone.is_ok() || gone.code() == StatusCode::NotFound;
-      if (is_gone) forget();
+      if (is_gone) forget(id, whole);
       removed(id, is_gone ? Status::ok() : gone);
     });
   });
 }
 
-void JobService::Impl::removed(const std::string& id, const Status& status) {
+/// Forgets the results of the job, if it is one of this process, or all of it.
+void JobRemovals::forget(const std::string& id, bool whole) {
+  LocalJob* const known = table_.find(id);
+  if (known == nullptr) return;
+  table_.forget_rows(*known);
+  known->state.results_removed = true;
+  if (whole) table_.extract(id);
+}
+
+void JobRemovals::removed(const std::string& id, const Status& status) {
   auto removal = removals_.extract(id);
   if (removal.empty()) return;
   if (status) expired_.insert(id);
@@ -128,19 +129,19 @@ void JobService::Impl::removed(const std::string& id, const Status& status) {
 
 /// True if this process has to remove the expired job or results: it ran the job and may have the results in memory. If
 /// the owner is down, a hash of the id chooses one of the distributors that are up.
-bool JobService::Impl::is_responsible_for(const std::string& id, const std::string& owner) const {
-  const auto snapshot = snapshot_.get();
+bool JobRemovals::is_responsible_for(const std::string& id, const std::string& owner) const {
+  const auto snapshot = context_.snapshot.get();
   std::vector<std::string> up;
   for (std::size_t i = 0; i < snapshot->info().distributor_addresses.size(); ++i) {
     const auto index = static_cast<std::uint16_t>(i);
     if (snapshot->state().is_up({NodeType::Distributor, index})) up.push_back("distributor." + std::to_string(i));
   }
-  if (std::find(up.begin(), up.end(), owner) != up.end()) return owner == options_.name;
-  return !up.empty() && up[hash64(id) % up.size()] == options_.name;
+  if (std::find(up.begin(), up.end(), owner) != up.end()) return owner == context_.options.name;
+  return !up.empty() && up[hash64(id) % up.size()] == context_.options.name;
 }
 
 /// Removes results older than the retention time, and the oldest jobs beyond the number of records that are kept.
-void JobService::Impl::expire(const Headers& records) {
+void JobRemovals::expire(const std::vector<JobRecordHeader>& records) {
   std::vector<const JobRecordHeader*> ended;
   for (const JobRecordHeader& record : records) {
     if (record.finished_unix_us != 0) ended.push_back(&record);
@@ -148,9 +149,9 @@ void JobService::Impl::expire(const Headers& records) {
   std::sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
     return std::pair(a->finished_unix_us, a->job_id) < std::pair(b->finished_unix_us, b->job_id);
   });
-  const std::size_t surplus = ended.size() - std::min(ended.size(), options_.records_kept);
-  const Duration kept = milliseconds(results_retention_.value());
-  const std::int64_t now = clock_.wall_now().us;
+  const std::size_t surplus = ended.size() - std::min(ended.size(), context_.options.records_kept);
+  const Duration kept = milliseconds(context_.results_retention.value());
+  const std::int64_t now = context_.clock.wall_now().us;
   std::set<std::string> known;
   for (std::size_t i = 0; i < ended.size(); ++i) {
     const std::string& id = ended[i]->job_id;
@@ -165,7 +166,7 @@ void JobService::Impl::expire(const Headers& records) {
   std::erase_if(expired_, [&known](const std::string& id) { return !known.contains(id); });
 }
 
-void JobService::Impl::remove_expired(const JobRecordHeader& record, rpc::JobAction action) {
+void JobRemovals::remove_expired(const JobRecordHeader& record, rpc::JobAction action) {
   const std::string& id = record.job_id;
   const bool has_room = removals_.size() < kRemovalsMax && !removals_.contains(id);
   if (!has_room || !is_responsible_for(id, record.owner)) return;
