@@ -6,7 +6,8 @@
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
-#include "task.h"
+#include "key_reducer.h"
+#include "keys.h"
 #include "tuple_table.h"
 
 namespace fjord::mapreduce {

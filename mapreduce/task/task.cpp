@@ -6,8 +6,6 @@
 #include <fmt/core.h>
 #include <limits>
 #include <new>
-#include <rapidjson/memorystream.h>
-#include <rapidjson/reader.h>
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -25,7 +23,6 @@ constexpr std::uint8_t kProcessorReportVersion = 5;  // Adds `processor_us`.
 constexpr std::size_t kDeadLetterErrorMax = 300;
 constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";
-constexpr std::size_t kKeyInIdMax = 512;
 constexpr std::size_t kReserved = std::size_t{64} << 10;
 
 bool parse_number(std::string_view text, std::uint64_t& into) {
@@ -66,72 +63,7 @@ bool take_pass_parameter(const rpc::Parameter& parameter, TaskSpec& spec, bool& 
   return true;
 }
 
-bool needs_escape(unsigned char c, bool escape_high) {
-  return c < 0x20 || c == 0x7f || c == '%' || (escape_high && c >= 0x80);
-}
-
-std::string percent_encoded(std::string_view key, bool escape_high) {
-  std::string text;
-  for (const char c : key) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (needs_escape(byte, escape_high)) {
-      text += fmt::format("%{:02X}", byte);
-    } else {
-      text += c;
-    }
-  }
-  return text;
-}
-
-/// Returns the length of the UTF-8 character at the beginning; 0 if it is malformed.
-std::size_t utf8_length(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0)) return 0;
-  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90)) return 0;
-  return length;
-}
-
 }  // namespace
-
-bool is_plain_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0 || static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f) return false;
-    // Control characters U+0080 to U+009F.
-    if (length == 2 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0) return false;
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-bool is_plain_name(std::string_view text) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
-           c == '_';
-  };
-  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), is_plain);
-}
-
-std::string printable_key(std::string_view key) {
-  return is_plain_utf8(key) ? std::string(key) : percent_encoded(key, true);
-}
-
-std::string key_in_id(std::string_view key) {
-  std::string text = percent_encoded(key, !is_plain_utf8(key));
-  if (text.size() <= kKeyInIdMax) return text;
-  // The hash identifies a long key. The beginning of the key only helps people who read the id.
-  std::size_t cut = 256;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
-  return text.substr(0, cut) + fmt::format("%~{:016x}{:016x}", hash64(key, 1), hash64(key, 2));
-}
 
 std::string TaskSpec::tuples_id(BucketId source, std::uint32_t destination, std::uint32_t counter) const {
   return fmt::format("id:fjord:{}:n={}:{}/{:x}/{}/{}/map", kTuplesType, location(destination), tuples_job(),
@@ -395,126 +327,6 @@ Result<TupleChunk> TupleChunk::decode(std::string_view bytes) {
   chunk.tuples = in.rest();
   if (!known || !in.ok() || chunk.unit == 0) return Status(StatusCode::Corruption, "malformed chunk of tuples");
   return chunk;
-}
-
-namespace {
-
-class OneResult final : public ResultEmitter {
- public:
-  void emit(std::string json) override {
-    ++count;
-    value = std::move(json);
-  }
-  int count = 0;
-  std::string value;
-};
-
-bool is_json(const std::string& text) {
-  rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::BaseReaderHandler<> nothing;
-  rapidjson::Reader reader;
-  return !reader.Parse<rapidjson::kParseValidateEncodingFlag>(stream, nothing).IsError();
-}
-
-/// Maximum number of keys, and of bytes (approximately), in one call of BatchFunctions::reduce().
-constexpr std::size_t kReduceKeys = 1000;
-constexpr std::size_t kReduceBytes = std::size_t{512} << 10;
-
-/// Copies of tuples. They stay valid when their source goes on to the next tuple.
-class KeptTuples {
- public:
-  void add(const Tuple& tuple) {
-    lengths_.push_back({tuple.key.size(), {}});
-    bytes_ += tuple.key;
-    for (const std::string_view value : tuple.values) {
-      lengths_.back().second.push_back(value.size());
-      bytes_ += value;
-    }
-  }
-  bool is_full() const { return lengths_.size() >= kReduceKeys || bytes_.size() >= kReduceBytes; }
-  /// Returns all tuples; nothing may be added afterwards.
-  const std::vector<KeyedValues>& all() {
-    std::string_view rest = bytes_;
-    const auto take = [&rest](std::size_t length) {
-      const std::string_view taken = rest.substr(0, length);
-      rest.remove_prefix(length);
-      return taken;
-    };
-    values_.reserve(lengths_.size());
-    for (const auto& [key_length, value_lengths] : lengths_) {
-      const std::string_view key = take(key_length);
-      std::vector<std::string_view>& values = values_.emplace_back();
-      for (const std::size_t length : value_lengths) values.push_back(take(length));
-      all_.push_back({key, values});
-    }
-    return all_;
-  }
-
- private:
-  std::string bytes_;
-  std::vector<std::pair<std::size_t, std::vector<std::size_t>>> lengths_;  ///< Lengths of each key and of its values.
-  std::vector<std::vector<std::string_view>> values_;
-  std::vector<KeyedValues> all_;
-};
-
-Status no_result(std::string_view key) {
-  return Status(
-      StatusCode::InvalidArgument,
-      "the application gave more than one result, or one that is not JSON, for the key " + printable_key(key));
-}
-
-}  // namespace
-
-Result<std::optional<std::string>> reduce_key(Application& application, const Tuple& tuple) {
-  OneResult result;
-  if (const Status status = application.reduce(tuple.key, tuple.values, result); !status) {
-    return status.with_context("key " + printable_key(tuple.key));
-  }
-  if (result.count == 0) return std::optional<std::string>();
-  // A JSON writer made the rows of aggregations, so they need no check.
-  if (result.count > 1 || (!application.is_aggregation() && !is_json(result.value))) return no_result(tuple.key);
-  return std::optional<std::string>(std::move(result.value));
-}
-
-Result<bool> KeyReducer::next(std::string& key, std::string& json) {
-  while (ready_.empty() && !is_over_) {
-    if (batches_ != nullptr) {
-      FJORD_TRY(reduce_many());
-      continue;
-    }
-    FJORD_TRY_ASSIGN(const bool more, source_.next(tuple_));
-    is_over_ = !more;
-    if (is_over_) break;
-    FJORD_TRY_ASSIGN(auto result, reduce_key(application_, tuple_));
-    if (!result) continue;
-    key = tuple_.key;
-    json = std::move(*result);
-    return true;
-  }
-  if (ready_.empty()) return false;
-  key = std::move(ready_.front().first);
-  json = std::move(ready_.front().second);
-  ready_.pop_front();
-  return true;
-}
-
-Status KeyReducer::reduce_many() {
-  KeptTuples kept;
-  while (!kept.is_full() && !is_over_) {
-    FJORD_TRY_ASSIGN(const bool more, source_.next(tuple_));
-    is_over_ = !more;
-    if (more) kept.add(tuple_);
-  }
-  const std::vector<KeyedValues>& keys = kept.all();
-  if (keys.empty()) return Status::ok();
-  FJORD_TRY_ASSIGN(auto results, batches_->reduce(keys));
-  FJORD_CHECK(results.size() == keys.size());
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (!results[i]) continue;
-    if (!is_json(*results[i])) return no_result(keys[i].key);
-    ready_.emplace_back(keys[i].key, std::move(*results[i]));
-  }
-  return Status::ok();
 }
 
 }  // namespace fjord::mapreduce

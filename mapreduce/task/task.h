@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,6 +14,7 @@
 #include "fjord/document/document.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/rpc/job_messages.h"
+#include "keys.h"
 
 /// The data that the runner of a job and its tasks exchange: task parameters, task reports and the form of tuples.
 namespace fjord::mapreduce {
@@ -101,15 +101,6 @@ struct TaskReport {
   static Result<TaskReport> decode(std::string_view bytes);
 };
 
-/// printable_key() is the key in a result's field, key_in_id() the key in its id. A key of UTF-8 without control
-/// characters (in an id also without %) is unchanged; other keys are percent-encoded. key_in_id() replaces the end of a
-/// long key by a hash. Different keys stay different.
-std::string printable_key(std::string_view key);
-std::string key_in_id(std::string_view key);
-bool is_plain_utf8(std::string_view text);
-/// True for 1 to 64 letters, digits, dots, minuses and underscores.
-bool is_plain_name(std::string_view text);
-
 /// Cuts tuples that are sorted by destination into documents of about `bytes_max` bytes.
 class TupleDocuments {
  public:
@@ -179,32 +170,6 @@ struct TupleChunk {
   static std::string encode(std::uint64_t unit, std::string_view tuples);
   /// Errors: Corruption.
   static Result<TupleChunk> decode(std::string_view bytes);
-};
-
-/// Returns the result of one key, a JSON value, or nullopt if it has none. Errors: those of JobFunctions::reduce(),
-/// with the key; InvalidArgument if the application emits more than one result, or a result that is not JSON.
-Result<std::optional<std::string>> reduce_key(Application& application, const Tuple& tuple);
-
-/// Reduces the keys of a source, one by one, or in batches if the application has BatchFunctions. Lifetime:
-/// `application` and `source` outlive it.
-class KeyReducer {
- public:
-  KeyReducer(Application& application, TupleSource& source)
-      : application_(application), source_(source), batches_(application.batches()) {}
-
-  /// Finds the next key that has a result and stores both; returns false at the end. Errors: those of the source and of
-  /// reduce_key().
-  Result<bool> next(std::string& key, std::string& json);
-
- private:
-  Status reduce_many();
-
-  Application& application_;
-  TupleSource& source_;
-  BatchFunctions* batches_;
-  Tuple tuple_;
-  std::deque<std::pair<std::string, std::string>> ready_;  ///< Keys and results that reduce_many() made.
-  bool is_over_ = false;
 };
 
 }  // namespace fjord::mapreduce

@@ -9,6 +9,7 @@
 #include "aggregate/sketches.h"
 #include "mapreduce/aggregate_world.h"
 #include "task/accumulator.h"
+#include "task/key_reducer.h"
 #include "task/task.h"
 
 namespace fjord::mapreduce {

@@ -9,6 +9,7 @@
 #include "fjord/sim/sim_env.h"
 #include "incremental/partials.h"
 #include "mapreduce/aggregate_world.h"
+#include "task/key_reducer.h"
 #include "task/task.h"
 
 namespace fjord::mapreduce {

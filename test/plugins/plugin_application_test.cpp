@@ -11,6 +11,7 @@
 #include "fjord/mapreduce/passes.h"
 #include "fjord/plugins/plugin_directory.h"
 #include "task/accumulator.h"
+#include "task/key_reducer.h"
 #include "task/task.h"
 
 namespace fjord::plugins {

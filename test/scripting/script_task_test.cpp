@@ -16,6 +16,7 @@
 #include "fjord/sim/sim_env.h"
 #include "task/accumulator.h"
 #include "task/group_store.h"
+#include "task/key_reducer.h"
 #include "task/task.h"
 
 namespace fjord::scripting {
