@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "fjord/common/callback_guard.h"
 #include "phase.h"
 
 namespace fjord::mapreduce {
@@ -22,7 +23,7 @@ class CleanUpPhase final : public Phase {
 
   JobParts parts_;
   bool loads_rows_;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Life life_;
 };
 
 /// Removes the tuple documents, pages and results of a job that will put them elsewhere. An error fails the job:

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "fjord/common/callback_guard.h"
 #include "job_steps.h"
 #include "phase.h"
 
@@ -58,15 +59,15 @@ class CurrentStep {
   }
   void interrupt() {
     activity_ = Activity::Between;
-    current_ = std::make_shared<int>(0);
+    current_.begin_again();
   }
 
   /// Returns a function that calls `then` unless another step has been entered, or this one stopped, by then.
   template <typename F>
   auto if_current(F then) const {
-    return [current = std::weak_ptr<int>(current_), then = std::move(then)](const auto&... arguments) mutable {
-      if (!current.expired()) then(arguments...);
-    };
+    return while_alive(
+        current_.of(*this),
+        [then = std::move(then)](const CurrentStep&, const auto&... arguments) mutable { then(arguments...); });
   }
 
  private:
@@ -79,7 +80,7 @@ class CurrentStep {
   std::unique_ptr<Phase> phase_;
   Step step_ = Step::Map;
   Activity activity_ = Activity::Between;
-  std::shared_ptr<int> current_ = std::make_shared<int>(0);  ///< Replaced when a step is entered or stopped.
+  Life current_;  ///< Begins again when a step is entered or stopped.
 };
 
 }  // namespace fjord::mapreduce

@@ -116,13 +116,13 @@ void DirectReducePhase::reduce_elsewhere() {
   };
   auto reduction = std::make_shared<Reduction>(
       Reduction{parts_.pass.snapshot(), parts_.pass.shared_application(), std::move(parts_.groups)});
-  parts_.environment.run_long([this, reduction = std::move(reduction), limit = parts_.memory().bytes,
+  parts_.environment.run_long([reduction = std::move(reduction), limit = parts_.memory().bytes,
                                stop = reduction_.get_token(), mailbox = parts_.environment.mailbox,
-                               alive = std::weak_ptr<int>(alive_)] {
+                               self = life_.of(*this)] {
     auto rows = std::make_shared<Result<Rows>>(reduction->groups->finish(static_cast<std::size_t>(limit), stop));
-    mailbox.post([this, rows, alive] {
-      if (!alive.expired() && parts_.host.goes_on()) on_reduced(std::move(*rows));
-    });
+    mailbox.post(while_alive(self, [rows](DirectReducePhase& phase) {
+      if (phase.parts_.host.goes_on()) phase.on_reduced(std::move(*rows));
+    }));
   });
 }
 

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "fjord/common/callback_guard.h"
 #include "fjord/visitors/visitor_session.h"
 #include "phase.h"
 #include "task/task.h"
@@ -49,7 +50,7 @@ class DirectReducePhase final : public Phase {
 
   JobParts parts_;
   std::stop_source reduction_;  ///< Stops the reduction that runs on another thread.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Life life_;
 };
 
 }  // namespace fjord::mapreduce

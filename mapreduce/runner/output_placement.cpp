@@ -34,18 +34,19 @@ void OutputPlacement::prepare(UniqueFunction<void(Status)> done) {
     return done(Status::ok());
   }
   const auto snapshot = environment_.snapshot.get();
-  ask_for_full_nodes(environment_.transport, *snapshot, environment_.executor, refusing_,
-                     [this, alive = std::weak_ptr<int>(alive_), snapshot, done = std::move(done)](FullNodes full) {
-                       if (alive.expired()) return;
-                       const std::uint32_t buckets =
-                           job_.spec.output_buckets != 0 ? job_.spec.output_buckets : output_buckets_for(*snapshot);
-                       if (const auto place = place_beside(full, *snapshot, buckets, job_.job_id)) {
-                         use(*place);
-                         return done(Status::ok());
-                       }
-                       done(Status(StatusCode::NoSpace, full.describe() + "; each bucket has a replica there",
-                                   {.node = NodeId::storage(full.nodes().begin()->first).to_string()}));
-                     });
+  ask_for_full_nodes(
+      environment_.transport, *snapshot, environment_.executor, refusing_,
+      while_alive(life_.of(*this), [snapshot, done = std::move(done)](OutputPlacement& self, FullNodes full) {
+        const JobState& job = self.job_;
+        const std::uint32_t buckets =
+            job.spec.output_buckets != 0 ? job.spec.output_buckets : output_buckets_for(*snapshot);
+        if (const auto place = place_beside(full, *snapshot, buckets, job.job_id)) {
+          self.use(*place);
+          return done(Status::ok());
+        }
+        done(Status(StatusCode::NoSpace, full.describe() + "; each bucket has a replica there",
+                    {.node = NodeId::storage(full.nodes().begin()->first).to_string()}));
+      }));
 }
 
 void OutputPlacement::use(const OutputPlace& place) {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "current_pass.h"
+#include "fjord/common/callback_guard.h"
 #include "full_nodes.h"
 #include "job_steps.h"
 #include "output_spread.h"
@@ -47,7 +48,7 @@ class OutputPlacement {
   unsigned moves_ = 0;
   bool was_too_large_ = false;
   Status refusal_;  ///< Why the job does not use the store; OK if it may.
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Life life_;
 };
 
 /// Returns the error of a job that fails because of `refusal`, with what to do about it.

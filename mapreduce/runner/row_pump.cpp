@@ -14,9 +14,7 @@ constexpr Duration kPumpAgain = milliseconds(500);
 }  // namespace
 
 std::function<void()> RowPump::if_alive(std::function<void()> then) const {
-  return [alive = std::weak_ptr<int>(alive_), then = std::move(then)] {
-    if (!alive.expired()) then();
-  };
+  return while_alive(life_.of(*this), [then = std::move(then)](const RowPump&) { then(); });
 }
 
 void RowPump::attempt(Next next, unsigned tries, std::function<void()> then) {

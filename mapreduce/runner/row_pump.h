@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 
+#include "fjord/common/callback_guard.h"
 #include "phase.h"
 #include "task/sink_pump.h"
 
@@ -37,7 +38,7 @@ class RowPump {
   PhaseHost& host_;
   std::shared_ptr<SinkPump> pump_;
   bool is_running_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+  Life life_;
 };
 
 }  // namespace fjord::mapreduce

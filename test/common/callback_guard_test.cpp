@@ -56,9 +56,15 @@ TEST_CASE("callback guard: an object without a shared_ptr guards its callbacks b
     callback = object.callback();
     callback(3);
     CHECK(object.sum == 3);
-    object.life.end();
+    object.life.begin_again();
     callback(4);
     CHECK(object.sum == 3);
+    callback = object.callback();
+    callback(5);
+    CHECK(object.sum == 8);
+    object.life.end();
+    callback(6);
+    CHECK(object.sum == 8);
   }
   auto second = std::make_unique<OnStack>();
   callback = second->callback();

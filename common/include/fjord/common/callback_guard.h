@@ -37,6 +37,8 @@ class Life {
   }
   /// From now on callbacks do nothing.
   void end() { token_.reset(); }
+  /// Ends one life and begins another one: callbacks that were made before do nothing.
+  void begin_again() { token_ = std::make_shared<const bool>(true); }
 
  private:
   std::shared_ptr<const bool> token_ = std::make_shared<const bool>(true);
