@@ -1,4 +1,5 @@
-// Real libraries of applications in real processes, with the engine's accumulators but without a cluster.
+// Real libraries of applications in real processes, with the engine's accumulators but without a cluster. What plugins
+// have in common with scripts: test/conformance/batch_application.
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -6,21 +7,18 @@
 #include <vector>
 
 #include "fjord/common/log.h"
-#include "fjord/document/document_format.h"
-#include "fjord/document/json.h"
 #include "fjord/mapreduce/passes.h"
 #include "fjord/plugins/plugin_directory.h"
-#include "task/accumulator.h"
-#include "task/key_reducer.h"
-#include "task/task.h"
+#include "mapreduce/batch_tasks.h"
 
 namespace fjord::plugins {
 namespace {
 
-using mapreduce::Accumulator;
 using mapreduce::Application;
-using mapreduce::MappedDocuments;
-using Rows = std::map<std::string, std::string>;
+using test::map_all;
+using test::reduce_all;
+using test::Rows;
+using test::rows_of;
 using Parameters = std::vector<rpc::Parameter>;
 
 class World {
@@ -56,84 +54,15 @@ class World {
 };
 
 /// Documents with counts from 0.
-class Documents {
+class Documents : public test::BatchDocuments {
  public:
   Documents(const World& world, int count, int text_bytes = 10) : Documents(*world.types, "item", count, text_bytes) {}
-  Documents(const DocumentTypeRepo& types, const std::string& type, int count, int text_bytes = 10) {
-    for (int i = 0; i < count; ++i) {
-      const auto id = DocumentId::parse("id:t:" + type + "::" + std::to_string(i));
-      auto encoded = fields_from_json(*types.find(type), *id,
-                                      "{\"count\": " + std::to_string(i) + ", \"text\": \"" +
-                                          std::string(static_cast<std::size_t>(text_bytes), 'x') + "\"}");
-      if (!encoded) FAIL(encoded.error().message());
-      encoded_.push_back(std::move(*encoded));
-    }
-    for (const EncodedDocument& document : encoded_) {
-      auto view = DocumentView::open(types, document.header, document.body);
-      REQUIRE(view);
-      views.push_back(*view);
-    }
-  }
-  std::vector<DocumentView> views;
-
- private:
-  std::vector<EncodedDocument> encoded_;
+  Documents(const DocumentTypeRepo& types, const std::string& type, int count, int text_bytes = 10)
+      : BatchDocuments(types, type, count, [text_bytes](int i) {
+          return "{\"count\": " + std::to_string(i) + ", \"text\": \"" +
+                 std::string(static_cast<std::size_t>(text_bytes), 'x') + "\"}";
+        }) {}
 };
-
-/// Maps the documents as the engine does in a task. Returns number and error of the failed ones.
-Result<std::map<std::size_t, std::string>> map_all(Accumulator& table, std::span<const DocumentView> documents) {
-  REQUIRE(table.takes_many());
-  std::map<std::size_t, std::string> failed;
-  std::size_t done = 0;
-  while (done < documents.size()) {
-    FJORD_TRY_ASSIGN(const MappedDocuments mapped, table.map_many(documents.subspan(done)));
-    for (const auto& [document, why] : mapped.failed) failed[done + document] = why.message();
-    REQUIRE(mapped.documents > 0);
-    done += mapped.documents;
-  }
-  return failed;
-}
-
-/// Checks that each document emits the same tuples alone and together with others.
-void check_apart(Application& application, std::span<const DocumentView> documents, std::size_t failed_expected) {
-  const auto table = make_accumulator(application);
-  std::size_t failed = 0;
-  std::size_t most = 0;
-  for (std::size_t done = 0; done < documents.size();) {
-    const auto mapped = table->map_many_alone(documents.subspan(done));
-    REQUIRE(mapped);
-    REQUIRE(mapped->ends.size() == mapped->documents);
-    failed += mapped->failed.size();
-    most = std::max(most, mapped->documents);
-    std::size_t begin = 0;
-    for (std::size_t i = 0; i < mapped->documents; ++i) {
-      std::string alone;
-      const bool is_fine = table->map_alone(documents[done + i], alone).is_ok();
-      CHECK(mapped->emitted.substr(begin, mapped->ends[i] - begin) == alone);
-      CHECK(is_fine == std::none_of(mapped->failed.begin(), mapped->failed.end(),
-                                    [&](const auto& one) { return one.document == i; }));
-      begin = mapped->ends[i];
-    }
-    CHECK(begin == mapped->emitted.size());
-    done += mapped->documents;
-  }
-  CHECK(failed == failed_expected);
-  CHECK(most > 10);
-  CHECK(table->drain(0) != nullptr);
-  CHECK(table->groups() == 0);
-}
-
-Result<Rows> reduce_all(Application& application, Accumulator& table) {
-  Rows rows;
-  const auto source = table.drain(0);
-  mapreduce::KeyReducer reducer(application, *source);
-  std::string key, json;
-  for (;;) {
-    FJORD_TRY_ASSIGN(const bool more, reducer.next(key, json));
-    if (!more) return rows;
-    rows[key] = json;
-  }
-}
 
 Rows expected(int count, int without = -1) {
   std::map<int, long long> sums;
@@ -143,26 +72,6 @@ Rows expected(int count, int without = -1) {
   Rows rows;
   for (const auto& [digit, sum] : sums) rows[std::to_string(digit)] = std::to_string(sum);
   return rows;
-}
-
-Rows rows_of(const Result<Rows>& result) {
-  if (!result) FAIL(result.error().to_string());
-  return *result;
-}
-
-/// Returns the bytes of all tuples of a table.
-std::string tuples_of(Accumulator& table) {
-  std::string all;
-  mapreduce::Tuple tuple;
-  const auto source = table.drain(4);
-  for (;;) {
-    const auto more = source->next(tuple);
-    REQUIRE(more);
-    if (!*more) return all;
-    all += std::to_string(tuple.destination) + " " + std::string(tuple.key);
-    for (const std::string_view value : tuple.values) all += " " + std::string(value);
-    all += "\n";
-  }
 }
 
 }  // namespace
@@ -178,7 +87,7 @@ TEST_CASE(
   REQUIRE(failed);
   CHECK(failed->empty());
   CHECK(table->tuples() == 20'000);
-  CHECK(rows_of(reduce_all(*application, *table)) == expected(20'000));
+  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected(20'000));
   CHECK(world.started() == 1);
 }
 
@@ -194,39 +103,7 @@ TEST_CASE("plugin application: rows of the pass before are documents as any othe
   const auto failed = map_all(*table, documents.views);
   REQUIRE(failed);
   CHECK(failed->empty());
-  CHECK(rows_of(reduce_all(**application, *table)) == expected(500));
-}
-
-TEST_CASE("plugin application: the tuples of a task are the same bytes, however its documents came together") {
-  World world;
-  const Documents documents(world, 3000);
-  const std::span<const DocumentView> all(documents.views);
-  const std::string combines = GENERATE("1", "0");
-  const auto application = world.make({{"combines", combines}});
-  const auto whole = make_accumulator(*application);
-  REQUIRE(map_all(*whole, all));
-  const auto pieces = make_accumulator(*application);
-  for (std::size_t i = 0; i < all.size(); i += 7) {
-    REQUIRE(map_all(*pieces,
-                    all.subspan(all.size() - std::min(all.size(), i + 7), std::min<std::size_t>(7, all.size() - i))));
-  }
-  const std::string tuples = tuples_of(*whole);
-  CHECK(tuples_of(*pieces) == tuples);
-  if (combines == "1") CHECK(std::count(tuples.begin(), tuples.end(), '\n') == 10);
-}
-
-TEST_CASE("plugin application: values that wait to be combined do not pile up") {
-  World world;
-  const Documents documents(world, 100);
-  const auto application = world.make({});
-  const auto table = make_accumulator(*application);
-  std::size_t most = 0;
-  for (int i = 0; i < 60'000; ++i) {
-    REQUIRE(table->merge(std::to_string(i % 3), "1"));
-    most = std::max(most, table->bytes());
-  }
-  CHECK(most < std::size_t{512} << 10);
-  CHECK(rows_of(reduce_all(*application, *table)) == Rows{{"0", "20000"}, {"1", "20000"}, {"2", "20000"}});
+  CHECK(rows_of(reduce_all(**application, *table->drain(0))) == expected(500));
 }
 
 TEST_CASE("plugin application: a document that is bad fails, says why, and no other one does") {
@@ -253,7 +130,7 @@ TEST_CASE("plugin application: a document that is bad fails, says why, and no ot
   CHECK(failed->begin()->first == 123);
   CHECK_THAT(failed->begin()->second, Catch::Contains(said));
   // No tuple of the failed document counts, not even those emitted before the failure.
-  CHECK(rows_of(reduce_all(*application, *table)) == expected(200, 123));
+  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected(200, 123));
   CHECK(table->tuples() == 199);
   // The batch and the document end one process each.
   CHECK(world.started() == processes);
@@ -284,24 +161,8 @@ TEST_CASE("plugin application: the limit on time is one on a key, not on how man
   const auto table = make_accumulator(*application);
   // Ten keys with two values each: 1.5 s.
   for (const DocumentView& document : documents.views) REQUIRE(table->map_many({&document, 1}));
-  CHECK(rows_of(reduce_all(*application, *table)) == expected(20));
+  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected(20));
   CHECK(world.started() == 1);
-}
-
-TEST_CASE("plugin application: tuples of documents that go over together can be told from each other") {
-  World world;
-  const Documents documents(world, 100);
-  const auto [how, failed] = GENERATE(table<std::string, std::size_t>({{"", 0}, {"throws", 1}, {"crashes", 1}}));
-  const auto application = world.make({{"how", how}, {"at", "37"}});
-  check_apart(*application, documents.views, failed);
-}
-
-TEST_CASE("plugin application: a task that nobody wants any more ends, whatever map does") {
-  World world;
-  const Documents documents(world, 10);
-  const auto application = world.make({{"how", "loops"}, {"at", "3"}});
-  const auto table = make_accumulator(*application, [] { return true; });
-  CHECK(map_all(*table, documents.views).status().code() == StatusCode::Cancelled);
 }
 
 TEST_CASE("plugin application: what reduce and combine do wrong fails the task with the reason") {
@@ -317,7 +178,7 @@ TEST_CASE("plugin application: what reduce and combine do wrong fails the task w
   const auto table = make_accumulator(*application);
   // One by one, so that combine() is called only when the tuples are read.
   for (const DocumentView& document : documents.views) REQUIRE(table->map_many({&document, 1}));
-  const auto rows = reduce_all(*application, *table);
+  const auto rows = reduce_all(*application, *table->drain(0));
   CAPTURE(how);
   REQUIRE_FALSE(rows);
   CHECK_THAT(rows.error().message(), Catch::Contains(said));
@@ -331,7 +192,7 @@ TEST_CASE("plugin application: keys without results have none, and headers are e
   const auto application = world.make({{"how", "no result"}});
   const auto table = make_accumulator(*application);
   REQUIRE(map_all(*table, documents.views));
-  CHECK(rows_of(reduce_all(*application, *table)).empty());
+  CHECK(rows_of(reduce_all(*application, *table->drain(0))).empty());
   CHECK(application->needs_body());
   CHECK_FALSE(world.make({{"how", "headers"}})->needs_body());
 }
@@ -359,7 +220,7 @@ TEST_CASE(
     auto application = world.make(parameters);
     const auto table = make_accumulator(*application);
     REQUIRE(map_all(*table, documents.views));
-    CHECK(rows_of(reduce_all(*application, *table)) == expected(50));
+    CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected(50));
     return application;
   };
   auto first = run({});
@@ -380,28 +241,6 @@ TEST_CASE(
   first.reset();
   run({});
   CHECK(world.started() == 5);
-}
-
-TEST_CASE("plugin application: one document or key at a time is the same") {
-  World world;
-  const Documents documents(world, 30);
-  const auto application = world.make({{"how", "throws"}, {"at", "20"}});
-  const auto table = make_accumulator(*application);
-  int failed = 0;
-  for (const DocumentView& document : documents.views) {
-    const Status status = table->map(document);
-    if (!status) ++failed;
-  }
-  CHECK(failed == 1);
-  Rows rows;
-  mapreduce::Tuple tuple;
-  const auto source = table->drain(0);
-  while (source->next(tuple).value()) {
-    const auto row = mapreduce::reduce_key(*application, tuple);
-    REQUIRE(row);
-    rows[std::string(tuple.key)] = row->value();
-  }
-  CHECK(rows == expected(30, 20));
 }
 
 }  // namespace fjord::plugins

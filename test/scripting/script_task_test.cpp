@@ -1,4 +1,5 @@
-// Tasks over many documents and keys: real programs in real processes, the engine's groups, no cluster.
+// Tasks over many documents and keys: real programs in real processes, the engine's groups, no cluster. What scripts
+// have in common with plugins: test/conformance/batch_application.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -10,26 +11,21 @@
 #include <string>
 #include <vector>
 
-#include "fjord/document/document_format.h"
-#include "fjord/document/json.h"
 #include "fjord/scripting/script_application.h"
 #include "fjord/sim/sim_env.h"
-#include "task/accumulator.h"
+#include "mapreduce/batch_tasks.h"
 #include "task/group_store.h"
-#include "task/key_reducer.h"
-#include "task/task.h"
 
 namespace fjord::scripting {
 namespace {
 
-using mapreduce::Accumulator;
 using mapreduce::Application;
 using mapreduce::GroupStore;
-using mapreduce::KeyedValues;
-using mapreduce::MappedDocuments;
+using test::map_all;
+using test::reduce_all;
+using test::Rows;
+using test::rows_of;
 using Clock = std::chrono::steady_clock;
-using Failed = std::map<std::size_t, std::string>;
-using Rows = std::map<std::string, std::string>;
 
 class World {
  public:
@@ -55,104 +51,14 @@ class World {
 };
 
 /// Documents with n from 0 to `count` - 1, of a hundred cities.
-class Documents {
+class Documents : public test::BatchDocuments {
  public:
-  Documents(const World& world, int count, std::size_t text_bytes = 0) {
-    const DocumentType& type = *world.types->find("item");
-    for (int i = 0; i < count; ++i) {
-      const std::string fields = fmt::format(R"({{"n": {}, "city": "city {}", "price": {}, "text": "{}"}})", i, i % 100,
-                                             i * 0.1, std::string(text_bytes, 'x'));
-      auto encoded = fields_from_json(type, *DocumentId::parse("id:t:item::" + std::to_string(i)), fields);
-      if (!encoded) FAIL(encoded.error().to_string());
-      encoded_.push_back(std::move(*encoded));
-    }
-    for (const EncodedDocument& document : encoded_) {
-      auto view = DocumentView::open(*world.types, document.header, document.body);
-      REQUIRE(view);
-      views.push_back(*view);
-    }
-  }
-  std::vector<DocumentView> views;
-
- private:
-  std::vector<EncodedDocument> encoded_;
+  Documents(const World& world, int count, std::size_t text_bytes = 0)
+      : BatchDocuments(*world.types, "item", count, [text_bytes](int i) {
+          return fmt::format(R"({{"n": {}, "city": "city {}", "price": {}, "text": "{}"}})", i, i % 100, i * 0.1,
+                             std::string(text_bytes, 'x'));
+        }) {}
 };
-
-/// Maps the documents as the engine does in a task. Returns number and error of the failed ones.
-Result<Failed> map_all(Accumulator& table, std::span<const DocumentView> documents) {
-  Failed failed;
-  for (std::size_t done = 0; done < documents.size();) {
-    FJORD_TRY_ASSIGN(const MappedDocuments mapped, table.map_many(documents.subspan(done)));
-    for (const auto& [document, why] : mapped.failed) {
-      CHECK(why.code() == StatusCode::InvalidArgument);
-      failed[done + document] = why.message();
-    }
-    REQUIRE(mapped.documents > 0);
-    done += mapped.documents;
-  }
-  return failed;
-}
-
-/// Checks that each document emits the same tuples alone and together with others.
-void check_apart(Application& application, std::span<const DocumentView> documents, std::size_t failed_expected) {
-  const auto table = make_accumulator(application);
-  std::size_t failed = 0;
-  std::size_t most = 0;
-  for (std::size_t done = 0; done < documents.size();) {
-    const auto mapped = table->map_many_alone(documents.subspan(done));
-    REQUIRE(mapped);
-    REQUIRE(mapped->ends.size() == mapped->documents);
-    failed += mapped->failed.size();
-    most = std::max(most, mapped->documents);
-    std::size_t begin = 0;
-    for (std::size_t i = 0; i < mapped->documents; ++i) {
-      std::string alone;
-      const bool is_fine = table->map_alone(documents[done + i], alone).is_ok();
-      CHECK(mapped->emitted.substr(begin, mapped->ends[i] - begin) == alone);
-      CHECK(is_fine == std::none_of(mapped->failed.begin(), mapped->failed.end(),
-                                    [&](const auto& one) { return one.document == i; }));
-      begin = mapped->ends[i];
-    }
-    CHECK(begin == mapped->emitted.size());
-    done += mapped->documents;
-  }
-  CHECK(failed == failed_expected);
-  CHECK(most > 10);
-  CHECK(table->drain(0) != nullptr);
-  CHECK(table->groups() == 0);
-}
-
-Result<Rows> reduce_all(Application& application, mapreduce::TupleSource& source) {
-  Rows rows;
-  mapreduce::KeyReducer reducer(application, source);
-  std::string key, json;
-  for (;;) {
-    FJORD_TRY_ASSIGN(const bool more, reducer.next(key, json));
-    if (!more) return rows;
-    rows[key] = json;
-  }
-}
-
-Rows rows_of(const Result<Rows>& result) {
-  if (!result) FAIL(result.error().to_string());
-  return *result;
-}
-
-/// Returns the bytes of all tuples of a task.
-std::string tuples_of(GroupStore& store) {
-  std::string all;
-  mapreduce::Tuple tuple;
-  const auto source = store.finish();
-  REQUIRE(source);
-  for (;;) {
-    const auto more = (*source)->next(tuple);
-    if (!more) FAIL(more.error().to_string());
-    if (!*more) return all;
-    all += fmt::format("{} {}", tuple.destination, tuple.key);
-    for (const std::string_view value : tuple.values) all += " " + std::string(value);
-    all += "\n";
-  }
-}
 
 const std::string kCount =
     "function reduce(key, values) local n = 0 for _, v in ipairs(values) do n = n + v end return n end\n";
@@ -179,17 +85,6 @@ TEST_CASE("script task: documents go to the program many at a time, and the resu
   CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected);
 }
 
-TEST_CASE("script task: tuples of documents that go over together can be told from each other") {
-  World world;
-  const Documents documents(world, 300);
-  const std::string wrong = GENERATE("error('no')", "return string.rep('x', 1 << 40)", "while true do end");
-  const auto application =
-      world.make("function map(doc, emit)\n  emit(doc.fields.city, doc.fields.n)\n  if doc.fields.n == 120 then " +
-                     wrong + " end\n  if doc.fields.n % 3 == 0 then emit('third', doc.fields.n) end\nend\n" + kCount,
-                 {{"timeout_ms", "200"}});
-  check_apart(*application, documents.views, 1);
-}
-
 TEST_CASE("script task: a repeated task puts the same bytes, though combine depends on the order") {
   World world;
   const Documents documents(world, 20'000);
@@ -214,7 +109,9 @@ TEST_CASE("script task: a repeated task puts the same bytes, though combine depe
       REQUIRE(store.keep_within_memory());
     }
     CHECK(store.spilled_bytes() == 0);
-    const std::string found = tuples_of(store);
+    const auto source = store.finish();
+    REQUIRE(source);
+    const std::string found = test::tuples_of(**source);
     if (tuples.empty()) tuples = found;
     CHECK(found == tuples);
   }
@@ -363,14 +260,6 @@ TEST_CASE("script task: the process needs no more memory for many documents than
     REQUIRE(failed->empty());
   }
   CHECK(rows_of(reduce_all(*application, *table->drain(0))) == Rows{{"bytes", std::to_string(800 << 20)}});
-}
-
-TEST_CASE("script task: one that nobody wants any more ends, whatever map does") {
-  World world;
-  const Documents documents(world, 10);
-  const auto application = world.make("function map() while true do end end " + kCount, {{"timeout_ms", "3600000"}});
-  const auto table = make_accumulator(*application, [] { return true; });
-  CHECK(map_all(*table, documents.views).status().code() == StatusCode::Cancelled);
 }
 
 }  // namespace fjord::scripting
