@@ -153,6 +153,17 @@ function(fjord_test)
     set(ARG_LABELS unit quick)
   endif()
   _fjord_finish_test(${ARG_NAME} "${ARG_ARGS}" "${ARG_LABELS}" "${ARG_ENVIRONMENT}" "${ARG_TIMEOUT}")
+  if(quick IN_LIST ARG_LABELS)
+    fjord_quick_test_needs(${ARG_NAME})
+  endif()
+endfunction()
+
+# fjord_quick_test_needs(<target>...): the target fjord_quick_tests, which `./run test --quick` builds, builds these.
+function(fjord_quick_test_needs)
+  if(NOT TARGET fjord_quick_tests)
+    add_custom_target(fjord_quick_tests)
+  endif()
+  add_dependencies(fjord_quick_tests ${ARGN})
 endfunction()
 
 # fjord_fuzz_test(NAME x_fuzz SOURCES ... [DEPENDS ...])
