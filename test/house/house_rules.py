@@ -42,14 +42,16 @@ def files():
 
 def comments(text):
     """(line, text, whether it begins a comment) of C++ comments that stand in `//` lines."""
-    before = False
+    before = None
     for number, line in enumerate(text.splitlines(), 1):
         whole = re.match(r"\s*//+[<!]? ?(.*)", line)
         trailing = None if whole else re.search(r"[;,{}()>\w] +///?<? (.*)", line)
         found = whole or (trailing if trailing and line.count('"', 0, trailing.start()) % 2 == 0 else None)
         if found:
-            yield number, found.group(1), not (before and whole)
-        before = bool(found)
+            # Under a comment behind code, only `///<` continues it.
+            continues = whole and before and (not before[1] or line.lstrip().startswith("///<"))
+            yield number, found.group(1), not continues
+        before = (number, trailing) if found else None
 
 
 def settings_declared_elsewhere(sources):
