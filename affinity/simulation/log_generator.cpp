@@ -20,7 +20,7 @@ constexpr double kRareWord = 0.9;  // Queries that get one.
 constexpr double kDiscount = 0.6;
 constexpr double kStrength = 0.27;  // Times the queries of a log.
 /// Part of the circle of hashes from which a region draws, and by how much the parts of regions are apart.
-constexpr double kRegionPart = 0.6;
+constexpr double kRegionPart = 0.25;
 constexpr double kRegionStep = 0.2;
 
 /// A number in [0, 1) that belongs to a query of the source.
