@@ -114,7 +114,7 @@ TEST_CASE("with a tolerance for load the pages accessed are balanced too") {
 TEST_CASE("sums beyond what METIS can count are scaled") {
   Random random(2);
   const QueryLog log = two_groups(200, 5000, random);
-  const ListPages pages(200, 3'000'000);
+  const ListPages pages(200, 3'000'000'000);
   const Result<Clustering> clustering = partition(log, pages, {.replicas = 2});
   REQUIRE(clustering);
   CHECK(cut_part(log, pages, *clustering, 2) < 0.01);

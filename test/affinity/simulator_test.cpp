@@ -51,6 +51,8 @@ TEST_CASE("a small cache misses, and misses and accesses are counted in pages") 
   const SimulationResult result = simulate(log, {1, 2, 5}, options, turns);
   CHECK(result.replicas[0].missed_pages == 7);
   CHECK(result.miss_rate() == Approx(7.0 / 9.0));
+  // Both passes: words 0, 1, 2, 1, 2 enter, and 1, 2, 1 leave.
+  CHECK(turns.changes == 8);
 }
 
 TEST_CASE("all caches are looked into, also those that the query does not go to, and before it changes them") {
