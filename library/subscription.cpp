@@ -38,14 +38,15 @@ class Subscription::Impl {
   Impl(ClientCore& core, const SubscribeOptions& options)
       : core_(core), buffer_bytes_(options.buffer_bytes), decodes_(options.decode), status_(open(options)) {}
 
+  /// A coroutine that waits goes on here, and may use the subscription until it waits again.
   ~Impl() {
-    if (core_.address_error()) {
-      core_.run([this] {
-        feed_.reset();
-        life_.end();
-      });
-    }
-    if (waiter_ != nullptr) waiter_->set(Status(StatusCode::Cancelled, "the subscription was destroyed"));
+    if (!core_.address_error()) return;
+    core_.run([this] {
+      if (!has_ended()) status_ = Status(StatusCode::Cancelled, "the subscription was destroyed");
+      life_.end();
+      feed_.reset();
+      end_wait(Status(StatusCode::Cancelled, "the subscription was destroyed"));
+    });
   }
 
   /// Waits for at most `timeout`; without a limit if it is absent.
@@ -87,7 +88,7 @@ class Subscription::Impl {
     const auto state =
         std::make_shared<detail::PendingState<Status>>(core_.address_error() ? &core_.executor() : nullptr);
     const std::lock_guard lock(mutex_);
-    if (is_over() || reader_.remaining() != 0 || !items_.empty() || end_.has_value()) {
+    if (has_ended() || reader_.remaining() != 0 || !items_.empty() || end_.has_value()) {
       state->set(Status::ok());
     } else {
       waiter_ = state;
@@ -95,7 +96,8 @@ class Subscription::Impl {
     return Pending<Status>(state);
   }
 
-  bool is_over() const { return is_over_ || !status_; }
+  /// Not is_over(), which while_alive() would ask on the executor.
+  bool has_ended() const { return is_over_ || !status_; }
   const Status& status() const { return status_; }
   const std::shared_ptr<const DocumentTypeRepo>& types() const { return types_; }
   std::string cursor() const { return token_.to_text(); }
@@ -119,7 +121,7 @@ class Subscription::Impl {
     }
     token_ = feed.resume.value_or(visitors::ChangeToken(feed.fingerprint()));
     FJORD_TRY(core_.copy_snapshot(snapshots_));
-    core_.executor().post([this, feed = std::move(feed)]() mutable { start(std::move(feed)); });
+    post([this, feed = std::move(feed)]() mutable { start(std::move(feed)); });
     return Status::ok();
   }
 
@@ -142,7 +144,7 @@ class Subscription::Impl {
     feed_->start();
   }
 
-  /// Posts a task of a callback. It does not run if the destructor's task runs before it.
+  /// Posts a task. It does not run after the end of the subscription.
   template <typename F>
   void post(F task) {
     core_.executor().post(while_alive(life_.of(*this), [task = std::move(task)](Impl&) mutable { task(); }));
@@ -173,8 +175,18 @@ class Subscription::Impl {
   /// Wakes the thread or the callback that waits.
   void wake() FJORD_REQUIRES(mutex_) {
     changed_.notify_one();
-    if (waiter_ == nullptr) return;
-    core_.executor().post([waiter = std::exchange(waiter_, nullptr)] { waiter->set(Status::ok()); });
+    if (waiter_ == nullptr || std::exchange(is_waking_, true)) return;
+    post([this] { end_wait(Status::ok()); });
+  }
+
+  void end_wait(const Status& status) {
+    std::shared_ptr<detail::PendingState<Status>> waiter;
+    {
+      const std::lock_guard lock(mutex_);
+      is_waking_ = false;
+      waiter = std::exchange(waiter_, nullptr);
+    }
+    if (waiter != nullptr) waiter->set(status);
   }
 
   /// Takes the next item. Returns false after the timeout and at the end of the feed.
@@ -196,9 +208,7 @@ class Subscription::Impl {
     bytes_ -= item_.docblock.size();
     if (paused_ && bytes_ <= buffer_bytes_ / 2) {
       paused_ = false;
-      core_.executor().post([this] {
-        if (feed_ != nullptr) feed_->resume();
-      });
+      post([this] { feed_->resume(); });
     }
     return true;
   }
@@ -257,7 +267,8 @@ class Subscription::Impl {
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> end_ FJORD_GUARDED_BY(mutex_);
   std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< Set by ready().
-  Status status_;  ///< Last member: its initialiser open() sets the other members.
+  bool is_waking_ FJORD_GUARDED_BY(mutex_) = false;  ///< A task that ends the wait was posted.
+  Status status_;                                    ///< Last member: its initialiser open() sets the other members.
 };
 
 Subscription::Subscription(ClientCore& core, SubscribeOptions options) : impl_(std::make_unique<Impl>(core, options)) {}
@@ -265,11 +276,12 @@ Subscription::Subscription(Subscription&&) noexcept = default;
 Subscription& Subscription::operator=(Subscription&&) noexcept = default;
 Subscription::~Subscription() = default;
 
-const Change* Subscription::next() { return impl_->next(std::nullopt); }
+Next<Subscription, Change> Subscription::next() { return Next<Subscription, Change>(*this); }
+const Change* Subscription::wait_next() { return impl_->next(std::nullopt); }
 const Change* Subscription::next_within(Duration timeout) { return impl_->next(timeout); }
 const Change* Subscription::try_next() { return impl_->next(Duration(0)); }
 Pending<Status> Subscription::ready() { return impl_->ready(); }
-bool Subscription::is_over() const { return impl_->is_over(); }
+bool Subscription::is_over() const { return impl_->has_ended(); }
 std::shared_ptr<const DocumentTypeRepo> Subscription::types() const { return impl_->types(); }
 const Status& Subscription::status() const { return impl_->status(); }
 std::string Subscription::cursor() const { return impl_->cursor(); }

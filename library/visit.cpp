@@ -60,7 +60,14 @@ class Visit::Impl {
  public:
   Impl(ClientCore& core, const VisitOptions& options) : core_(core), status_(open(options)) {}
 
-  ~Impl() { stream_.reset(); }  // First: ready() may go on until then, and uses the other members.
+  /// A coroutine that waits goes on here, and may use the visit until it waits again.
+  ~Impl() {
+    if (stream_ == nullptr) return;
+    core_.run([this] {
+      if (!is_over()) status_ = Status(StatusCode::Cancelled, "the visit was destroyed");
+      stream_.reset();
+    });
+  }
 
   /// What to do when nothing has arrived.
   enum class Absent { Wait, Return };
@@ -241,7 +248,8 @@ Visit::Visit(Visit&&) noexcept = default;
 Visit& Visit::operator=(Visit&&) noexcept = default;
 Visit::~Visit() = default;
 
-const Document* Visit::next() { return impl_->next(Impl::Absent::Wait); }
+Next<Visit, Document> Visit::next() { return Next<Visit, Document>(*this); }
+const Document* Visit::wait_next() { return impl_->next(Impl::Absent::Wait); }
 std::optional<EntryView> Visit::next_entry() { return impl_->next_entry(Impl::Absent::Wait); }
 const Document* Visit::try_next() { return impl_->next(Impl::Absent::Return); }
 std::optional<EntryView> Visit::try_next_entry() { return impl_->next_entry(Impl::Absent::Return); }

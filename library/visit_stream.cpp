@@ -10,13 +10,21 @@ VisitStream::VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionO
 
 VisitStream::~VisitStream() {
   if (!core_.address_error()) return;
-  core_.run([this] { sessions_.clear(); });
-  if (waiter_ != nullptr) waiter_->set(Status(StatusCode::Cancelled, "the visit was destroyed"));
+  core_.run([this] {
+    life_.end();
+    sessions_.clear();
+    end_wait(Status(StatusCode::Cancelled, "the visit was destroyed"));
+  });
+}
+
+template <typename F>
+void VisitStream::post(F f) {
+  core_.executor().post(while_alive(life_.of(*this), std::move(f)));
 }
 
 Status VisitStream::start() {
   FJORD_TRY(core_.copy_snapshot(snapshots_));
-  core_.executor().post([this] { open_sessions(std::exchange(options_, {})); });
+  post([](VisitStream& self) { self.open_sessions(std::exchange(self.options_, {})); });
   return Status::ok();
 }
 
@@ -100,8 +108,18 @@ void VisitStream::finish(const Status& status) {
 /// Wakes the thread or the callback that waits.
 void VisitStream::wake() {
   changed_.notify_one();
-  if (waiter_ == nullptr) return;
-  core_.executor().post([waiter = std::exchange(waiter_, nullptr)] { waiter->set(Status::ok()); });
+  if (waiter_ == nullptr || std::exchange(is_waking_, true)) return;
+  post([](VisitStream& self) { self.end_wait(Status::ok()); });
+}
+
+void VisitStream::end_wait(const Status& status) {
+  std::shared_ptr<detail::PendingState<Status>> waiter;
+  {
+    const std::lock_guard lock(mutex_);
+    is_waking_ = false;
+    waiter = std::exchange(waiter_, nullptr);
+  }
+  if (waiter != nullptr) waiter->set(status);
 }
 
 Pending<Status> VisitStream::ready() {
@@ -124,8 +142,8 @@ bool VisitStream::pop(VisitItem& item) {
   bytes_ -= item.docblock.size();
   if (paused_ && bytes_ <= buffer_bytes_ / 2) {
     paused_ = false;
-    core_.executor().post([this] {
-      for (auto& session : sessions_) session->resume();
+    post([](VisitStream& self) {
+      for (auto& session : self.sessions_) session->resume();
     });
   }
   return true;
@@ -147,8 +165,8 @@ void VisitStream::stop(Status why) {
   items_.clear();
   bytes_ = 0;
   wake();
-  core_.executor().post([this] {
-    for (auto& session : sessions_) session->pause();
+  post([](VisitStream& self) {
+    for (auto& session : self.sessions_) session->pause();
   });
 }
 

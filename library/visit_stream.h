@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "fjord/common/callback_guard.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/library/detail/client_core.h"
 #include "fjord/library/detail/visited_bucket.h"
@@ -32,7 +33,8 @@ struct VisitItem {
 /// The half of a visit on the executor: sessions whose blocks wait in a bounded queue. The sessions pause while the
 /// queue is full, so that storage nodes stop reading.
 ///
-/// Threading: pop(), stop() and progress() on any thread; start() and close() on a thread that is not the executor.
+/// Threading: pop(), stop() and progress() on any thread; start() on a thread that is not the executor. The destructor
+/// waits for the executor on another thread.
 class VisitStream {
  public:
   /// Whether a bucket can be taken back.
@@ -53,7 +55,8 @@ class VisitStream {
   bool pop(VisitItem& item);
   /// Returns true if pop() would wait.
   bool is_empty() const;
-  /// Ends as OK when pop() does not have to wait, and as Cancelled if the stream is destroyed before. One at a time.
+  /// Ends as OK when pop() may not have to wait, and as Cancelled if the stream is destroyed before. On the executor
+  /// unless it ends at once. One at a time.
   Pending<Status> ready();
   /// Returns OK if all items were given.
   Status result() const;
@@ -68,6 +71,10 @@ class VisitStream {
   void note_progress();
   void finish(const Status& status);
   void wake() FJORD_REQUIRES(mutex_);
+  void end_wait(const Status& status);
+  /// Posts `f(*this)` to the executor, where it does nothing after the end of the stream.
+  template <typename F>
+  void post(F f);
 
   ClientCore& core_;
   const std::size_t buffer_bytes_;
@@ -75,6 +82,7 @@ class VisitStream {
   rpc::SnapshotHolder snapshots_;
   std::vector<visitors::VisitorSessionOptions> options_;
   // Used on the executor only.
+  Life life_;
   std::vector<std::unique_ptr<visitors::VisitorSession>> sessions_;
   std::map<VisitedBucket, std::vector<std::string>> held_;  ///< Blocks of incomplete buckets of a snapshot visit.
   std::size_t running_ = 0;
@@ -87,6 +95,7 @@ class VisitStream {
   std::optional<Status> result_ FJORD_GUARDED_BY(mutex_);
   visitors::VisitProgress progress_ FJORD_GUARDED_BY(mutex_);
   std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< Set by ready().
+  bool is_waking_ FJORD_GUARDED_BY(mutex_) = false;  ///< A task that ends the wait was posted.
 };
 
 }  // namespace fjord

@@ -67,6 +67,9 @@ class LibraryTest(unittest.TestCase):
         self.assertEqual(len(last), 1)
         text += ("void run_samples(fjord::Client& client) {\n" + "".join(calls) +
                  "  read_two(client);\n"
+                 "  const int before = documents_used;\n"
+                 "  read_some(client);\n"
+                 "  while (documents_used < before + 1000) std::this_thread::yield();\n"
                  "  const int used = documents_used;\n"
                  "  read_all(*new fjord::Visit(client.visit({.type = \"music\"})));\n"
                  "  follow(*new fjord::Subscription(client.subscribe({.type = \"music\"})));\n"

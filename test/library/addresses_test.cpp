@@ -15,10 +15,12 @@ TEST_CASE("library: with a malformed address every call fails with the same reas
   CHECK(written.outcome == WriteOutcome::NotApplied);
   CHECK(client.new_document("id:a:item::1").status().code() == StatusCode::InvalidArgument);
   Visit visit = client.visit({});
-  CHECK(visit.next() == nullptr);
+  const Document* const document = visit.next();
+  CHECK(document == nullptr);
   CHECK(visit.status().code() == StatusCode::InvalidArgument);
   Subscription changes = client.subscribe({});
-  CHECK(changes.next() == nullptr);
+  const Change* const change = changes.next();
+  CHECK(change == nullptr);
   CHECK(changes.status().code() == StatusCode::InvalidArgument);
   CHECK(client.aggregate({.type = "item"}).status.code() == StatusCode::InvalidArgument);
   CHECK(client.remove_where("true", {.type = "item"}).status.code() == StatusCode::InvalidArgument);

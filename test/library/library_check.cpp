@@ -2,6 +2,7 @@
 // into FOLDER. test/integration/library_test.py runs it.
 
 #include <algorithm>
+#include <atomic>
 #include <coroutine>
 #include <cstdio>
 #include <exception>
@@ -66,6 +67,34 @@ Detached count_visit(Visit& visit, std::shared_ptr<detail::PendingState<int>> re
     if (const Status ready = co_await visit.ready(); !ready) break;
   }
   result->set(visit.status() ? count : -count);
+}
+
+/// Counts up to `most` documents of a visit that the coroutine opens, and destroys on the client's thread. Reports the
+/// visit's cursor if it ended early.
+Detached count_some(Client& client, VisitOptions options, int most,
+                    std::shared_ptr<detail::PendingState<std::pair<int, std::string>>> result) {
+  int count = 0;
+  std::string cursor;
+  {
+    Visit visit = client.visit(std::move(options));
+    while (count < most) {
+      const Document* document = co_await visit.next();
+      if (document == nullptr) break;
+      ++count;
+    }
+    CHECK_OK(visit.status());
+    if (count == most) cursor = visit.cursor();
+  }
+  result->set({count, cursor});
+}
+
+/// Takes changes until there are no more. Reports the number of events and the status.
+Detached count_changes(Subscription& changes, std::atomic<int>& caught_up,
+                       std::shared_ptr<detail::PendingState<Status>> result) {
+  while (const Change* change = co_await changes.next()) {
+    if (change->kind == Change::Kind::CaughtUp) ++caught_up;
+  }
+  result->set(changes.status());
 }
 
 /// Copies documents in a coroutine until the subscription has caught up, and then reports the ids.
@@ -140,6 +169,42 @@ void feed(Client& client) {
   for (auto& put : puts) CHECK_OK(std::move(put).wait().status);
 }
 
+/// Coroutines that own their visits take some documents, end the visits on the client's thread and go on later.
+void check_awaited_visits(Client& client) {
+  for (const std::uint64_t slices : {1U, 3U}) {
+    int count = 0;
+    int runs = 0;
+    std::string cursor;
+    do {
+      const auto result = std::make_shared<detail::PendingState<std::pair<int, std::string>>>(nullptr);
+      count_some(client, {.type = "item", .slices = slices, .resume = cursor, .buffer_bytes = 1000}, 700, result);
+      const auto [taken, reached] = result->wait();
+      count += taken;
+      cursor = reached;
+      ++runs;
+    } while (!cursor.empty());
+    CHECK(count == kDocuments);
+    CHECK(runs == kDocuments / 700 + 1);
+  }
+}
+
+/// Subscriptions that nothing comes from any more: one is stopped, one is destroyed.
+void check_awaited_changes(Client& client) {
+  std::atomic<int> caught_up = 0;
+  std::vector<std::shared_ptr<detail::PendingState<Status>>> ends;
+  std::vector<std::unique_ptr<Subscription>> several;
+  for (int n = 0; n < 2; ++n) {
+    several.push_back(std::make_unique<Subscription>(client.subscribe({.type = "item", .buffer_bytes = 2000})));
+    ends.push_back(std::make_shared<detail::PendingState<Status>>(nullptr));
+    count_changes(*several.back(), caught_up, ends.back());
+  }
+  while (caught_up < 4) std::this_thread::yield();
+  CHECK(!ends[0]->is_set() && !ends[1]->is_set());
+  several[0]->stop();
+  several[1].reset();
+  for (auto& end : ends) CHECK(end->wait().code() == StatusCode::Cancelled);
+}
+
 void check_visits(Client& client) {
   for (const std::uint64_t slices : {1U, 3U}) {
     // A visit that is stopped and resumed repeatedly gives each document once.
@@ -205,6 +270,7 @@ void check_visits(Client& client) {
   }
   const Status ended = dropped->wait();
   CHECK(ended || ended.code() == StatusCode::Cancelled);
+  check_awaited_visits(client);
   Visit wrong = client.visit({.selection = "item.colour == 1"});
   CHECK(wrong.next() == nullptr && !wrong.status());
   Visit snapshot = client.visit({.type = "item", .ids_only = true, .snapshot = true});
@@ -483,6 +549,7 @@ void check_changes(Client& client) {
   }
   for (std::size_t n = 0; n < several.size(); ++n) copy_changes(several[n], copies[n]);
   for (auto& made : copies) CHECK(made->wait() == copy);
+  check_awaited_changes(client);
   const auto dropped = std::make_shared<detail::PendingState<Status>>(nullptr);
   {
     Subscription never = client.subscribe({.selection = "item.price > 100", .from_now = true});

@@ -67,7 +67,8 @@ class ChangePrinter {
     const Change* change = changes_.next_within(Duration(0));
     if (change != nullptr || changes_.is_over()) return change;
     save_status_ = save(false);
-    return save_status_ ? changes_.next() : nullptr;
+    if (!save_status_) return nullptr;
+    return changes_.next();
   }
 
   Status print_change(const Change& change) {

@@ -11,6 +11,7 @@
 #include "fjord/document/docblock.h"
 #include "fjord/document/document_type.h"
 #include "fjord/library/documents.h"
+#include "fjord/library/next.h"
 #include "fjord/library/next_iterator.h"
 #include "fjord/library/pending.h"
 
@@ -51,7 +52,7 @@ struct Change {
 ///     fjord::Subscription changes = client.subscribe({.selection = "item.price > 3", .resume = saved});
 ///     for (const fjord::Change& change : changes) { apply(change); save(changes.cursor()); }
 ///
-/// Threading: one thread at a time; stop() on any thread. Lifetime: the client must outlive it.
+/// Threading: one thread at a time; stop() and the destructor on any thread. Lifetime: the client must outlive it.
 class Subscription {
  public:
   Subscription(ClientCore& core, SubscribeOptions options);
@@ -61,11 +62,16 @@ class Subscription {
 
   /// Waits for the next change. Returns null after stop(), after Resync and after an error (status()). The change is
   /// valid until the next call.
-  const Change* next();
+  ///
+  ///     while (const fjord::Change* change = co_await changes.next()) apply(*change);  // resumes the coroutine
+  ///
+  /// While a coroutine waits, only stop() may be called. If the subscription is destroyed meanwhile, the coroutine gets
+  /// null, and status() is Cancelled until the coroutine waits again.
+  Next<Subscription, Change> next();
   /// Like next(), but also returns null if no change comes within `timeout`; is_over() is false then.
   const Change* next_within(Duration timeout);
 
-  // The same without waiting, for programs that do not give a thread to each subscription:
+  // The same without waiting, for programs that take what has arrived:
   //
   //     while (!changes.is_over()) {
   //       while (const fjord::Change* change = changes.try_next()) apply(*change);
@@ -92,6 +98,9 @@ class Subscription {
   Iterator end() { return {}; }
 
  private:
+  friend class Next<Subscription, Change>;
+  const Change* wait_next();
+
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

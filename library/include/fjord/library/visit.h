@@ -12,6 +12,7 @@
 #include "fjord/common/result.h"
 #include "fjord/document/docblock.h"
 #include "fjord/library/documents.h"
+#include "fjord/library/next.h"
 #include "fjord/library/next_iterator.h"
 #include "fjord/library/pending.h"
 
@@ -80,7 +81,7 @@ struct VisitStatistics {
 /// node fails, the visit reads from another replica.
 ///
 /// Threading: one thread at a time; stop() and statistics() on any thread. Back-pressure: buffer_bytes bounds the
-/// documents read ahead. Lifetime: the client must outlive the visit; the destructor ends the visit.
+/// documents read ahead. Lifetime: the client must outlive the visit; the destructor ends the visit, on any thread.
 class Visit {
  public:
   Visit(ClientCore& core, VisitOptions options);
@@ -90,14 +91,20 @@ class Visit {
 
   /// Returns the next document; null at the end and after an error (status()). Valid until the next call. Skips remove
   /// entries; next_entry() returns them.
-  const Document* next();
+  ///
+  ///     while (const fjord::Document* document = visit.next()) use(*document);           // waits
+  ///     while (const fjord::Document* document = co_await visit.next()) use(*document);  // resumes the coroutine
+  ///
+  /// While a coroutine waits, only stop() and statistics() may be called. If the visit is destroyed meanwhile, the
+  /// coroutine gets null, and status() is Cancelled until the coroutine waits again.
+  Next<Visit, Document> next();
   /// Returns the next entry undecoded, a document or a remove entry; absent at the end. Faster than next(). Its views
   /// are valid until the next call. Decode it with types().
   std::optional<EntryView> next_entry();
   /// Returns true if next() has to wait for the cluster, so that a program can flush what it has before.
   bool would_wait() const;
 
-  // The same without waiting, for programs that do not give a thread to each visit:
+  // The same without waiting, for programs that take what has arrived:
   //
   //     while (!visit.is_over()) {
   //       while (const fjord::Document* document = visit.try_next()) use(*document);
@@ -131,6 +138,9 @@ class Visit {
   Iterator end() { return {}; }
 
  private:
+  friend class Next<Visit, Document>;
+  const Document* wait_next();
+
   class Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -41,9 +41,12 @@ class ClientCore {
   Clock& clock() { return seams_ ? seams_->clock : connection_->runtime().clock; }
   Executor& executor() { return seams_ ? seams_->executor : connection_->executor(); }
   Random new_random() { return seams_ ? seams_->random.fork() : Random::from_system(); }
-  /// Waits until the condition holds. `lock` is locked when it is evaluated, and afterwards.
+  /// Waits until the condition holds. `lock` is locked when it is evaluated, and afterwards. Ends the process on the
+  /// executor, where the wait would not end.
   template <typename F>
   void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, F is_done) {
+    if (is_done()) return;
+    FJORD_CHECK_MSG(!executor().is_current(), "a blocking call on the thread that would end it");
     if (!seams_) return changed.wait(lock, is_done);
     lock.unlock();
     seams_->run_until([&] {
@@ -52,7 +55,7 @@ class ClientCore {
     });
     lock.lock();
   }
-  /// Runs `task` on the executor and waits until it has ended.
+  /// Runs `task` on the executor and waits until it has ended. On the executor itself it runs at once.
   void run(UniqueFunction<void()> task);
   const ClientSettings& settings() const { return settings_; }
   Duration timeout(Duration asked) const { return asked == Duration(0) ? settings_.timeout : asked; }
