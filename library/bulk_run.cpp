@@ -1,6 +1,7 @@
 #include "fjord/library/detail/bulk_run.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
@@ -27,7 +28,8 @@ class BulkWriter {
  public:
   BulkWriter(ClientCore& core, const BulkChange& change, std::string selection, BulkOptions& options, std::string name,
              visitors::VisitToken token)
-      : change_(change),
+      : core_(core),
+        change_(change),
         selection_(std::move(selection)),
         options_(options),
         name_(std::move(name)),
@@ -47,7 +49,7 @@ class BulkWriter {
       ++buckets_[bucket].writes;
       ++summary_.matched;
     }
-    feeder_.submit(std::move(operation), tag);
+    submit(std::move(operation), tag);
   }
 
   /// Called when the visit has given all documents of the bucket.
@@ -57,7 +59,11 @@ class BulkWriter {
     settle(bucket);
   }
 
-  void wait() { feeder_.flush(); }
+  /// Waits until all writes have ended.
+  void wait() {
+    feeder_.when_idle([this] { note(&BulkWriter::is_idle_); });
+    wait_for(&BulkWriter::is_idle_);
+  }
   BulkSummary summary() const {
     const std::lock_guard lock(mutex_);
     return summary_;
@@ -91,7 +97,23 @@ class BulkWriter {
     feed.priority = rpc::Priority::Background;
     if (options_.in_flight != 0) feed.window_operations = options_.in_flight;
     feed.on_result = [this](std::uint64_t tag, const OperationOutcome& outcome) { on_result(tag, outcome); };
+    feed.on_room = [this] { note(&BulkWriter::has_room_); };
     return feed;
+  }
+
+  void submit(rpc::Operation operation, std::uint64_t tag) {
+    while (!feeder_.try_submit(operation, tag)) wait_for(&BulkWriter::has_room_);
+  }
+
+  void note(bool BulkWriter::*event) {
+    const std::lock_guard lock(mutex_);
+    this->*event = true;
+    changed_.notify_one();
+  }
+  void wait_for(bool BulkWriter::*event) {
+    std::unique_lock lock(mutex_);
+    core_.wait(lock, changed_, [&] { return this->*event; });
+    this->*event = false;
   }
 
   void on_result(std::uint64_t tag, const OperationOutcome& outcome) {
@@ -132,6 +154,7 @@ class BulkWriter {
     buckets_.erase(bucket);
   }
 
+  ClientCore& core_;
   const BulkChange& change_;
   const std::string selection_;
   BulkOptions& options_;
@@ -142,7 +165,10 @@ class BulkWriter {
   std::uint64_t next_tag_ FJORD_GUARDED_BY(mutex_) = 1;
   std::map<BucketId, BucketWrites> buckets_ FJORD_GUARDED_BY(mutex_);
   BulkSummary summary_ FJORD_GUARDED_BY(mutex_);
-  Feeder feeder_;  ///< Last member: its callbacks use the other members.
+  std::condition_variable changed_;
+  bool has_room_ FJORD_GUARDED_BY(mutex_) = false;  ///< The feeder has had room since it refused an operation.
+  bool is_idle_ FJORD_GUARDED_BY(mutex_) = false;   ///< All writes have ended.
+  Feeder feeder_;                                   ///< Last member: its callbacks use the other members.
 };
 
 struct BulkStart {
@@ -152,11 +178,12 @@ struct BulkStart {
 
 /// Returns the name and the visit token of a new run, or of the one to resume. Errors: InvalidArgument if `resume` is
 /// not a cursor of this change.
-Result<BulkStart> start_of(const BulkChange& change, const std::string& resume, std::uint64_t question) {
+Result<BulkStart> start_of(ClientCore& core, const BulkChange& change, const std::string& resume,
+                           std::uint64_t question) {
   BulkStart start;
   start.token.question = question;
   if (resume.empty()) {
-    start.name = fmt::format("bulk-{:016x}", Random::from_system().next());
+    start.name = fmt::format("bulk-{:016x}", core.new_random().next());
     return start;
   }
   const Status wrong(StatusCode::InvalidArgument, "resume: it is not the cursor of this change");
@@ -248,10 +275,10 @@ Status write_all(VisitStream& stream, BulkWriter& writer, const BulkOptions& opt
 Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions& options) {
   FJORD_TRY(core.wait_ready());
   FJORD_TRY_ASSIGN(visitors::VisitorSessionOptions session, session_of(core, change, options));
-  FJORD_TRY_ASSIGN(BulkStart start, start_of(change, options.resume, session.fingerprint()));
+  FJORD_TRY_ASSIGN(BulkStart start, start_of(core, change, options.resume, session.fingerprint()));
   session.resume = start.token;
   const std::string selection = session.selection;
-  const Clock& clock = core.connection().runtime().clock;
+  const Clock& clock = core.clock();
   const MonotonicTime begun = clock.now();
   VisitStream stream(core, {std::move(session)}, kBufferBytes);
   FJORD_TRY(stream.start());
@@ -261,6 +288,8 @@ Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions&
     return summary;
   }
   BulkWriter writer(core, change, selection, options, std::move(start.name), std::move(start.token));
+  // A program that ends before the first note of the position must know the name of the run.
+  if (options.on_cursor && options.resume.empty()) FJORD_TRY(options.on_cursor(writer.cursor()));
   Status status = write_all(stream, writer, options, clock);
   writer.wait();  // Documents found before a failure of the visit are written, too.
   summary = writer.summary();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fjord/client/operations.h"
+#include "fjord/common/retry.h"
 #include "fjord/library/admin.h"
 #include "fjord/library/aggregate.h"
 #include "fjord/library/bulk.h"
@@ -53,7 +54,8 @@ static_assert(static_cast<int>(WriteDurability::Sync) == static_cast<int>(rpc::D
 rpc::Consistency wire(ReadConsistency consistency) { return static_cast<rpc::Consistency>(consistency); }
 static_assert(static_cast<int>(ReadConsistency::Linearizable) == static_cast<int>(rpc::Consistency::Session));
 
-WriteResult write_result(OperationOutcome outcome) {
+/// `may_be_repeat`: the caller gave the key, so that an earlier attempt may have been applied.
+WriteResult write_result(OperationOutcome outcome, bool may_be_repeat) {
   WriteResult result;
   result.outcome = static_cast<WriteOutcome>(outcome.outcome);
   result.status = std::move(outcome.status);
@@ -61,6 +63,13 @@ WriteResult write_result(OperationOutcome outcome) {
   result.existed = outcome.existed;
   result.current_version = Timestamp{outcome.version_us};
   result.idempotency_key = std::move(outcome.token);
+  // That this attempt did nothing says nothing about the earlier ones.
+  const StatusCode code = result.status.code();
+  const bool says_nothing = may_succeed_later(code) || code == StatusCode::NoSpace;
+  if (may_be_repeat && says_nothing && result.outcome == WriteOutcome::NotApplied) {
+    result.outcome = WriteOutcome::InDoubt;
+    result.status = std::move(result.status).with_details({.idempotency_key = result.idempotency_key});
+  }
   return result;
 }
 static_assert(static_cast<int>(WriteOutcome::InDoubt) == static_cast<int>(Outcome::InDoubt));
@@ -72,11 +81,12 @@ Pending<WriteResult> write(ClientCore& core, rpc::Operation operation, WriteOpti
   operation.create = operation.create || options.create;
   operation.durability = wire(options.durability);
   operation.priority = wire(options.priority);
+  const bool may_be_repeat = !options.idempotency_key.empty();
   operation.token = std::move(options.idempotency_key);
-  auto state = std::make_shared<detail::PendingState<WriteResult>>(&core.connection().executor());
+  auto state = std::make_shared<detail::PendingState<WriteResult>>(&core.executor());
   core.client().execute(std::move(operation), options.timeout,
-                        [done = PendingWriter<WriteResult>(state)](OperationOutcome outcome) mutable {
-                          done(write_result(std::move(outcome)));
+                        [done = PendingWriter<WriteResult>(state), may_be_repeat](OperationOutcome outcome) mutable {
+                          done(write_result(std::move(outcome), may_be_repeat));
                         });
   return Pending<WriteResult>(std::move(state));
 }
@@ -152,7 +162,7 @@ Status Client::ping() { return core_->wait_ready(); }
 
 Pending<ReadResult> Client::get(std::string id, ReadOptions options) {
   if (!core_->address_error()) return failed<ReadResult>(core_->address_error());
-  auto state = std::make_shared<detail::PendingState<ReadResult>>(&core_->connection().executor());
+  auto state = std::make_shared<detail::PendingState<ReadResult>>(&core_->executor());
   DocumentReader reader(core_->client(), core_->timeout(options.timeout), PendingWriter<ReadResult>(state));
   core_->client().execute(read_operation(std::move(id), options), options.timeout, std::move(reader));
   return Pending<ReadResult>(std::move(state));
@@ -162,7 +172,7 @@ Pending<JsonResult> Client::get_json(std::string id, ReadOptions options) {
   if (!core_->address_error()) return failed<JsonResult>(core_->address_error());
   rpc::Operation operation = read_operation(std::move(id), options);
   operation.want_json = true;
-  auto state = std::make_shared<detail::PendingState<JsonResult>>(&core_->connection().executor());
+  auto state = std::make_shared<detail::PendingState<JsonResult>>(&core_->executor());
   core_->client().execute(std::move(operation), options.timeout,
                           [done = PendingWriter<JsonResult>(state)](OperationOutcome outcome) mutable {
                             done({std::move(outcome.status), std::move(outcome.json), Timestamp{outcome.timestamp_us}});

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Puts each bug of a table into a copy of the sources and checks that the tests notice it.
 
-`./run mutants [storage|cluster|visiting|balancing]` calls this: mutants.tsv (the storage engine), cluster.tsv, visiting.tsv,
-balancing.tsv, or all. A test is a test
+`./run mutants [storage|cluster|visiting|balancing|library]` calls this: mutants.tsv (the storage engine), cluster.tsv,
+visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), or all. A test is a test
 program or a run of fjord-sim with its arguments; those of a row are tried in order until one fails. The copy and its
 build are in build/mutants, so that a run after the first builds little; it has the depth and the flags of build/release,
 so that the first finds most in the compiler cache.
@@ -18,7 +18,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
 BUILD = COPY / "build" / "release"
-TABLES = {"storage": "mutants.tsv", "cluster": "cluster.tsv", "visiting": "visiting.tsv", "balancing": "balancing.tsv"}
+TABLES = {"storage": "mutants.tsv", "cluster": "cluster.tsv", "visiting": "visiting.tsv", "balancing": "balancing.tsv",
+          "library": "library.tsv"}
 
 
 def run(*command, **options):
@@ -108,7 +109,7 @@ def check_texts(mutants):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", help="storage, cluster, visiting, balancing; all if there is none")
+    parser.add_argument("tables", nargs="*", help="storage, cluster, visiting, balancing, library; all if there is none")
     parser.add_argument("--only", help="those with this in their names")
     parser.add_argument("--seconds", type=int, default=300, help="a test that takes longer has noticed (300)")
     parser.add_argument("--unchecked", action="store_true", help="do not run all tests without any bug first")

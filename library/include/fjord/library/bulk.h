@@ -27,8 +27,8 @@ struct BulkOptions {
   Duration timeout{0};        ///< Timeout of one write; 0: the client's timeout.
   /// Called from time to time, on the calling thread.
   std::function<void(const BulkProgress&)> on_progress = {};
-  /// Called about once a second, on the calling thread, with the current value of BulkSummary::cursor. The run ends
-  /// with the error if it returns one.
+  /// Called before the first write and about once a second, on the calling thread, with the current value of
+  /// BulkSummary::cursor. The run ends with the error if it returns one.
   std::function<Status(const std::string& cursor)> on_cursor = {};
   /// Called for each document that could not be written, on the client's thread.
   std::function<void(const std::string& id, const Status& error)> on_failure = {};

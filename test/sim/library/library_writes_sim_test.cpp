@@ -1,0 +1,153 @@
+// Writes of the library on a simulated cluster: changes of many documents that are interrupted and resumed, and writes
+// in doubt that are repeated with their idempotency keys, while nodes crash and messages are lost.
+
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fjord/library/bulk.h"
+#include "fjord/library/client.h"
+#include "library_world.h"
+
+namespace fjord::sim {
+namespace {
+
+/// The cursor that a program keeps, and its ends between two of its notes.
+struct Notebook {
+  explicit Notebook(Random& draws) : random(draws) {}
+
+  Status note(const std::string& cursor) {
+    if (is_gone || random.chance(0.4)) {
+      is_gone = true;
+      return {StatusCode::Cancelled, "the program ended"};
+    }
+    kept = cursor;
+    return Status::ok();
+  }
+
+  Random& random;
+  std::string kept;
+  bool is_gone = false;
+};
+
+BulkOptions bulk_options(World& world, Notebook& notebook) {
+  BulkOptions options;
+  options.type = "item";
+  options.timeout = milliseconds(1000 + static_cast<std::int64_t>(world.random.below(3000)));
+  options.in_flight = 1 + world.random.below(20);
+  options.resume = notebook.kept;
+  options.on_cursor = [&notebook](const std::string& cursor) { return notebook.note(cursor); };
+  notebook.is_gone = false;
+  return options;
+}
+
+ReadOptions newest() {
+  ReadOptions options;
+  options.consistency = ReadConsistency::Linearizable;
+  return options;
+}
+
+std::int64_t count_of(LibraryProcess& process, unsigned n) {
+  const ReadResult read = process.wait(process.client().get(id_of(n), newest()));
+  INFO(id_of(n) << ": " << read.status.to_string());
+  REQUIRE(read.status.is_ok());
+  return read->integer("count").value_or(0);
+}
+
+}  // namespace
+
+TEST_CASE("library: an update of many documents that is interrupted and resumed through faults changes each once") {
+  int ends = 0;
+  int faulty = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.slow_down(milliseconds(60));
+    LibraryProcess process(world.cluster);
+    Notebook notebook(world.random);
+    BulkSummary summary;
+    do {
+      if (world.random.chance(0.5)) world.disturb();
+      summary = process.client().update_where("item.value > 0", R"({"count": {"increment": 1}})",
+                                              bulk_options(world, notebook));
+      ends += notebook.is_gone ? 1 : 0;
+      faulty += !notebook.is_gone && !summary ? 1 : 0;
+    } while (!summary);
+    CHECK(summary.cursor == notebook.kept);
+    for (unsigned n = 0; n < kDocuments; ++n) CHECK(count_of(process, n) == 1);
+  }
+  // Both kinds of interruption came.
+  CHECK(ends > 20);
+  CHECK(faulty > 5);
+}
+
+TEST_CASE("library: a remove of many documents that is resumed takes none that was written again after its remove") {
+  std::size_t written_again = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.slow_down(milliseconds(60));
+    LibraryProcess process(world.cluster);
+    Notebook notebook(world.random);
+    constexpr unsigned kRemoved = kDocuments / 2;  // Document n has the value n + 1.
+    std::set<unsigned> again;
+    BulkSummary summary;
+    do {
+      if (world.random.chance(0.5)) world.disturb();
+      summary = process.client().remove_where("item.value <= 100", bulk_options(world, notebook));
+      for (unsigned n = 0; n < 10; ++n) {
+        const auto number = static_cast<unsigned>(world.random.below(kRemoved));
+        const ReadResult read = process.wait(process.client().get(id_of(number), newest()));
+        if (read.status.code() != StatusCode::NotFound) continue;
+        world.put(number, number + 1);
+        world.settle();
+        again.insert(number);
+      }
+    } while (!summary);
+    written_again += again.size();
+    for (unsigned n = 0; n < kDocuments; ++n) {
+      const ReadResult read = process.wait(process.client().get(id_of(n), newest()));
+      INFO(id_of(n) << ": " << read.status.to_string());
+      CHECK(read.status.code() == (n < kRemoved && !again.contains(n) ? StatusCode::NotFound : StatusCode::Ok));
+    }
+  }
+  CHECK(written_again > 50);
+}
+
+TEST_CASE("library: a write in doubt that is repeated with its key until it is applied is applied once") {
+  int doubts = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    LibraryProcess process(world.cluster);
+    constexpr unsigned kCounters = 5;
+    std::vector<std::int64_t> applied(kCounters);
+    for (int round = 0; round < 60; ++round) {
+      if (world.random.chance(0.2)) world.disturb();
+      if (world.random.chance(0.1)) {
+        world.cluster.crash_distributor(0);
+        world.cluster.scheduler().outside().post_after(milliseconds(700),
+                                                       [&world] { world.cluster.restart_distributor(0); });
+      }
+      const auto n = static_cast<unsigned>(world.random.below(kCounters));
+      const std::string changes = R"({"count": {"increment": 1}})";
+      WriteOptions options;
+      options.timeout = milliseconds(20 + static_cast<std::int64_t>(world.random.below(1500)));
+      WriteResult result = process.wait(process.client().update_json(id_of(n), changes, options));
+      while (result.outcome == WriteOutcome::InDoubt) {
+        ++doubts;
+        REQUIRE_FALSE(result.status.idempotency_key().empty());
+        REQUIRE(result.status.idempotency_key() == result.idempotency_key);
+        options.idempotency_key = result.status.idempotency_key();
+        result = process.wait(process.client().update_json(id_of(n), changes, options));
+      }
+      if (result) ++applied[n];
+    }
+    REQUIRE(world.cluster.run_until_steady(seconds(300)));
+    for (unsigned n = 0; n < kCounters; ++n) CHECK(count_of(process, n) == applied[n]);
+  }
+  CHECK(doubts > 100);
+}
+
+}  // namespace fjord::sim
