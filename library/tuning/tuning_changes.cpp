@@ -5,6 +5,7 @@
 #include <map>
 
 #include "fjord/common/hash.h"
+#include "fjord/tuner/effect_text.h"
 
 namespace fjord {
 namespace {
@@ -78,10 +79,7 @@ TuningPlan plan_changes(TuningAdvice advice, const tuner::ClusterCondition& cond
     planned.old_text = tuner::value_text(knob, advised.old_value);
     planned.new_text = tuner::value_text(knob, advised.new_value);
     planned.reason = advised.reason;
-    if (advised.effect) {
-      planned.effect = fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * (advised.effect->gain - 1),
-                                   100 * (advised.effect->low - 1), 100 * (advised.effect->high - 1));
-    }
+    if (advised.effect) planned.effect = tuner::effect_text(*advised.effect);
     planned.moved_bytes = moved_bytes_of(knob, plan.advice.workload);
     if (knob.place != KnobPlace::Live) {
       planned.why_not = knob.place == KnobPlace::File

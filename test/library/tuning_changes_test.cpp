@@ -90,6 +90,17 @@ TEST_CASE("tune: a plan applies live settings, one structural one of them, and s
   CHECK(plan_changes(advice(report), healthy(), {}, 0, {"storage.visitors_max"}).changes.size() == 1);
 }
 
+TEST_CASE("tune: a plan shows p99 in place of a percentage where the target is missed") {
+  tuner::Report report = report_of({{"distributor.bucket_bytes_max", 4}, {"storage.visitors_max", 2}});
+  report.advice[0].effect =
+      tuner::Effect{.gain = 268.4, .p99_before_s = 0.9, .p99_after_s = 0.25, .reaches_target = false};
+  report.advice[1].effect = tuner::Effect{.gain = 1.12, .low = 1.03, .high = 1.2};
+  const TuningPlan plan = plan_changes(advice(report), healthy(), {}, 0, {});
+  REQUIRE(plan.changes.size() == 2);
+  CHECK(plan.changes[0].effect == "p99 900.0 ms -> 250.0 ms, which is over the target");
+  CHECK(plan.changes[1].effect == "+12.0 % (+3.0 to +20.0)");
+}
+
 TEST_CASE("tune: a plan says what it moves and for how long") {
   const TuningPlan plan = plan_changes(advice(report_of({{"cluster.distribution_bits", 3}})), healthy(), {}, 0, {});
   REQUIRE(plan.changes.size() == 1);

@@ -55,7 +55,11 @@ TEST_CASE("tune report: a plan marks what it applies and says what that moves") 
   CHECK(text.find("+ distributor.bucket_bytes_max: 64MiB -> 256MiB") != std::string::npos);
   CHECK(text.find("- distributor.bucket_bytes_max: 64MiB -> 256MiB\n    not applied: too soon") != std::string::npos);
   CHECK(text.find("moves 5.59 GiB on each node") != std::string::npos);
+  CHECK(text.find('!') == std::string::npos);
   CHECK(plan_text({}) == "nothing to change\n");
+  plan.advice.report.warnings = {"the target of 1 ms cannot be reached"};
+  CHECK(plan_text(plan).ends_with("\n! the target of 1 ms cannot be reached\n"));
+  CHECK(plan_json(plan).ends_with(R"("warnings":["the target of 1 ms cannot be reached"]})"));
 }
 
 }  // namespace fjord::cli

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "fjord/common/byte_units.h"
+#include "fjord/tuner/effect_text.h"
 #include "output/json_text.h"
 
 namespace fjord::cli {
@@ -35,38 +36,13 @@ std::string formula_inputs_text(const std::vector<Input>& inputs) {
   return text;
 }
 
-std::string milliseconds_text(double seconds) {
-  return seconds < 1e-3 ? fmt::format("{:.2g} ms", 1e3 * seconds) : fmt::format("{:.1f} ms", 1e3 * seconds);
-}
-
-std::string p99_text(const tuner::Effect& effect) {
-  return fmt::format("p99 {} -> {}", milliseconds_text(effect.p99_before_s), milliseconds_text(effect.p99_after_s));
-}
-
-/// Smallest gain that is shown as a factor, because a large percentage is hard to read.
-constexpr double kTimesMin = 10;
-
-/// Returns the gain as text. If p99 misses its target, the text has only p99, as the gain then mostly depends on how
-/// far p99 is over the target.
-std::string gain_text(const tuner::Effect& effect) {
-  if (!effect.reaches_target) {
-    return fmt::format("{}, which is over the target", p99_text(effect));
-  }
-  if (effect.gain >= kTimesMin) {
-    return fmt::format("{:.0f} times as good ({:.0f} to {:.0f}), {}", effect.gain, effect.low, effect.high,
-                       p99_text(effect));
-  }
-  return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * (effect.gain - 1), 100 * (effect.low - 1),
-                     100 * (effect.high - 1));
-}
-
 std::string advice_text(const Advice& advice) {
   const tuner::Knob& knob = *advice.knob;
   std::string text = fmt::format("  {}: {} -> {}   [{}]\n", knob.name, tuner::value_text(knob, advice.old_value),
                                  tuner::value_text(knob, advice.new_value), place_text(knob.place));
   text += fmt::format("      {}\n", advice.reason);
   if (advice.effect) {
-    text += fmt::format("      predicted effect: {}; depends most on {}\n", gain_text(*advice.effect),
+    text += fmt::format("      predicted effect: {}; depends most on {}\n", tuner::effect_text(*advice.effect),
                         tuner::declaration_of(advice.effect->sensitive_to).name);
   }
   text += fmt::format("      formula ({}): {}\n", advice.source, advice.formula);
@@ -136,7 +112,7 @@ std::string tune_report_text(const tuner::Workload& workload, const Report& repo
                                  bytes_text(workload.document_bytes), workload.nodes, workload.redundancy);
   text += "under full load, as it is set: " + prediction_text(report.predicted_before) + "\n";
   text += "with this advice:              " + prediction_text(report.predicted_after) + "\n";
-  text += "predicted effect on the objective: " + gain_text(report.effect) + "\n";
+  text += "predicted effect on the objective: " + tuner::effect_text(report.effect) + "\n";
   for (const std::string& warning : report.warnings) text += "! " + warning + "\n";
   text += report.advice.empty() ? "\nnothing to change\n" : "\nchanges\n";
   for (const Advice& advice : report.advice) text += advice_text(advice);
@@ -201,6 +177,7 @@ std::string plan_text(const TuningPlan& plan) {
   text += plan.moved_bytes > 0
               ? fmt::format("moves {} on each node, {:.0f} s at least\n", bytes_text(plan.moved_bytes), plan.seconds)
               : "moves nothing: files and buckets follow when they are next written to\n";
+  for (const std::string& warning : plan.advice.report.warnings) text += fmt::format("! {}\n", warning);
   return text;
 }
 
@@ -215,7 +192,10 @@ std::string plan_json(const TuningPlan& plan) {
     json.key("applies").boolean(change.may_be_applied).key("why_not").text(change.why_not);
     json.key("moved_bytes").real(change.moved_bytes, 0).end_object();
   }
-  json.end_array().key("moved_bytes").real(plan.moved_bytes, 0).key("seconds").real(plan.seconds, 1).end_object();
+  json.end_array().key("moved_bytes").real(plan.moved_bytes, 0).key("seconds").real(plan.seconds, 1);
+  json.key("warnings").begin_array();
+  for (const std::string& warning : plan.advice.report.warnings) json.text(warning);
+  json.end_array().end_object();
   return json.str();
 }
 
