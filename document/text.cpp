@@ -3,32 +3,11 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <iterator>
+#include <utf8proc.h>
 
 #include "fjord/common/coding.h"
 
 namespace fjord {
-namespace {
-
-bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xc0U) == 0x80U; }
-
-/// The length of the well-formed sequence that begins with the non-ASCII byte text[at]; 0 if there is none.
-std::size_t sequence_length(std::string_view text, std::size_t at) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[at + i]); };
-  const unsigned lead = byte(0);
-  const std::size_t length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() - at < length) return 0;
-  for (std::size_t i = 1; i < length; ++i) {
-    if (!is_continuation(text[at + i])) return 0;
-  }
-  // Refuses overlong forms, surrogates, and values above the last code point.
-  if (lead == 0xe0 && byte(1) < 0xa0) return 0;
-  if (lead == 0xed && byte(1) > 0x9f) return 0;
-  if (lead == 0xf0 && byte(1) < 0x90) return 0;
-  if (lead == 0xf4 && byte(1) > 0x8f) return 0;
-  return length;
-}
-
-}  // namespace
 
 std::size_t utf8_prefix(std::string_view text) {
   constexpr std::uint64_t kHighBits = 0x8080808080808080U;
@@ -39,9 +18,11 @@ std::size_t utf8_prefix(std::string_view text) {
     } else if (static_cast<unsigned char>(text[at]) < 0x80) {
       ++at;
     } else {
-      const std::size_t length = sequence_length(text, at);
-      if (length == 0) return at;
-      at += length;
+      utf8proc_int32_t character = 0;
+      const utf8proc_ssize_t length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data() + at),
+                                                       static_cast<utf8proc_ssize_t>(text.size() - at), &character);
+      if (length <= 0) return at;
+      at += static_cast<std::size_t>(length);
     }
   }
   return at;

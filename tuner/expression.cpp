@@ -1,136 +1,108 @@
 #include "fjord/tuner/expression.h"
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <muParserBase.h>
 
 namespace fjord::tuner {
 namespace {
 
-/// Recursive descent parser for one formula. An error is kept and ends the parse; a value of 0 stands in.
-class Parser {
- public:
-  Parser(std::string_view text, const std::vector<Input>& inputs) : text_(text), inputs_(inputs) {}
+constexpr const char* kNameCharacters = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+constexpr const char* kOperators = "+-*/";
+/// All others: muParser would read "a ? b : c".
+constexpr const char* kOtherCharacters = " .,()";
 
-  Result<double> run() {
-    const double value = sum(0);
-    skip_space();
-    if (problem_.empty() && at_ != text_.size()) fail("unexpected text");
-    if (!problem_.empty()) return Status(StatusCode::InvalidArgument, problem_);
-    if (!std::isfinite(value)) return Status(StatusCode::InvalidArgument, "the value is not finite");
-    return value;
+double divide(double dividend, double divisor) {
+  if (divisor == 0) throw mu::ParserError("division by 0");
+  return dividend / divisor;
+}
+double min_of(const double* arguments, int count) { return *std::min_element(arguments, arguments + count); }
+double max_of(const double* arguments, int count) { return *std::max_element(arguments, arguments + count); }
+double clamp(double x, double low, double high) { return std::max(low, std::min(x, high)); }
+// The factor: a product that is whole but for its last bits stays what it is.
+double ceil_of(double x) { return std::ceil(x * (1 - 1e-12)); }
+double floor_of(double x) { return std::floor(x * (1 + 1e-12)); }
+double log2_of(double x) {
+  if (!(x > 0)) throw mu::ParserError("log2 of a number that is not positive");
+  return std::log2(x);
+}
+double step(double x) {
+  if (!(x > 0)) throw mu::ParserError("step of a number that is not positive");
+  return std::exp2(std::round(std::log2(x)));
+}
+
+int read_number(const char* text, int* position, double* value) {
+  const std::string_view rest(text);
+  if (rest.empty() || rest[0] < '0' || rest[0] > '9') return 0;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), *value);
+  if (error != std::errc()) return 0;
+  *position += static_cast<int>(end - rest.data());
+  return 1;
+}
+
+/// muParser with the functions and operators of our formulas only.
+class Formula : public mu::ParserBase {
+ public:
+  Formula() {
+    InitCharSets();
+    EnableBuiltInOprt(false);
+    InitFun();
+    InitOprt();
+    AddValIdent(read_number);
   }
 
  private:
-  static constexpr int kDepthMax = 100;
-
-  double fail(std::string_view what) {
-    if (problem_.empty()) problem_ = fmt::format("{} at {} of \"{}\"", what, at_, text_);
-    at_ = text_.size();
-    return 0;
+  void InitCharSets() override {
+    DefineNameChars(kNameCharacters);
+    DefineOprtChars(kOperators);
+    DefineInfixOprtChars(kOperators);
   }
-  void skip_space() {
-    while (at_ < text_.size() && text_[at_] == ' ') ++at_;
+  void InitFun() override {
+    DefineFun("min", min_of);
+    DefineFun("max", max_of);
+    DefineFun("clamp", clamp);
+    DefineFun("ceil", ceil_of);
+    DefineFun("floor", floor_of);
+    DefineFun("log2", log2_of);
+    DefineFun("step", step);
   }
-  bool take(char c) {
-    skip_space();
-    if (at_ == text_.size() || text_[at_] != c) return false;
-    ++at_;
-    return true;
+  void InitConst() override {}
+  void InitOprt() override {
+    DefineOprt(
+        "+", [](double a, double b) { return a + b; }, mu::prADD_SUB, mu::oaLEFT);
+    DefineOprt(
+        "-", [](double a, double b) { return a - b; }, mu::prADD_SUB, mu::oaLEFT);
+    DefineOprt(
+        "*", [](double a, double b) { return a * b; }, mu::prMUL_DIV, mu::oaLEFT);
+    DefineOprt("/", divide, mu::prMUL_DIV, mu::oaLEFT);
   }
-
-  double sum(int depth) {
-    if (depth > kDepthMax) return fail("nested too deeply");
-    double value = product(depth);
-    for (;;) {
-      if (take('+')) {
-        value += product(depth);
-      } else if (take('-')) {
-        value -= product(depth);
-      } else {
-        return value;
-      }
-    }
-  }
-  double product(int depth) {
-    double value = atom(depth);
-    for (;;) {
-      if (take('*')) {
-        value *= atom(depth);
-      } else if (take('/')) {
-        const double divisor = atom(depth);
-        if (divisor == 0) return fail("division by 0");
-        value /= divisor;
-      } else {
-        return value;
-      }
-    }
-  }
-  double atom(int depth) {
-    if (take('(')) {
-      const double value = sum(depth + 1);
-      return take(')') ? value : fail("expected )");
-    }
-    skip_space();
-    if (at_ == text_.size()) return fail("unexpected end");
-    const char c = text_[at_];
-    if (std::isdigit(static_cast<unsigned char>(c)) != 0) return literal();
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) return name(depth);
-    return fail("unexpected character");
-  }
-  double literal() {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text_.data() + at_, text_.data() + text_.size(), value);
-    if (error != std::errc()) return fail("no number");
-    at_ = static_cast<std::size_t>(end - text_.data());
-    return value;
-  }
-  double name(int depth) {
-    const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) != 0 || text_[at_] == '_')) {
-      ++at_;
-    }
-    const std::string_view word = text_.substr(begin, at_ - begin);
-    if (take('(')) return call(word, depth);
-    for (const Input& input : inputs_) {
-      if (input.name == word) return input.value;
-    }
-    return fail(fmt::format("there is no input \"{}\"", word));
-  }
-  double call(std::string_view function, int depth) {
-    std::vector<double> arguments;
-    do {
-      arguments.push_back(sum(depth + 1));
-    } while (take(','));
-    if (!take(')')) return fail("expected )");
-    if (function == "min") return *std::min_element(arguments.begin(), arguments.end());
-    if (function == "max") return *std::max_element(arguments.begin(), arguments.end());
-    if (function == "clamp" && arguments.size() == 3) {
-      return std::max(arguments[1], std::min(arguments[0], arguments[2]));
-    }
-    if (arguments.size() == 1 && function == "ceil") return std::ceil(arguments[0] * (1 - 1e-12));
-    if (arguments.size() == 1 && function == "floor") return std::floor(arguments[0] * (1 + 1e-12));
-    if (arguments.size() == 1 && function == "log2") {
-      return arguments[0] > 0 ? std::log2(arguments[0]) : fail("log2 of what is not positive");
-    }
-    if (arguments.size() == 1 && function == "step") {
-      return arguments[0] > 0 ? std::exp2(std::round(std::log2(arguments[0]))) : fail("step of what is not positive");
-    }
-    return fail(fmt::format("there is no function {} of {} arguments", function, arguments.size()));
-  }
-
-  std::string_view text_;
-  const std::vector<Input>& inputs_;
-  std::size_t at_ = 0;
-  std::string problem_;
 };
+
+Status refused(std::string_view what, std::size_t at, std::string_view formula) {
+  return {StatusCode::InvalidArgument, fmt::format("{} at {} of \"{}\"", what, std::min(at, formula.size()), formula)};
+}
 
 }  // namespace
 
 Result<double> evaluate(std::string_view formula, const std::vector<Input>& inputs) {
-  return Parser(formula, inputs).run();
+  static const std::string known = std::string(kNameCharacters) + kOperators + kOtherCharacters;
+  const std::size_t unknown = formula.find_first_not_of(known);
+  if (unknown != std::string_view::npos) return refused("unexpected character", unknown, formula);
+  try {
+    Formula parser;
+    for (const Input& input : inputs) parser.DefineConst(input.name, input.value);
+    parser.SetExpr(std::string(formula));
+    int count = 0;
+    const double value = parser.Eval(count)[0];
+    if (count != 1) return refused("more than one value", formula.find(','), formula);
+    if (!std::isfinite(value)) return Status(StatusCode::InvalidArgument, "the value is not finite");
+    return value;
+  } catch (const mu::ParserError& error) {
+    return refused(error.GetMsg(), error.GetPos() < 0 ? formula.size() : static_cast<std::size_t>(error.GetPos()),
+                   formula);
+  }
 }
 
 }  // namespace fjord::tuner

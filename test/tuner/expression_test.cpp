@@ -29,7 +29,8 @@ TEST_CASE("expression: functions") {
 
 TEST_CASE("expression: what makes no sense is refused") {
   for (const char* text :
-       {"", "1 +", "(1", "1)", "x", "sin(1)", "min()", "clamp(1, 2)", "1 / 0", "step(0)", "1 2", "#"}) {
+       {"",   "1 +", "(1",   "1)",        "x",     "sin(1)", "min()", "clamp(1, 2)", "1 / 0",     "step(0)", "1 2", "#",
+        "-1", "+1",  "1, 2", "1 ? 2 : 3", "2 ^ 3", "2 > 1",  "1e",    "1..2",        "min(1,,2)", "log2(0)", "_pi"}) {
     CAPTURE(text);
     CHECK_FALSE(evaluate(text, {}).has_value());
   }
