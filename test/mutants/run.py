@@ -3,9 +3,9 @@
 
 `./run mutants [storage|cluster|visiting|balancing|library]` calls this: mutants.tsv (the storage engine), cluster.tsv,
 visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), or all. A test is a test
-program or a run of fjord-sim with its arguments; those of a row are tried in order until one fails. The copy and its
-build are in build/mutants, so that a run after the first builds little; it has the depth and the flags of build/release,
-so that the first finds most in the compiler cache.
+program, a run of fjord-sim with its arguments, or a script of test/integration; those of a row are tried in order until
+one fails. The copy and its build are in build/mutants, so that a run after the first builds little; it has the depth
+and the flags of build/release, so that the first finds most in the compiler cache.
 Exit code 1: a bug was not noticed, or the text it should replace is not there once. `--texts` looks at the latter only.
 """
 
@@ -20,6 +20,7 @@ COPY = ROOT / "build" / "mutants"
 BUILD = COPY / "build" / "release"
 TABLES = {"storage": "mutants.tsv", "cluster": "cluster.tsv", "visiting": "visiting.tsv", "balancing": "balancing.tsv",
           "library": "library.tsv"}
+PROGRAMS = ["fjord", "fjordd"]
 
 
 def run(*command, **options):
@@ -48,8 +49,10 @@ def read_mutants(path):
             yield name, file, text, replacement, tests
 
 
-def program_of(test):
-    return test.split()[0]
+def programs_of(test):
+    """What has to be built for the test. A script of test/integration uses the programs."""
+    name = test.split()[0]
+    return [f"bin/{program}" for program in PROGRAMS] if name.endswith(".py") else [name]
 
 
 def build(programs):
@@ -59,6 +62,13 @@ def build(programs):
 def fails(test, seconds):
     """True if the test fails or never ends."""
     name, *arguments = test.split()
+    if name.endswith(".py"):
+        command = [sys.executable, "-B", COPY / name, *arguments]
+        environment = {**os.environ, "FJORD_BIN": str(BUILD / "bin")}
+        try:
+            return subprocess.run(command, capture_output=True, timeout=seconds, env=environment).returncode != 0
+        except subprocess.TimeoutExpired:
+            return True
     program = next(path for path in BUILD.rglob(name) if path.is_file() and os.access(path, os.X_OK))
     try:
         return subprocess.run([program, *arguments], capture_output=True, timeout=seconds, cwd=program.parent).returncode != 0
@@ -69,7 +79,7 @@ def fails(test, seconds):
 def judge(tests, seconds):
     """Returns the test that notices the bug in the copy; None: none does."""
     for test in tests:
-        built = build([program_of(test)])
+        built = build(programs_of(test))
         if built.returncode != 0:
             return "CANNOT", "it does not compile: " + built.stdout[-400:]
         if fails(test, seconds):
@@ -91,7 +101,7 @@ def try_one(file, text, replacement, tests, seconds):
 
 def check_without_bugs(mutants, seconds):
     every = sorted({test for *_, tests in mutants for test in tests.split("|")})
-    clean = build(sorted({program_of(test) for test in every}))
+    clean = build(sorted({program for test in every for program in programs_of(test)}))
     if clean.returncode != 0:
         sys.exit(clean.stdout[-3000:])
     for test in every:
