@@ -54,7 +54,7 @@ class DocumentLine {
   }
 
   std::size_t going_ = 0;   // operations that were released and have not ended
-  bool are_reads_ = false;  // whether those are reads
+  bool are_reads_ = false;  // true if the released operations are reads
   PendingPtr first_;        // the first waiting operation
   PendingPtr last_;
 };

@@ -36,7 +36,7 @@ class BucketCensus {
   }
 
   Context& context_;
-  bool none_is_placed_ = false;  ///< Result of is_nothing_placed() for the cluster state in use.
+  bool none_is_placed_ = false;  ///< True if no storage node of the state in use takes buckets.
   Gauge& buckets_;
   Gauge& out_of_sync_;
   Gauge& collecting_;

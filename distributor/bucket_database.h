@@ -77,7 +77,7 @@ struct BucketEntry : ReplicaSetState {
   bool merges_or_waits() const { return merge_priority || merge_delayed || merge() != nullptr; }
   /// True if the distributor knows of a replica on the node.
   bool lists(std::uint16_t node) const { return ReplicaSetState::lists(node) || is_being_removed(node); }
-  /// True if the node has a replica that the set which is being installed leaves out.
+  /// True if the node has a replica and is not a member of the replica set that is being installed.
   bool is_being_removed(std::uint16_t node) const {
     const Installation* work = installation();
     return work != nullptr && contains(work->removed, node);

@@ -266,7 +266,7 @@ class Subscription::Impl {
   std::size_t bytes_ FJORD_GUARDED_BY(mutex_) = 0;
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> end_ FJORD_GUARDED_BY(mutex_);
-  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< Set by ready().
+  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< Given out by ready().
   bool is_waking_ FJORD_GUARDED_BY(mutex_) = false;  ///< A task that ends the wait was posted.
   Status status_;                                    ///< Last member: its initialiser open() sets the other members.
 };

@@ -357,7 +357,7 @@ Prediction predict(const Workload& w, const HardwareProfile& hw, const Settings&
   const Solution solved = solve(costs, servers, {facts.clients_per_node, visitors});
   Prediction p;
   const double nodes = static_cast<double>(w.nodes);
-  // The fullest node limits the load and the end of a visit.
+  // The fullest node limits load and visits. Random placement gives it about sqrt(nodes / replicas) more than the mean.
   const double uneven = 1 + std::sqrt(nodes / std::max(nodes, shape.buckets_total * static_cast<double>(w.redundancy)));
   const double rounds = visitors > 0 ? std::ceil(shape.buckets / visitors) * visitors / shape.buckets : 1;
   p.operations_per_s = solved.rate[kOperation] * nodes / uneven;

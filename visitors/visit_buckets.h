@@ -35,7 +35,7 @@ class VisitBuckets {
 
   /// Leaves out what the visit of the token has done.
   void resume_from(const VisitToken& token);
-  /// Leaves out buckets, added from now on, in which no document can match.
+  /// From now on, buckets in which no document can match are not added.
   void set_selection(Selection selection) { selection_ = std::move(selection); }
   const std::optional<Selection>& selection() const { return selection_; }
 

@@ -71,7 +71,7 @@ class Autoplacer final : public BalancingAlgorithm {
       any = true;
       memory.done.insert(std::lower_bound(memory.done.begin(), memory.done.end(), begin), begin);
     }
-    // All had their turn, or nothing is gained any more: the next round begins with all of them.
+    // No slice that has not moved yet can move with a gain: all slices may move again from the next step on.
     if (!any) memory.done.clear();
     return planner.take_plan();
   }

@@ -43,7 +43,7 @@ class CsvFile {
   std::ofstream file_;
 };
 
-/// A claim of the page, as far as it can be checked. Those of order hold for any log; the others depend on it.
+/// A claim of docs/experiments/tars-simulated.md. "A is better than B" holds for any log, a claim with a number not.
 struct Goal {
   std::string text;
   double value = 0.0;

@@ -162,7 +162,7 @@ void BucketReshaper::start_some() {
   }
 }
 
-/// False if the buckets are not settled; then the work is found again later.
+/// Returns false if a bucket has other maintenance or no replica set in force; the work is then found again later.
 bool BucketReshaper::start(Work work) {
   for (const BucketTicket& ticket : work.buckets) {
     const BucketEntry* entry = context_.buckets.find(ticket);

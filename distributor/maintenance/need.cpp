@@ -7,7 +7,7 @@ namespace fjord::distributor {
 
 namespace {
 
-/// Number of ideal replicas missing because nodes that are to stay are away.
+/// Number of ideal replicas missing because their nodes are down or in maintenance, and not retired.
 std::size_t ideal_nodes_away(const NodeList& ideal, const rpc::ClusterSnapshot& snapshot) {
   const std::size_t wanted = wanted_replicas(snapshot);
   if (ideal.size() >= wanted) return 0;

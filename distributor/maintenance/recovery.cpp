@@ -25,8 +25,8 @@ std::vector<const ReplicaReport*> recipients(std::span<const ReplicaReport> repo
   return found;
 }
 
-/// Intact members of `set` that hold an earlier set, of which they are members too. A set is served only once all its
-/// members have it. So `set` was never served, and these members have every acknowledged write.
+/// Intact members of `set` that still know an earlier set with them in it. A set takes writes only once all of its
+/// members know it. As these do not, `set` never took a write, and they have every acknowledged one.
 std::vector<const ReplicaReport*> never_received(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
   for (const ReplicaReport& report : reports) {

@@ -75,7 +75,7 @@ std::pair<RequestRecords::Found, Status> RequestRecords::recognise_duplicate(con
   return {Found::Ends, record->status};
 }
 
-/// False if a repetition would come too late to be the same write; the operation stays in doubt.
+/// False if storage nodes may have forgotten the write, so that a repetition could be a second one. It stays in doubt.
 bool RequestRecords::may_repeat(const OpRef& ref, MonotonicTime now) {
   if (ref.op().conditional != nullptr) return true;  // A conditional one reads first and gets another timestamp.
   const auto doubt = doubts_.extract(ClientSequence{ref.batch->request.client_id, ref.request().sequence});

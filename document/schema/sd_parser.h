@@ -51,7 +51,7 @@ class SdWarnings {
   void passed_over(std::string_view kind, const SdPosition& at);
   /// Adds a line of its own for one statement.
   void add(const SdPosition& at, std::string_view message);
-  /// One line for each kind and each add(), in the order of first occurrence.
+  /// One line for each kind of statement passed over, and one for each call of add(), by first occurrence.
   std::vector<std::string> lines() const;
 
  private:

@@ -54,7 +54,7 @@ class JobRunner final : private PhaseHost {
   JobRows take_rows() { return std::move(rows_.rows); }
 
  private:
-  // From phases.
+  // Calls of the phase that runs (PhaseHost).
   void ended() override;
   void failed(const Status& status) override;
   void too_large(const Status& status) override;

@@ -58,7 +58,7 @@ class TupleTable {
   char* free_ = nullptr;
   std::size_t free_bytes_ = 0;
   std::size_t chunk_bytes_ = 0;
-  std::size_t value_bytes_ = 0;  ///< Heap memory of all `first` strings in bytes.
+  std::size_t value_bytes_ = 0;  ///< Heap bytes of the values kept in the table.
 };
 
 }  // namespace fjord::mapreduce

@@ -382,7 +382,7 @@ class Reader {
   Protocol& protocol_;
   FrameSource& source_;
   std::size_t list_bytes_left_;
-  std::string name_;  // An argument that the protocols require and never set.
+  std::string name_;  // Thrift's read functions take a name as argument and leave it empty.
   TType type_ = thrift_protocol::T_STOP;
   std::int16_t number_ = 0;
   bool matched_ = false;

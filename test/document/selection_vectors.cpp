@@ -168,7 +168,7 @@ Subject subject_from(const DocumentTypeRepo& types, const rapidjson::Value& json
   Document document(*type, *id);
   for (const auto& member : json["fields"].GetObject()) {
     const Field* f = type->field(member.name.GetString());
-    if (f == nullptr) continue;  // A tensor.
+    if (f == nullptr) continue;  // The field is a tensor, which Fjord does not have.
     const Status set = document.set(*f, value_from(*f->type, member.value));
     INFO(set);
     REQUIRE(set.is_ok());

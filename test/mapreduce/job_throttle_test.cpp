@@ -51,7 +51,7 @@ TEST_CASE("by delay a job takes the time of seed 6.4.3 for its traffic") {
   throttle.set(2'000'000, JobSettings::ThrottleBy::Delay, at(0));
   for (int i = 0; i < 25; ++i) throttle.bucket_done(4'000'000, 1000, 3, at(0));
   const double total = 25'000 * tuner::seed::put_traffic(3, 4000);
-  // (n + 1) * (2m + d) + (n + 1) * (1 + 3) * 58 bytes for one document
+  // (n + 1) * (2m + d) + (n + 1) * (1 + 3) * 58 bytes a document: n replicas, m message, d document, 58 a TCP header
   CHECK(total == Approx(25'000.0 * (4 * (2 * 200 + 4000) + 4 * (1 + 3) * 58)));
   CHECK(in_seconds(throttle.bucket_delay()) == Approx(total / (2'000'000.0 * 25)));
   // The time with all buckets is T_tot / R.

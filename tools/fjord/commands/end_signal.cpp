@@ -18,7 +18,7 @@ struct EndSignal::State {
 
   void take(int number) {
     const std::lock_guard lock(mutex);
-    constexpr int kExitOfSignal = 128;  // A shell reports a process that a signal has ended with this offset.
+    constexpr int kExitOfSignal = 128;  // A shell reports a process that signal n ended as status 128 + n.
     if (signal != 0 || on_signal == nullptr) ::_exit(kExitOfSignal + number);
     signal = number;
     on_signal();

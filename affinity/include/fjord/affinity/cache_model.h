@@ -29,7 +29,7 @@ class CacheModel {
 
  private:
   static constexpr WordId kNone = std::numeric_limits<WordId>::max();
-  // Counts stop here, which bounds last_ and changes the order of lists only among those used as often.
+  // Uses are counted up to this number. Lists that are used more often are ordered by their last use alone.
   static constexpr std::uint32_t kUsesMax = 1u << 20;
 
   // All lists in the cache are in one chain: ascending by uses, and among equal ones by their last use.

@@ -93,8 +93,8 @@ struct VisitTraffic {
   double documents = 0;
   double document_bytes = 0;
   double docblock_bytes = 0;
-  double bucket_nodes_reply_bytes = 0;  ///< Beta in the thesis.
-  double create_visitor_bytes = 0;      ///< v in the thesis.
+  double bucket_nodes_reply_bytes = 0;  ///< Beta of [VDS 2007]
+  double create_visitor_bytes = 0;      ///< v of [VDS 2007]
   double header_bytes = kMessageHeaderBytes;
 };
 /// Returns (|Psi| + |S|) * 2m + |Psi| * beta + |S| * v + ceil(|D| * d / b) * b [VDS 2007, E.4.1].
@@ -107,13 +107,13 @@ double visit_reads(double slotfiles, double docblocks, bool with_selection);
 struct VisitMemory {
   double buckets = 0;
   double storage_nodes = 0;
-  double remaining_entry_bytes = 0;  ///< r in the thesis
-  double disks = 0;                  ///< h in the thesis
-  double threads_per_disk = 0;       ///< t in the thesis
-  double docblock_bytes = 0;         ///< d in the thesis
+  double remaining_entry_bytes = 0;  ///< r of [VDS 2007]
+  double disks = 0;                  ///< h of [VDS 2007]
+  double threads_per_disk = 0;       ///< t of [VDS 2007]
+  double docblock_bytes = 0;         ///< d of [VDS 2007]
   double documents = 0;
-  double buckets_at_once = 0;      ///< a in the thesis
-  double pending_entry_bytes = 0;  ///< p in the thesis
+  double buckets_at_once = 0;      ///< a of [VDS 2007]
+  double pending_entry_bytes = 0;  ///< p of [VDS 2007]
 };
 /// Returns ceil(|B| / |S|) * r + h * t * d + ceil(|D| / |B|) * a * p, on each storage node [VDS 2007, E.4.3].
 double visit_memory(const VisitMemory& visit);
