@@ -197,10 +197,12 @@ class TuneRunTest(unittest.TestCase):
 
         def visit():
             self.cluster.must("visit", "--visitors-per-node", 16)
+        # On a busy machine the loop above may have seen a period without writes, and given a visitor back.
+        floor = int(self.value(VISITORS))
         with Repeat(visit, at_once=4), TuneRun(self.cluster, "--target-ms", 3_600_000, *run) as tuner:
             changed = tuner.wait("changed")
-            self.assertEqual((changed["old"], changed["new"]), (1, 2))
-            harness.wait_until(lambda: int(self.value(VISITORS)) >= 3, "more visitors")
+            self.assertEqual((changed["old"], changed["new"]), (floor, floor + 1))
+            harness.wait_until(lambda: int(self.value(VISITORS)) >= floor + 2, "more visitors")
 
     def test_searching_nodes_are_found_and_indexes_get_memory(self):
         """No figure of this test comes from a server of its own: the engines of the nodes measure."""
