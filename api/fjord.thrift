@@ -602,6 +602,49 @@ struct FindGarbageReply {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Loads: fleet controller to storage node (C++: storage_messages.h)
+
+/** What users' operations on a bucket, or on a whole storage node, have cost. Counts only rise while the node's process
+ *  runs, except `stored_bytes`. */
+struct BucketLoad {
+  /** First `GetLoadsReply.bits` bits of the bucket. 0 in a total. */
+  1: optional u64 bucket = 0
+  /** Time of execution, without the time in queues. */
+  2: optional u64 read_ns = 0
+  3: optional u64 write_ns = 0
+  /** Gets; puts and removes. */
+  4: optional u64 reads = 0
+  5: optional u64 writes = 0
+  6: optional u64 read_bytes = 0
+  7: optional u64 written_bytes = 0
+  /** Bytes of the replica now. */
+  8: optional u64 stored_bytes = 0
+}
+
+/** Asks a storage node for the loads of all its buckets. */
+struct GetLoads {
+}
+
+/** Two answers of one process (`incarnation`) differ by what was done between them. So a lost answer loses nothing, and
+ *  one that arrives twice counts once. */
+struct GetLoadsReply {
+  1: optional Status status
+  2: optional u64 incarnation = 0
+  /** Monotonic clock of the node when the counts began, and now. */
+  3: optional i64 began_us = 0
+  4: optional i64 now_us = 0
+  /** Buckets are counted by this many of their first bits; at most 16. When the number changes the counts of a bucket
+   *  are divided among its parts, or added up. */
+  5: optional u32 bits = 0
+  /** Buckets with a count or a replica, by rising bucket. */
+  6: optional list<BucketLoad> buckets = []
+  /** Of the whole node, counted apart from `buckets`. */
+  7: optional BucketLoad total
+  /** Cluster state in use. */
+  8: optional u64 state_version = 0
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
 // Storage node to storage node (C++: storage_messages.h)
 
 struct EntryKey {
@@ -1003,6 +1046,166 @@ struct GetHistoryReply {
   5: optional ClusterInfo info
   /** Why the pending state is not active yet; empty: nothing is pending. */
   6: optional string waits_for = ""
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Balancing by load: a client to any distributor, which asks the fleet controller (C++: operator_messages.h)
+
+enum BalanceAction {
+  UNKNOWN = 0,
+  /** Loads of the nodes, the hottest buckets, what the balancer is about to do. */
+  STATUS = 1,
+  /** A plan from the loads of the last round. */
+  PLAN = 2,
+  /** Carries out `moves`, which were planned on `state_version`. */
+  APPLY = 3,
+  /** Makes the table of overrides what it was before `step`. */
+  REVERT = 4,
+  /** The steps that are kept. */
+  HISTORY = 5,
+  /** The loads of all buckets. */
+  SLICES = 6
+}
+
+/** One replica of one bucket goes to another node, or a part of the bucket's reads does. */
+struct BalanceMove {
+  1: optional u64 bucket = 0
+  2: optional NodeIndex source = 0
+  3: optional NodeIndex target = 0
+  /** Thousandths of all reads of the bucket; 0: the replica itself moves. */
+  4: optional u32 read_permille = 0
+  /** Bytes that are copied. */
+  5: optional u64 bytes = 0
+  /** Load that leaves the source, per second. */
+  6: optional u64 load = 0
+  7: optional string reason = ""
+}
+
+struct BalancePlan {
+  /** Cluster state that the plan is made on. It can be carried out in this state only. */
+  1: optional u64 state_version = 0
+  2: optional string algorithm = ""
+  3: optional list<BalanceMove> moves = []
+  4: optional u64 bytes = 0
+  /** Estimate. */
+  5: optional u64 duration_s = 0
+  /** Load of the hottest node over the mean, in thousandths. */
+  6: optional u32 imbalance_before = 0
+  7: optional u32 imbalance_after = 0
+  /** Rows that the table of overrides will have. */
+  8: optional u32 rows = 0
+  /** What was left out, and why. */
+  9: optional list<string> notes = []
+}
+
+/** A storage node as the balancer sees it. Loads are per second, in the unit of BalanceReply.unit. */
+struct BalanceNode {
+  1: optional NodeIndex node = 0
+  2: optional u64 load = 0
+  /** Thousandths of the mean, by capacity. */
+  3: optional u32 over_mean = 0
+  4: optional u64 reads = 0
+  5: optional u64 writes = 0
+  6: optional u64 bytes = 0
+  7: optional u32 capacity_permille = 1000
+  /** Why nothing is moved onto it, or why its loads are not known; empty: no reason. */
+  8: optional string note = ""
+  /** Operations that the controller has counted, of which process, and what that process had counted before. */
+  9: optional u64 counted = 0
+  10: optional u64 incarnation = 0
+  11: optional u64 counted_before = 0
+}
+
+struct BalanceSlice {
+  1: optional u64 bucket = 0
+  2: optional u64 load = 0
+  3: optional u64 reads = 0
+  4: optional u64 writes = 0
+  /** Of one replica. */
+  5: optional u64 bytes = 0
+  6: optional list<NodeIndex> nodes = []
+  /** Thousandths of the reads that each of `nodes` answered. */
+  7: optional list<u32> read_permille = []
+  /** Why it is not moved now; empty: no reason. */
+  8: optional string why_not = ""
+}
+
+/** One row of the table of overrides: the bucket is on `target` in place of `source`. */
+struct BalanceRow {
+  1: optional u64 bucket = 0
+  2: optional NodeIndex source = 0
+  3: optional NodeIndex target = 0
+}
+
+/** A change of the table of overrides. */
+struct BalanceStep {
+  1: optional u64 step = 0
+  /** "load", "bytes" or "revert". */
+  2: optional string kind = ""
+  3: optional i64 unix_us = 0
+  /** Cluster state that it was made on; the table is in the next one. */
+  4: optional u64 state_version = 0
+  5: optional u64 round = 0
+  6: optional u32 bits = 0
+  7: optional list<BalanceRow> removed = []
+  8: optional list<BalanceRow> added = []
+  9: optional list<BalanceMove> moves = []
+  10: optional u64 bytes = 0
+  /** Bytes of all replicas then. */
+  11: optional u64 bytes_total = 0
+  12: optional u32 imbalance_before = 0
+  13: optional u32 imbalance_after = 0
+  14: optional string who = ""
+  15: optional string why = ""
+  /** For a revert: the oldest step that it takes back. */
+  16: optional u64 reverts = 0
+}
+
+/** A question to the balancer, or an order. */
+struct Balance {
+  1: optional BalanceAction action = BalanceAction.UNKNOWN
+  /** Plan: another algorithm than the one in force. */
+  2: optional string algorithm = ""
+  /** Apply: the state that the plan was made on. */
+  3: optional u64 state_version = 0
+  4: optional list<BalanceMove> moves = []
+  /** Revert. */
+  5: optional u64 step = 0
+  /** Status: the number of slices that are shown. */
+  6: optional u32 max = 0
+  7: optional bool dry_run = false
+  8: optional string who = ""
+  9: optional string reason = ""
+}
+
+struct BalanceReply {
+  1: optional Status status
+  /** Why an order is refused; empty: it is not. */
+  2: optional list<string> refusals = []
+  3: optional string mode = ""
+  4: optional string algorithm = ""
+  /** What loads are: "time" (nanoseconds of execution a second) or "operations" (thousandths of one a second). */
+  5: optional string unit = ""
+  6: optional u64 round = 0
+  7: optional i64 round_us = 0
+  /** Time since the last round ended; negative: there was none. */
+  8: optional i64 round_age_us = -1
+  9: optional u32 imbalance = 0
+  /** What the balancer is doing, for people. */
+  10: optional string doing = ""
+  /** Reasons why nothing is moved now. */
+  11: optional list<string> waits_for = []
+  12: optional u64 state_version = 0
+  13: optional u32 bits = 0
+  14: optional u32 rows = 0
+  15: optional u32 rows_max = 0
+  16: optional list<BalanceNode> nodes = []
+  17: optional list<BalanceSlice> slices = []
+  18: optional list<BalanceStep> steps = []
+  19: optional BalancePlan plan
+  /** Estimate of the seconds until the moves of the last step are done; 0: they are, or it is not known. */
+  20: optional u64 seconds_left = 0
+  21: optional string leader = ""
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -1655,6 +1858,7 @@ service DistributorService {
   CheckWithoutReply checkWithout(1: CheckWithout request)
   RecoverStateReply recoverState(1: RecoverState request)
   ShowBucketReply showBucket(1: ShowBucket request)
+  BalanceReply balance(1: Balance request)
 }
 
 /** For distributors, other storage nodes, and clients that visit. */
@@ -1667,6 +1871,7 @@ service StorageService {
   SplitBucketReply splitBucket(1: SplitBucket request)
   JoinBucketsReply joinBuckets(1: JoinBuckets request)
   FindGarbageReply findGarbage(1: FindGarbage request)
+  GetLoadsReply getLoads(1: GetLoads request)
   ListEntriesReply listEntries(1: ListEntries request)
   FetchEntriesReply fetchEntries(1: FetchEntries request)
   CreateVisitorReply createVisitor(1: CreateVisitor request)

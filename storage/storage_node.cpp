@@ -31,6 +31,7 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
     : options_(options),
       clock_(runtime.clock),
       incarnation_(runtime.random.next() | 1),
+      began_at_(runtime.clock.now()),
       damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
                                              "Buckets that have lost something and wait for an intact replica")),
       name_(NodeId::storage(options.index).to_string()),
@@ -118,6 +119,8 @@ bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
     poll(std::move(*asked), std::move(respond));
   } else if (const auto* known = std::get_if<rpc::GetClusterInfo>(&request); known != nullptr && known->everything) {
     respond(cluster_info());
+  } else if (std::holds_alternative<rpc::GetLoads>(request)) {
+    get_loads(std::move(respond));
   } else if (auto* merge = std::get_if<rpc::MergeBucket>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(merge->bucket)];
     stripe.executor().post([&stripe, r = std::move(*merge), respond = std::move(respond)]() mutable {
@@ -230,6 +233,43 @@ void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder res
   }
 }
 
+void StorageNode::get_loads(rpc::Responder respond) {
+  struct Collected {
+    explicit Collected(std::size_t stripes) : loads(stripes), left(stripes) {}
+    std::vector<std::vector<rpc::BucketLoad>> loads;
+    std::atomic<std::size_t> left;
+  };
+  auto collected = std::make_shared<Collected>(stripes_.size());
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  for (std::size_t s = 0; s < stripes_.size(); ++s) {
+    stripes_[s]->executor().post([this, s, collected, answer] {
+      collected->loads[s] = stripes_[s]->loads();
+      if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      rpc::GetLoadsReply reply;
+      // The total is behind the 2^bits buckets.
+      std::size_t buckets = collected->loads[0].size() - 1;
+      for (const auto& part : collected->loads) {
+        if (part.size() != buckets + 1) {
+          reply.status = {StatusCode::Busy, "the number of distribution bits is just changing"};
+        }
+      }
+      if (!reply.status) return (*answer)(std::move(reply));
+      while ((std::size_t{1} << reply.bits) < buckets) ++reply.bits;
+      for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
+        rpc::BucketLoad sum{.bucket = bucket};
+        for (const auto& part : collected->loads) add(sum, part[bucket]);
+        if (!is_empty(sum)) reply.buckets.push_back(sum);
+      }
+      for (const auto& part : collected->loads) add(reply.total, part.back());
+      reply.incarnation = incarnation_;
+      reply.began_us = began_at_.us;
+      reply.now_us = clock_.now().us;
+      reply.state_version = state_version();
+      (*answer)(std::move(reply));
+    });
+  }
+}
+
 void StorageNode::set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond) {
   auto join = std::make_shared<Join<rpc::SetReplicaSetsReply>>(request.buckets.size() + 1, std::move(respond));
   join->reply.statuses.resize(request.buckets.size());
@@ -313,6 +353,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));
   for (std::size_t s = 0; s < stripes_.size(); ++s) {
     stripes_[s]->executor().post([this, s, collected, answer, wants_settings = request.wants_settings] {
+      stripes_[s]->follow_bits();
       collected->totals[s] = stripes_[s]->buckets().totals();
       collected->health[s] = stripes_[s]->health();
       if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;

@@ -29,7 +29,7 @@ StorageNode::Stripe::Stripe(const StorageNodeOptions& options, Runtime& runtime,
       removed_(runtime.metrics, *context_.provider, options.count_removed_interval),
       space_(context_),
       buckets_(context_, damaged_, removed_),
-      operations_(context_, damaged_, space_),
+      operations_(context_, damaged_, space_, loads_),
       merge_source_(context_, damaged_),
       parts_{context_, damaged_, removed_, space_, buckets_},
       executor_(runtime.scheduler.make_executor("stripe-" + std::to_string(index))) {
@@ -63,6 +63,23 @@ void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond
     return;
   }
   BucketMerge::start(parts_, *executor_, std::move(request), std::move(respond));
+}
+
+void StorageNode::Stripe::follow_bits() {
+  if (const auto snapshot = context_.snapshots.get()) loads_.set_bits(snapshot->distribution_bits());
+}
+
+std::vector<rpc::BucketLoad> StorageNode::Stripe::loads() {
+  follow_bits();
+  std::vector<rpc::BucketLoad> loads = loads_.counts();
+  loads.push_back(loads_.total());
+  for (const BucketId bucket : context_.provider->list_buckets()) {
+    const Result<BucketInfo> info = context_.provider->bucket_info(bucket);
+    if (!info) continue;
+    loads[bucket.with_used_bits(loads_.bits()).bits()].stored_bytes += info->bytes;
+    loads.back().stored_bytes += info->bytes;
+  }
+  return loads;
 }
 
 void StorageNode::Stripe::find_garbage(const rpc::FindGarbage& request, rpc::Responder respond) {

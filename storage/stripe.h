@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "bucket_loads.h"
 #include "damaged_buckets.h"
 #include "fjord/common/runtime.h"
 #include "local_buckets.h"
@@ -28,6 +29,11 @@ class StorageNode::Stripe {
   LocalBuckets& buckets() { return buckets_; }
   MergeSource& merge_source() { return merge_source_; }
   SpaceGate& space() { return space_; }
+  /// Returns the loads of the stripe's buckets by the distribution bits of the state in use, with stored_bytes. The
+  /// last one is the total.
+  std::vector<rpc::BucketLoad> loads();
+  /// Counts loads by the distribution bits of the state in use from now on.
+  void follow_bits();
   Status health() const { return context_.provider->health(); }
 
   void merge(rpc::MergeBucket request, rpc::Responder respond);
@@ -40,6 +46,7 @@ class StorageNode::Stripe {
   DamagedBuckets damaged_;
   RemovedCensus removed_;
   SpaceGate space_;
+  BucketLoads loads_;
   LocalBuckets buckets_;
   StripeOperations operations_;
   MergeSource merge_source_;

@@ -158,7 +158,13 @@ void StripeOperations::write_run(const rpc::Apply& request, std::span<const std:
     }
     if (!result.status) context_.metrics.errors.add();
   }
-  Duration each = (context_.clock.now() - start) / static_cast<std::int64_t>(run.size());
+  const Duration took = context_.clock.now() - start;
+  const auto each_ns = static_cast<std::uint64_t>(took.count()) * 1000 / run.size();
+  for (std::uint32_t i : run) {
+    const rpc::StorageOperation& operation = request.operations[i];
+    loads_.add_write(operation.bucket, each_ns, operation.header.size() + operation.body.size());
+  }
+  const Duration each = took / static_cast<std::int64_t>(run.size());
   context_.metrics.puts.add(puts);
   context_.metrics.removes.add(run.size() - puts);
   context_.metrics.put_seconds.observe_many(each, puts);
@@ -193,8 +199,11 @@ void StripeOperations::read(const rpc::StorageOperation& operation, rpc::Operati
     result.status =
         Status(StatusCode::Corruption, operation.bucket.to_string() + " is damaged here; another replica knows");
   }
+  const Duration took = context_.clock.now() - start;
+  loads_.add_read(operation.bucket, static_cast<std::uint64_t>(took.count()) * 1000,
+                  result.header.size() + result.body.size());
   context_.metrics.gets.add();
-  context_.metrics.get_seconds.observe(context_.clock.now() - start);
+  context_.metrics.get_seconds.observe(took);
 }
 
 void StripeOperations::read_token(const rpc::StorageOperation& operation, rpc::OperationResult& result) {

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "bucket_loads.h"
 #include "damaged_buckets.h"
 #include "fjord/rpc/messages.h"
 #include "refused_messages.h"
@@ -15,8 +16,8 @@ namespace fjord::storage {
 /// Executes the reads and writes that distributors send to a stripe. Confined to the stripe's executor.
 class StripeOperations {
  public:
-  StripeOperations(StripeContext& context, DamagedBuckets& damaged, SpaceGate& space)
-      : context_(context), damaged_(damaged), space_(space) {}
+  StripeOperations(StripeContext& context, DamagedBuckets& damaged, SpaceGate& space, BucketLoads& loads)
+      : context_(context), damaged_(damaged), space_(space), loads_(loads) {}
 
   /// Executes the operations at `indexes` of `request` and writes each result to the same index of `results`. `posted`
   /// is the time at which the operations began to wait for this executor.
@@ -41,6 +42,7 @@ class StripeOperations {
   StripeContext& context_;
   DamagedBuckets& damaged_;
   SpaceGate& space_;
+  BucketLoads& loads_;
   /// Numbers of messages of which a write was refused for a temporary reason.
   RefusedMessages refused_messages_;
   std::vector<spi::Write> writes_;  // A member only to reuse its capacity.

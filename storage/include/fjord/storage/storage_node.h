@@ -95,6 +95,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void refuse_late_gets(const rpc::Apply& request, std::vector<std::uint32_t>& indexes,
                         std::vector<rpc::OperationResult>& results) const;
   void get_bucket_info(rpc::GetBucketInfo request, rpc::Responder respond);
+  void get_loads(rpc::Responder respond);
   void set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond);
   void delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond);
   void poll(rpc::Poll request, rpc::Responder respond);
@@ -108,6 +109,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   StorageNodeOptions options_;
   Clock& clock_;
   std::uint64_t incarnation_;
+  MonotonicTime began_at_;  // When the counts of loads began.
   Gauge& damaged_buckets_;
   const std::string name_;  ///< For example "storage.2".
   mutable std::mutex learning_;

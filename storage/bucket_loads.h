@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "fjord/document/bucket_id.h"
+#include "fjord/rpc/storage_messages.h"
+
+namespace fjord::storage {
+
+/// Counts what users' operations on the buckets of a stripe cost, by distribution bucket. Counting takes no lock and
+/// no memory. The counts only rise while the process runs, so the receiver of two answers knows what happened between
+/// them, whatever answers were lost.
+///
+/// Confined to the stripe's executor.
+class BucketLoads {
+ public:
+  /// The most bits by which buckets are counted: above, the counts of several distribution buckets are one.
+  static constexpr unsigned kBitsMax = 16;
+
+  BucketLoads() : counts_(1) {}
+
+  /// Counts by `bits` of the buckets' bits from now on, at most kBitsMax. Counts made so far are divided among the
+  /// parts of their bucket, or added up.
+  void set_bits(unsigned bits);
+  unsigned bits() const { return bits_; }
+
+  void add_read(BucketId bucket, std::uint64_t ns, std::uint64_t bytes) {
+    add_read_to(counts_[index_of(bucket)], ns, bytes);
+    add_read_to(total_, ns, bytes);
+  }
+  void add_write(BucketId bucket, std::uint64_t ns, std::uint64_t bytes) {
+    add_write_to(counts_[index_of(bucket)], ns, bytes);
+    add_write_to(total_, ns, bytes);
+  }
+
+  /// By the bits of the bucket, 2^bits() of them; stored_bytes is 0.
+  const std::vector<rpc::BucketLoad>& counts() const { return counts_; }
+  /// Counted apart from counts().
+  const rpc::BucketLoad& total() const { return total_; }
+
+ private:
+  std::size_t index_of(BucketId bucket) const { return bucket.bits() & (counts_.size() - 1); }
+  static void add_read_to(rpc::BucketLoad& load, std::uint64_t ns, std::uint64_t bytes) {
+    load.read_ns += ns;
+    ++load.reads;
+    load.read_bytes += bytes;
+  }
+  static void add_write_to(rpc::BucketLoad& load, std::uint64_t ns, std::uint64_t bytes) {
+    load.write_ns += ns;
+    ++load.writes;
+    load.written_bytes += bytes;
+  }
+
+  unsigned bits_ = 0;
+  std::vector<rpc::BucketLoad> counts_;
+  rpc::BucketLoad total_;
+};
+
+/// Adds the counts and stored bytes of `more` to `sum`.
+void add(rpc::BucketLoad& sum, const rpc::BucketLoad& more);
+/// Returns true if nothing was counted and nothing is stored.
+bool is_empty(const rpc::BucketLoad& load);
+
+}  // namespace fjord::storage
