@@ -33,6 +33,7 @@ Unit unit_of(SettingType type) {
       return Unit::Ratio;
     case SettingType::Integer:
     case SettingType::Boolean:
+    case SettingType::Choice:
       break;
   }
   return Unit::Count;

@@ -7,6 +7,9 @@ namespace {
 
 /// True if the request changes nothing, so that it may be sent twice.
 bool only_asks(const rpc::Request& request) {
+  if (const auto* balance = std::get_if<rpc::Balance>(&request)) {
+    return balance->action != rpc::BalanceAction::Apply && balance->action != rpc::BalanceAction::Revert;
+  }
   return !std::holds_alternative<rpc::DeploySchemas>(request) && !std::holds_alternative<rpc::ChangeNodes>(request) &&
          !std::holds_alternative<rpc::ChangeConfig>(request) && !std::holds_alternative<rpc::RecoverState>(request);
 }

@@ -66,7 +66,8 @@ class DistributorNode::Impl {
         std::holds_alternative<rpc::ChangeConfig>(request) || std::holds_alternative<rpc::GetHistory>(request) ||
         std::holds_alternative<rpc::ListTroubles>(request) || std::holds_alternative<rpc::AcceptLoss>(request) ||
         std::holds_alternative<rpc::CheckWithout>(request) || std::holds_alternative<rpc::RecoverState>(request) ||
-        std::holds_alternative<rpc::ExecuteStrict>(request) || std::holds_alternative<rpc::ShowBucket>(request);
+        std::holds_alternative<rpc::ExecuteStrict>(request) || std::holds_alternative<rpc::ShowBucket>(request) ||
+        std::holds_alternative<rpc::Balance>(request);
     if (!known) return false;
     if (auto* strict = std::get_if<rpc::ExecuteStrict>(&request)) {
       execute_strict(std::move(*strict), std::move(respond));

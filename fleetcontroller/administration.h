@@ -23,13 +23,15 @@ class Administration {
   void deploy_schemas(rpc::DeploySchemas request, rpc::Responder respond);
   void change_config(rpc::ChangeConfig request, rpc::Responder respond);
   void change_nodes(rpc::ChangeNodes request, rpc::Responder respond);
+  using Run = std::function<void(rpc::Request, rpc::Responder)>;
+  /// Queues `run`; it is called when no other change is being written. It responds, and may begin to write the record.
+  void enqueue(rpc::Request request, rpc::Responder respond, Run run);
   /// Runs the next change, or publishes what has changed meanwhile, unless a write is in flight.
   void run_next();
   /// Answers all waiting changes with the reason why this controller does not lead.
   void refuse_all();
 
  private:
-  using Run = std::function<void(rpc::Request, rpc::Responder)>;
   struct Change {
     rpc::Request request;
     rpc::Responder respond;
@@ -42,8 +44,6 @@ class Administration {
     std::string asked_as = {};
   };
 
-  /// Queues `run`; it is called when no other change is being written.
-  void enqueue(rpc::Request request, rpc::Responder respond, Run run);
   void ask_nodes_first(rpc::ChangeNodes request, rpc::Responder respond);
   void ask_sizes_first(rpc::ChangeNodes request, rpc::Responder respond);
   void enqueue_with(Answers answers, rpc::ChangeNodes request, rpc::Responder respond);

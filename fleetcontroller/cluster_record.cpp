@@ -9,9 +9,9 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-// The newest format version. Version 1 has no exceptions, and version 2 no term base. A record is written in the lowest
-// version that can hold it, so that an earlier program can read it.
-constexpr std::uint16_t kVersion = 3;
+// The newest format version. Version 1 has no exceptions, version 2 no term base, version 3 no steps of the balancer. A
+// record is written in the lowest version that can hold it, so that an earlier program can read it.
+constexpr std::uint16_t kVersion = 4;
 constexpr std::size_t kHistoryMax = 500;
 constexpr std::size_t kConfigsMax = 100;
 constexpr std::size_t kTextMax = 400;
@@ -92,6 +92,15 @@ template <typename V, Is<PlacementException> M>
 void visit(V& v, M& m) {
   v(m.bucket), v(m.from), v(m.to);
 }
+template <typename V, Is<BalancedReplica> M>
+void visit(V& v, M& m) {
+  v(m.bucket), v(m.from), v(m.to), v(m.bytes);
+}
+template <typename V, Is<BalanceStep> M>
+void visit(V& v, M& m) {
+  v(m.id), v(m.kind), v(m.unix_us), v(m.state_version), v(m.round), v(m.removed), v(m.added), v(m.moves);
+  v(m.bytes_total), v(m.imbalance_before), v(m.imbalance_after), v(m.who), v(m.why), v(m.reverts);
+}
 template <typename V, Is<NodeTable> M>
 void visit(V& v, M& m) {
   v(m.distribution), v(m.distributors), v(m.storage), v(m.distribution_bits);
@@ -113,6 +122,7 @@ template <typename V, Is<ClusterRecord> M>
 void visit(V& v, M& m) {
   v(m.term), v(m.active), v(m.pending), v(m.nodes), v(m.incarnations), v(m.wanted), v(m.configs), v(m.history);
   if (v.version >= 3) v(m.term_base);
+  if (v.version >= 4) v(m.balance_step), v(m.balance_steps);
 }
 template <typename V, Is<SchemaRecord> M>
 void visit(V& v, M& m) {
@@ -165,14 +175,22 @@ void ClusterRecord::add_history(HistoryEntry entry) {
   if (history.size() > kHistoryMax) history.erase(history.begin());
 }
 
+std::uint64_t BalanceStep::bytes() const {
+  std::uint64_t sum = 0;
+  for (const BalancedReplica& replica : moves) sum += replica.bytes;
+  return sum;
+}
+
 void ClusterRecord::add_config(ConfigVersion config) {
   configs.push_back(std::move(config));
   if (configs.size() > kConfigsMax) configs.erase(configs.begin());
 }
 
 std::string encode(const ClusterRecord& record) {
-  const std::uint16_t lowest = record.nodes.exceptions.empty() ? 1 : 2;
-  return encode_any(record, record.term_base == 0 ? lowest : 3);
+  std::uint16_t lowest = record.nodes.exceptions.empty() ? 1 : 2;
+  if (record.term_base != 0) lowest = 3;
+  if (record.balance_step != 0) lowest = 4;
+  return encode_any(record, lowest);
 }
 std::string encode(const SchemaRecord& record) { return encode_any(record, 1); }
 Result<ClusterRecord> parse_cluster_record(std::string_view bytes) {

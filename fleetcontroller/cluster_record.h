@@ -54,6 +54,36 @@ struct ConfigVersion {
   friend bool operator==(const ConfigVersion&, const ConfigVersion&) = default;
 };
 
+/// A replica that changes its node by a step of the balancer.
+struct BalancedReplica {
+  std::uint64_t bucket = 0;
+  std::uint16_t from = 0;
+  std::uint16_t to = 0;
+  std::uint64_t bytes = 0;  ///< Bytes of one replica.
+  friend bool operator==(const BalancedReplica&, const BalancedReplica&) = default;
+};
+
+/// One change of NodeTable::exceptions. Applied backwards it restores the table before it.
+struct BalanceStep {
+  std::uint64_t id = 0;  ///< Rises with each step; an id is never used again.
+  std::string kind;      ///< "load": planned from loads; "bytes": from sizes (fjord node balance); "revert".
+  std::int64_t unix_us = 0;
+  std::uint64_t state_version = 0;  ///< Cluster state that it was made on.
+  std::uint64_t round = 0;          ///< Round of the balancer; 0: made by something else.
+  std::vector<PlacementException> removed;
+  std::vector<PlacementException> added;
+  std::vector<BalancedReplica> moves;
+  std::uint64_t bytes_total = 0;       ///< Bytes of all replicas then; 0: not known.
+  std::uint64_t imbalance_before = 0;  ///< In thousandths; 0: not known.
+  std::uint64_t imbalance_after = 0;   ///< As planned.
+  std::string who;
+  std::string why;
+  std::uint64_t reverts = 0;  ///< Revert: the oldest step that it takes back.
+
+  std::uint64_t bytes() const;  ///< Sum over `moves`.
+  friend bool operator==(const BalanceStep&, const BalanceStep&) = default;
+};
+
 /// The durable data of a fleet controller, except the schemas (they are large and change seldom).
 struct ClusterRecord {
   std::uint64_t term = 0;  ///< Published term of the controller that wrote the record.
@@ -67,6 +97,9 @@ struct ClusterRecord {
   std::map<std::string, WantedState> wanted;          ///< Wanted states by node name, also of unknown nodes.
   std::vector<ConfigVersion> configs;                 ///< By rising version; the last one is in force. May be empty.
   std::vector<HistoryEntry> history;                  ///< Oldest first.
+  std::uint64_t balance_step = 0;                     ///< Id of the newest step of the balancer.
+  /// The newest steps, oldest first; all are about buckets of nodes.exceptions_bits bits.
+  std::vector<BalanceStep> balance_steps;
 
   std::uint64_t config_version() const { return configs.empty() ? 0 : configs.back().version; }
   const std::map<std::string, std::string>& config() const;

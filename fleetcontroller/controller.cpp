@@ -26,6 +26,8 @@ Controller::Controller(const FleetControllerOptions& options, Runtime& runtime, 
       reports_(options_, runtime.clock, records_, settings_, poller_, publisher_),
       administration_(options_, runtime.clock, transport, *executor_, candidate_, records_, settings_, poller_,
                       publisher_),
+      balance_(options_, runtime.clock, runtime.metrics, transport, *executor_, candidate_, records_, poller_,
+               publisher_, administration_),
       recovery_(options_, runtime.clock, transport, *executor_, candidate_, records_,
                 [this](const std::string& why) { strand(why); }) {}
 
@@ -49,6 +51,7 @@ void Controller::tick() {
     records_.store_time_limit();
     publisher_.update_slow_nodes();
     publisher_.update_state();
+    balance_.tick();
   }
   executor_->post_after(candidate_.tick_pause(options_.poll_interval), [this] { tick(); });
 }
@@ -56,6 +59,7 @@ void Controller::tick() {
 void Controller::on_term_ended() {
   records_.end_term();
   poller_.clear();
+  balance_.end_term();
   leads_.set(0);
   administration_.refuse_all();
 }
@@ -93,6 +97,8 @@ void Controller::handle(rpc::Request request, rpc::Responder respond) {
     respond(reports_.config());
   } else if (auto* asked = std::get_if<rpc::GetHistory>(&request)) {
     respond(reports_.history(*asked));
+  } else if (auto* balance = std::get_if<rpc::Balance>(&request)) {
+    balance_.handle(std::move(*balance), std::move(respond));
   } else if (auto* schemas = std::get_if<rpc::DeploySchemas>(&request)) {
     administration_.deploy_schemas(std::move(*schemas), std::move(respond));
   } else if (auto* nodes = std::get_if<rpc::ChangeNodes>(&request)) {

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "administration.h"
+#include "balance_loop.h"
 #include "candidate.h"
 #include "controller_settings.h"
 #include "fjord/common/runtime.h"
@@ -55,6 +56,7 @@ class Controller {
   Publisher publisher_;
   StatusReports reports_;
   Administration administration_;
+  BalanceLoop balance_;
   RecordRecovery recovery_;
 };
 

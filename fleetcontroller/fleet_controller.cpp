@@ -28,7 +28,8 @@ bool FleetController::handle(rpc::Request& request, rpc::Responder& respond) {
       std::holds_alternative<rpc::GetClusterInfo>(request) || std::holds_alternative<rpc::DeploySchemas>(request) ||
       std::holds_alternative<rpc::GetStatus>(request) || std::holds_alternative<rpc::ChangeNodes>(request) ||
       std::holds_alternative<rpc::GetConfig>(request) || std::holds_alternative<rpc::ChangeConfig>(request) ||
-      std::holds_alternative<rpc::GetHistory>(request) || std::holds_alternative<rpc::RecoverState>(request);
+      std::holds_alternative<rpc::GetHistory>(request) || std::holds_alternative<rpc::RecoverState>(request) ||
+      std::holds_alternative<rpc::Balance>(request);
   if (!known) return false;
   Controller* controller = controller_.get();
   controller->executor().post([controller, request = std::move(request), respond = std::move(respond)]() mutable {

@@ -60,6 +60,15 @@ Result<std::int64_t> ratio(std::string_view text) {
   return static_cast<std::int64_t>(percent);
 }
 
+/// The name of a choice; empty if there is none with this index.
+std::string_view choice_name(std::string_view choices, std::int64_t index) {
+  for (; index > 0 && !choices.empty(); --index) {
+    const std::size_t at = choices.find('|');
+    choices = at == std::string_view::npos ? std::string_view() : choices.substr(at + 1);
+  }
+  return choices.substr(0, choices.find('|'));
+}
+
 Result<std::int64_t> parse_value(const SettingDeclaration& setting, std::string_view text) {
   switch (setting.type) {
     case Integer:
@@ -74,16 +83,30 @@ Result<std::int64_t> parse_value(const SettingDeclaration& setting, std::string_
       if (text == "true") return std::int64_t{1};
       if (text == "false") return std::int64_t{0};
       break;
+    case Choice:
+      for (std::int64_t index = 0; !text.empty() && index <= setting.max; ++index) {
+        if (text == choice_name(setting.choices, index)) return index;
+      }
+      break;
   }
   return Status(StatusCode::InvalidArgument, "");
 }
 
 std::string expected(const SettingDeclaration& setting) {
   if (setting.type == Boolean) return "true or false";
+  if (setting.type == Choice) return fmt::format("one of {}", setting.choices);
   static constexpr std::string_view kNames[] = {"an integer", "bytes such as 64MiB", "a duration such as 1500ms",
                                                 "a ratio with two digits at most"};
   return fmt::format("{} from {} to {}", kNames[static_cast<std::size_t>(setting.type)],
                      setting_text(setting, setting.min), setting_text(setting, setting.max));
+}
+
+std::string choices_text(const SettingDeclaration& setting) {
+  std::string text;
+  for (std::int64_t index = 0; index <= setting.max; ++index) {
+    text += (text.empty() ? "" : ", ") + std::string(choice_name(setting.choices, index));
+  }
+  return text;
 }
 
 Result<const SettingDeclaration*> known(std::string_view name) {
@@ -122,6 +145,8 @@ std::string setting_text(const SettingDeclaration& setting, std::int64_t value) 
       return fmt::format("{:g}", static_cast<double>(value) / 100);
     case Boolean:
       return value == 0 ? "false" : "true";
+    case Choice:
+      return std::string(choice_name(setting.choices, value));
     case Integer:
       break;
   }
@@ -184,9 +209,10 @@ std::string settings_page() {
     if (!setting.is_live) continue;
     const std::string otherwise =
         setting.has_default() ? setting_text(setting, setting.default_value) : "of the machine";
-    const std::string bounds = setting.type == Boolean ? "true, false"
-                                                       : fmt::format("{} to {}", setting_text(setting, setting.min),
-                                                                     setting_text(setting, setting.max));
+    const std::string bounds = setting.type == Boolean  ? "true, false"
+                               : setting.type == Choice ? choices_text(setting)
+                                                        : fmt::format("{} to {}", setting_text(setting, setting.min),
+                                                                      setting_text(setting, setting.max));
     page += fmt::format("| `{}` | {} | {} | {} | {} |\n", setting.name, otherwise, bounds, setting.used_by,
                         setting.meaning);
   }

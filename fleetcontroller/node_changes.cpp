@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 
+#include "balance_steps.h"
 #include "fjord/cluster/placement_plan.h"
 #include "live_config.h"
 #include "movement_plan.h"
@@ -304,7 +305,7 @@ class NodeChange {
     if (!request_.nodes.empty()) return invalid("the whole cluster is balanced, not single nodes");
     reply.nodes.push_back("cluster");
     if (request_.balance_to == "off") {
-      changed.nodes.exceptions.clear();
+      change_exceptions({});
       return Status::ok();
     }
     ExceptionPlanOptions options;
@@ -324,9 +325,19 @@ class NodeChange {
       reply.warnings.push_back(fmt::format("{} is not reached: the buckets are too large, too few or too many for it",
                                            options.max_over_mean));
     }
-    changed.nodes.exceptions = std::move(plan.exceptions);
-    changed.nodes.exceptions_bits = facts_.active.bits();
+    change_exceptions(std::move(plan.exceptions));
     return Status::ok();
+  }
+
+  void change_exceptions(std::vector<PlacementException> table) {
+    BalanceStep step;
+    step.kind = "bytes";
+    step.unix_us = unix_us_;
+    step.state_version = facts_.active.version();
+    step.moves = moves_between(view_of_places(facts_.active), table, facts_.bucket_bytes);
+    step.who = request_.who.empty() ? "an operator" : request_.who;
+    step.why = request_.reason;
+    change_table(changed, std::move(table), facts_.active.bits(), std::move(step));
   }
 
   const ClusterFacts& facts_;

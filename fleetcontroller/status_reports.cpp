@@ -48,7 +48,8 @@ rpc::Setting StatusReports::setting_report(const SettingDeclaration& setting,
   rpc::Setting said;
   said.name = setting.name;
   static constexpr const char* kTypes[] = {"integer", "bytes", "duration", "ratio", "bool"};
-  said.type = kTypes[static_cast<std::size_t>(setting.type)];
+  said.type = setting.type == SettingType::Choice ? std::string(setting.choices)
+                                                  : std::string(kTypes[static_cast<std::size_t>(setting.type)]);
   if (setting.has_default()) said.default_value = setting_text(setting, setting.default_value);
   said.min = setting_text(setting, setting.min);
   said.max = setting_text(setting, setting.max);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,6 +30,10 @@ class PolledNode final : public rpc::Service {
       if (!question->census) sizes.status = {StatusCode::InvalidArgument, "only the controller asks in these tests"};
       sizes.reports = held;
       respond(std::move(sizes));
+      return true;
+    }
+    if (std::holds_alternative<rpc::GetLoads>(request) && loads) {
+      respond(loads(incarnation_));
       return true;
     }
     if (std::holds_alternative<rpc::GetClusterInfo>(request)) {
@@ -97,6 +102,8 @@ class PolledNode final : public rpc::Service {
   std::uint64_t time_ceiling_us = 0;        ///< The highest ceiling that was granted.
   bool floor_too_low = false;               ///< A state had a time floor below an earlier ceiling.
   std::vector<rpc::BucketReport> held;
+  /// Answers GetLoads; absent: the node is of a version that counts no loads.
+  std::function<rpc::GetLoadsReply(std::uint64_t incarnation)> loads;
   std::optional<rpc::CheckWithoutReply> without;  ///< The answer to CheckWithout; absent: the node is of a version
                                                   ///< without this call.
   std::vector<std::uint16_t> asked_without;       ///< Nodes in the last CheckWithout.

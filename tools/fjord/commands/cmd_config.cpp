@@ -17,7 +17,9 @@ std::string source_of(const SettingInfo& setting) {
 }
 
 std::string bounds(const SettingInfo& setting) {
-  return setting.type == "bool" ? "true or false" : fmt::format("{} to {}", setting.min, setting.max);
+  if (setting.type == "bool") return "true or false";
+  if (setting.type.find('|') != std::string::npos) return "one of " + setting.type;
+  return fmt::format("{} to {}", setting.min, setting.max);
 }
 
 void add_setting(JsonText& json, const SettingInfo& setting) {

@@ -10,8 +10,9 @@
 /// the live configuration, the tunables of the processes, the tuner and the reference pages take them from this table.
 namespace fjord {
 
-/// The form of a value. A value is an integer: a count, bytes, milliseconds, percent, or 0 and 1.
-enum class SettingType { Integer, Bytes, Time, Ratio, Boolean };
+/// The form of a value. A value is an integer: a count, bytes, milliseconds, percent, 0 and 1, or the index of a
+/// choice.
+enum class SettingType { Integer, Bytes, Time, Ratio, Boolean, Choice };
 
 /// Default of a setting that each process derives from its machine.
 inline constexpr std::int64_t kDefaultOfMachine = std::numeric_limits<std::int64_t>::min();
@@ -28,6 +29,9 @@ struct SettingDeclaration {
   std::string_view file_key;
   bool is_live = false;  ///< `fjord config set` changes it while the cluster runs.
   std::string_view meaning;
+  /// Choice: the names of the values, "off|on", in the order of their integers. Names are only added at the end,
+  /// because the cluster's record has the integers.
+  std::string_view choices = {};
 
   constexpr bool has_default() const { return default_value != kDefaultOfMachine; }
 };
@@ -63,6 +67,22 @@ using enum SettingType;
 
 // clang-format off
 inline constexpr SettingDeclaration kSettings[] = {
+    {"balancer.algorithm", Choice, 0, 0, 5, kController, "", kLive,
+     "Decides which buckets are moved. After a change the memory of the former one is dropped.",
+     "descent|weighted-move|two-tier|autoplacer|diffusion|local-search"},
+    {"balancer.bytes_part", Ratio, 1, 0, 100, kController, "", kLive,
+     "Share of the bytes of all replicas that one step of the balancer may move."},
+    {"balancer.load", Choice, 0, 0, 1, kController, "", kLive,
+     "What counts as load of a storage node: the time for which it executes users' operations, or their number.",
+     "time|operations"},
+    {"balancer.mode", Choice, 1, 0, 2, kController, "", kLive,
+     "off: loads are not collected. advise: the balancer shows what it would move. on: it moves buckets from hot storage "
+     "nodes to cool ones.",
+     "off|advise|on"},
+    {"balancer.operations_min", Integer, 1000, 1, kMany, kController, "", kLive,
+     "Rounds in which a storage node executes fewer operations of users on average say too little to move anything."},
+    {"balancer.round", Time, 10 * kSecond, 100, kHour, kController, "", kLive,
+     "Interval at which the fleet controller collects the loads of buckets and may move some."},
     {"cluster.distribution_bits", Integer, 8, 1, 32, kController, "cluster.distribution_bits", kLive,
      "A new cluster begins with 2 to the power of this many buckets. A higher value takes effect when no bucket has fewer "
      "bits."},

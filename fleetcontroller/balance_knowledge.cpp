@@ -1,0 +1,83 @@
+#include "balance_knowledge.h"
+
+#include <algorithm>
+#include <map>
+
+#include "balance_steps.h"
+#include "fjord/common/hash.h"
+#include "fjord/common/log.h"
+
+namespace fjord::fleetcontroller {
+namespace {
+
+/// Restores what the algorithm remembered of moves, because its plan is not carried out yet, or not all of it.
+void forget_moves_of_round(balancer::Memory& memory, std::uint64_t round, const BalanceMoves& last) {
+  for (balancer::SliceMemory& slice : memory.slices) {
+    if (slice.moved_round != round) continue;
+    const BalanceMoves::Last* moved = last.last_of(slice.range.begin);
+    slice.moved_round = moved == nullptr ? 0 : moved->round;
+    slice.moved_from = moved == nullptr ? std::uint16_t{0} : moved->from;
+  }
+}
+
+}  // namespace
+
+BalanceMode balance_mode(const SettingValues& config) {
+  return static_cast<BalanceMode>(value_or_default(config, "balancer.mode"));
+}
+
+bool balances_by_operations(const SettingValues& config) { return value_or_default(config, "balancer.load") == 1; }
+
+const balancer::BalancingAlgorithm& balance_algorithm(const SettingValues& config) {
+  const SettingDeclaration& setting = *find_setting("balancer.algorithm");
+  const auto* found = balancer::find_algorithm(setting_text(setting, value_or_default(config, setting.name)));
+  return found != nullptr ? *found : *balancer::algorithms().front();
+}
+
+Duration balance_round_time(const SettingValues& config) {
+  return milliseconds(value_or_default(config, "balancer.round"));
+}
+
+BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalancingAlgorithm& algorithm,
+                        balancer::Memory& memory) {
+  const balancer::BalanceModel& model = *known.round.model;
+  BalanceProposal proposal;
+  proposal.algorithm = algorithm.name();
+  proposal.state_version = known.places.version();
+  proposal.before = known.round.imbalance;
+  proposal.after = known.round.imbalance;
+  const auto rows = known.places.view().state->exceptions();
+  proposal.table.assign(rows.begin(), rows.end());
+  Random random(mix64(known.round.number, known.places.version()));
+  const balancer::Plan plan = algorithm.step(model, memory, random);
+  forget_moves_of_round(memory, model.round, known.last_moves);
+  if (const Status checked = balancer::check(plan, model); !checked) {
+    log::error("balancer", "a plan of {} is not valid: {}", proposal.algorithm, checked.to_string());
+    proposal.left_out.push_back(checked.to_string());
+    return proposal;
+  }
+  CheckedMoves checked = check_moves(replicas_of(plan, model), model, known.last_moves);
+  TableChange change = with_moves(known.places.view(), checked.moves, kBalanceRowsMax);
+  proposal.moves = std::move(change.moves);
+  proposal.table = std::move(change.table);
+  proposal.left_out = std::move(checked.left_out);
+  proposal.left_out.insert(proposal.left_out.end(), change.left_out.begin(), change.left_out.end());
+  proposal.after = imbalance_after(model, proposal.moves);
+  proposal.gain = proposal.before - proposal.after;
+  // The algorithm may expect other loads than those of the last round when all moves are done.
+  if (proposal.left_out.empty()) {
+    proposal.gain = std::max(proposal.gain, plan.imbalance_before - plan.imbalance_after);
+  }
+  return proposal;
+}
+
+std::uint64_t seconds_for(std::span<const BalancedReplica> moves, const SettingValues& config) {
+  std::map<std::uint16_t, std::uint64_t> received;
+  std::uint64_t most = 0;
+  for (const BalancedReplica& move : moves) most = std::max(most, received[move.to] += move.bytes);
+  const std::int64_t rate = std::min(value_or_default(config, "maintenance.moves_bytes_per_s"),
+                                     value_or_default(config, "maintenance.bytes_per_s"));
+  return moves.empty() ? 0 : most / static_cast<std::uint64_t>(rate) + 1;
+}
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "balance_model.h"
+#include "fjord/balancer/algorithm.h"
+#include "live_config.h"
+
+namespace fjord::fleetcontroller {
+
+/// What the balancer knows after a round, for plans and answers.
+struct BalanceRound {
+  std::uint64_t number = 0;
+  MonotonicTime ended_at;
+  bool by_operations = false;
+  /// Absent: the loads of a node are not known.
+  std::optional<balancer::BalanceModel> model;
+  double imbalance = 1.0;
+  std::vector<std::string> waits_for;  ///< Why nothing may be moved.
+};
+
+/// A plan with the table that it leads to.
+struct BalanceProposal {
+  std::string algorithm;
+  std::uint64_t state_version = 0;
+  std::vector<BalancedReplica> moves;
+  std::vector<PlacementException> table;
+  std::vector<std::string> left_out;
+  double before = 1.0;
+  double after = 1.0;
+  double gain = 0.0;
+};
+
+/// What the balancer of a leader knows. A new leader begins with nothing.
+struct BalanceKnowledge {
+  BalanceLoads loads;
+  BalancePlaces places;
+  BalanceMoves last_moves;
+  BalanceRound round;
+  BalanceTrigger trigger;
+  const balancer::BalancingAlgorithm* remembered_for = nullptr;  ///< The algorithm that `memory` belongs to.
+  balancer::Memory memory;
+  std::optional<BalanceProposal> proposal;  ///< Made in the last round.
+};
+
+/// Plans a step and applies the guard rails to it. Requires a model. `memory` is the algorithm's; it is changed as by a
+/// step that moves nothing.
+BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalancingAlgorithm& algorithm,
+                        balancer::Memory& memory);
+
+enum class BalanceMode { Off, Advise, On };
+
+// The settings of the balancer in a live configuration.
+BalanceMode balance_mode(const SettingValues& config);
+bool balances_by_operations(const SettingValues& config);
+const balancer::BalancingAlgorithm& balance_algorithm(const SettingValues& config);
+Duration balance_round_time(const SettingValues& config);
+
+/// Returns the estimated seconds that moves take.
+std::uint64_t seconds_for(std::span<const BalancedReplica> moves, const SettingValues& config);
+
+}  // namespace fjord::fleetcontroller

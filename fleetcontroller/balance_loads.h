@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "fjord/rpc/storage_messages.h"
+
+namespace fjord::fleetcontroller {
+
+/// What is done each second.
+struct LoadRate {
+  double read_ns = 0;
+  double write_ns = 0;
+  double reads = 0;
+  double writes = 0;
+};
+
+/// The loads of one storage node, from its last two answers.
+struct NodeLoads {
+  std::uint64_t incarnation = 0;
+  unsigned bits = 0;
+  bool has_rates = false;        ///< False after the first answer.
+  std::vector<LoadRate> rates;   ///< By distribution bucket, 2^bits of them.
+  LoadRate total;                ///< The node's, counted apart from `rates`.
+  std::uint64_t operations = 0;  ///< Number of operations between the two answers.
+  std::vector<std::uint64_t> stored_bytes;
+
+  /// Sum of the operations of all periods of this incarnation, and what it had counted before the first one. The two
+  /// together are what the node has counted: nothing twice, nothing lost.
+  std::uint64_t counted = 0;
+  std::uint64_t counted_before = 0;
+};
+
+/// Makes loads of the counts that storage nodes report (rpc::GetLoadsReply). The counts of a process only rise, so an
+/// answer that is lost or arrives twice changes no sum. After a restart everything that the new process has counted is
+/// new.
+///
+/// Threading: not thread-safe.
+class BalanceLoads {
+ public:
+  /// Takes an answer in. Returns false if it is not newer than the last one of its process; then nothing changes.
+  bool add(std::uint16_t node, const rpc::GetLoadsReply& reply);
+  /// Null if the node has not answered.
+  const NodeLoads* of(std::uint16_t node) const;
+  void clear() { nodes_.clear(); }
+
+ private:
+  struct Followed {
+    NodeLoads loads;
+    std::int64_t at_us = 0;  ///< The node's clock in its last answer.
+    std::vector<rpc::BucketLoad> counts;
+    rpc::BucketLoad total;
+  };
+  std::map<std::uint16_t, Followed> nodes_;
+};
+
+}  // namespace fjord::fleetcontroller

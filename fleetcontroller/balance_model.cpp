@@ -1,0 +1,109 @@
+#include "balance_model.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "fjord/cluster/placement.h"
+
+namespace fjord::fleetcontroller {
+namespace {
+
+double load_of(const LoadRate& rate, bool by_operations) {
+  return by_operations ? (rate.reads + rate.writes) * 1000 : rate.read_ns + rate.write_ns;
+}
+
+/// Sets what the distribution says of the nodes: capacity, and the leaf group. Nodes of a distribution without groups
+/// are each a group of their own.
+void add_groups(const DistributionConfig& distribution, std::vector<balancer::BalanceNode>& nodes) {
+  const auto groups = distribution.flat_groups();
+  const auto flat = distribution.flat_nodes();
+  const auto leaves = std::count_if(groups.begin(), groups.end(), [](const auto& group) { return group.is_leaf; });
+  for (std::size_t position = 0; position < flat.size(); ++position) {
+    if (flat[position].index >= nodes.size()) continue;
+    balancer::BalanceNode& node = nodes[flat[position].index];
+    node.capacity *= flat[position].capacity;
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      if (position < groups[group].first_node || position >= groups[group].node_end) continue;
+      node.capacity *= groups[group].capacity;
+      if (groups[group].is_leaf && leaves > 1) node.group = static_cast<std::uint32_t>(nodes.size() + group);
+    }
+  }
+}
+
+std::vector<balancer::BalanceNode> nodes_of(const ModelInput& input) {
+  const ClusterView& view = input.places.view();
+  std::vector<balancer::BalanceNode> nodes(view.state->node_count(NodeType::Storage));
+  for (std::uint16_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].group = i;
+    nodes[i].capacity = view.node(NodeId::storage(i)).capacity;
+  }
+  add_groups(*view.distribution, nodes);
+  for (std::uint16_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].usable = view.is_up(NodeId::storage(i)) && view.distribution->contains_node(i) && nodes[i].capacity > 0;
+    nodes[i].accepts = std::find(input.full.begin(), input.full.end(), i) == input.full.end();
+    if (nodes[i].capacity <= 0) nodes[i].capacity = 1;
+  }
+  return nodes;
+}
+
+}  // namespace
+
+void BalancePlaces::update(const ClusterView& active) {
+  if (active.version() == view_.version()) return;
+  view_ = view_of_places(active);
+  holders_.clear();
+  if (view_.bits() > kBalanceBitsMax) return;
+  const auto map = placement_algorithm().prepare(view_.state, view_.distribution);
+  holders_.reserve(std::size_t{1} << view_.bits());
+  for (std::uint64_t key = 0; key < std::uint64_t{1} << view_.bits(); ++key) {
+    holders_.push_back(map->ideal_nodes(BucketId(view_.bits(), key)));
+  }
+}
+
+std::vector<std::string> unknown_loads(const BalancePlaces& places, const BalanceLoads& loads) {
+  std::vector<std::string> unknown;
+  const ClusterState& state = *places.view().state;
+  for (std::uint16_t i = 0; i < state.node_count(NodeType::Storage); ++i) {
+    if (!state.is_up(NodeId::storage(i))) continue;
+    const NodeLoads* node = loads.of(i);
+    if (node == nullptr || !node->has_rates || node->bits != state.bits()) {
+      unknown.push_back(fmt::format("the loads of storage.{} are not known yet", i));
+    }
+  }
+  return unknown;
+}
+
+balancer::BalanceModel make_model(const ModelInput& input) {
+  const auto holders = input.places.holders();
+  balancer::BalanceModel model;
+  model.round = input.round;
+  model.nodes = nodes_of(input);
+  model.slices.resize(holders.size());
+  std::size_t fewest = kMaxRedundancy;
+  for (std::size_t bucket = 0; bucket < holders.size(); ++bucket) {
+    balancer::Slice& slice = model.slices[bucket];
+    slice.range = {static_cast<std::uint32_t>(bucket), static_cast<std::uint32_t>(bucket + 1)};
+    for (const std::uint16_t node : holders[bucket]) slice.holders.push_back({node, 0});
+    if (!slice.holders.empty()) slice.holders.share_equally();
+    slice.in_transfer = input.last.rests(bucket, input.round);
+    fewest = std::min<std::size_t>(fewest, holders[bucket].size());
+  }
+  model.redundancy = static_cast<unsigned>(std::max<std::size_t>(fewest, 1));
+  for (std::uint16_t i = 0; i < model.nodes.size(); ++i) {
+    const NodeLoads* node = input.loads.of(i);
+    if (node == nullptr || !node->has_rates || node->rates.size() != holders.size()) continue;
+    for (std::size_t bucket = 0; bucket < holders.size(); ++bucket) {
+      balancer::Slice& slice = model.slices[bucket];
+      slice.writes += load_of(node->rates[bucket], input.by_operations);
+      slice.bytes = std::max(slice.bytes, node->stored_bytes[bucket]);
+    }
+  }
+  // Reads are spread evenly over the replicas, so each carries the same part of all that the bucket costs.
+  for (balancer::Slice& slice : model.slices) {
+    if (!slice.holders.empty()) slice.writes /= static_cast<double>(slice.holders.size());
+  }
+  model.step_bytes_max = static_cast<std::uint64_t>(static_cast<double>(model.bytes()) * input.bytes_part);
+  return model;
+}
+
+}  // namespace fjord::fleetcontroller

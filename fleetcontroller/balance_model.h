@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "balance_loads.h"
+#include "balance_rules.h"
+#include "fjord/balancer/model.h"
+#include "fjord/cluster/cluster_view.h"
+
+namespace fjord::fleetcontroller {
+
+/// Where the replicas of all distribution buckets lie under one cluster state, computed once for each state.
+class BalancePlaces {
+ public:
+  /// At most kBalanceBitsMax distribution bits; with more there are no holders.
+  void update(const ClusterView& active);
+  std::uint64_t version() const { return view_.version(); }
+  /// The view by which replicas are placed, with the table of overrides.
+  const ClusterView& view() const { return view_; }
+  /// The nodes of each bucket, by its bits.
+  std::span<const NodeList> holders() const { return holders_; }
+
+ private:
+  ClusterView view_;
+  std::vector<NodeList> holders_;
+};
+
+struct ModelInput {
+  const BalancePlaces& places;
+  const BalanceLoads& loads;
+  const BalanceMoves& last;
+  std::span<const std::uint16_t> full;  ///< Nodes whose disk has reached the warn stage.
+  bool by_operations = false;           ///< Load is the number of operations, in thousandths; else time in ns.
+  double bytes_part = 0.01;             ///< Part of all bytes that a step may move.
+  std::uint64_t round = 0;
+};
+
+/// Returns the nodes that are up and have no loads of this number of distribution bits yet, one line each.
+std::vector<std::string> unknown_loads(const BalancePlaces& places, const BalanceLoads& loads);
+
+/// Makes the model of a step: one slice for each distribution bucket. The loads of its replicas, wherever they lie, are
+/// shared by the nodes where it belongs, so that load of a replica that has just moved is not lost.
+balancer::BalanceModel make_model(const ModelInput& input);
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster_record.h"
+#include "fjord/balancer/plan.h"
+#include "stop_check.h"
+
+/// The guard rails of balancing by load. Pure functions and values.
+namespace fjord::fleetcontroller {
+
+inline constexpr double kBalanceBegin = 1.10;         ///< Moving begins at this imbalance...
+inline constexpr unsigned kBalanceRounds = 2;         ///< ...in this many rounds one after another,
+inline constexpr double kBalanceStop = 1.03;          ///< and ends at this one.
+inline constexpr double kBalanceGainMin = 0.02;       ///< A step that lowers the imbalance by less is not made.
+inline constexpr std::uint64_t kBalanceCoolDown = 6;  ///< Rounds for which a bucket rests after a move.
+inline constexpr std::uint64_t kBalanceNotBack = 60;  ///< Rounds in which it does not go back where it came from.
+inline constexpr std::size_t kBalanceRowsMax = 4096;  ///< Rows of the table of overrides.
+inline constexpr double kBalanceWorse = 1.05;         ///< A step after which the imbalance is this many times the one
+inline constexpr unsigned kBalanceWorseRounds = 3;    ///< before, in this many rounds, is taken back.
+inline constexpr unsigned kBalanceBitsMax = 16;       ///< With more distribution bits loads are not counted by bucket.
+
+/// Decides when moving begins and ends.
+class BalanceTrigger {
+ public:
+  /// Notes the imbalance of a round.
+  void note(double imbalance);
+  /// A round without an imbalance: rounds before it do not count.
+  void interrupt() { high_rounds_ = 0; }
+  bool is_on() const { return is_on_; }
+
+ private:
+  unsigned high_rounds_ = 0;
+  bool is_on_ = false;
+};
+
+/// Watches whether the imbalance grows after a step.
+class BalanceWatch {
+ public:
+  void begin(std::uint64_t step, double imbalance_before);
+  void end() { step_ = worse_rounds_ = 0; }
+  /// Notes the imbalance of a round in which all moves of the step are done. Returns the step if it is to be taken
+  /// back; 0: it is not. The watch ends with the first round that is not worse, or with the step.
+  std::uint64_t note(double imbalance);
+  /// Returns true while the rounds since the step were all worse: the next step waits.
+  bool is_worse() const { return worse_rounds_ > 0; }
+
+ private:
+  std::uint64_t step_ = 0;
+  double before_ = 0;
+  unsigned worse_rounds_ = 0;
+};
+
+/// The last move of each bucket, for the rounds in which it rests.
+class BalanceMoves {
+ public:
+  struct Last {
+    std::uint64_t round = 0;
+    std::uint16_t from = 0;
+    std::uint16_t to = 0;
+  };
+  /// Takes in the steps that it does not know yet. They count as made in `round`, so after a change of the leader
+  /// buckets rest longer and not shorter.
+  void update(const std::vector<BalanceStep>& steps, std::uint64_t round);
+  void clear();
+  /// Null if the bucket was not moved lately.
+  const Last* last_of(std::uint64_t bucket) const;
+  bool rests(std::uint64_t bucket, std::uint64_t round) const;
+
+ private:
+  std::map<std::uint64_t, Last> last_;
+  std::uint64_t newest_step_ = 0;
+};
+
+/// Returns the reasons why nothing may be moved now, one line each; empty: moves are allowed. Nothing is moved while a
+/// node or replica is missing, the cluster changes, or data movement is paused.
+std::vector<std::string> why_not_balance(const ClusterFacts& facts, bool is_paused);
+
+struct CheckedMoves {
+  std::vector<BalancedReplica> moves;
+  std::vector<std::string> left_out;
+};
+
+/// Returns those of `moves` that the rules allow: not of a bucket that rests or was moved in this step already, not
+/// back where the bucket came from unless the node that it leaves is gone, not onto a node that accepts nothing, and
+/// all together within the model's step_bytes_max.
+CheckedMoves check_moves(std::span<const BalancedReplica> moves, const balancer::BalanceModel& model,
+                         const BalanceMoves& last);
+
+/// Returns the replicas that a plan moves, with the bytes of the model. Several moves of one slice are one for each of
+/// its buckets.
+std::vector<BalancedReplica> replicas_of(const balancer::Plan& plan, const balancer::BalanceModel& model);
+
+/// Returns the imbalance of the model after the moves.
+double imbalance_after(const balancer::BalanceModel& model, std::span<const BalancedReplica> moves);
+
+/// Returns a ratio in thousandths.
+std::uint32_t permille(double ratio);
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "cluster_record.h"
+#include "fjord/cluster/cluster_view.h"
+
+/// Changes of the table of overrides (NodeTable::exceptions), and the steps that the record keeps of them. Pure
+/// functions.
+namespace fjord::fleetcontroller {
+
+/// Replaces the table by `table`, which is about buckets of `bits` bits, and adds `step` to the record with its id and
+/// rows. Returns the id; 0 if the table stays as it is. The table and its step are in one record, so a cluster state
+/// has all rows of a step or none. Steps about another number of bits are dropped.
+std::uint64_t change_table(ClusterRecord& record, std::vector<PlacementException> table, unsigned bits,
+                           BalanceStep step);
+
+/// Returns the table before the step with that id: all later steps are taken back as well. Errors: NotFound if the step
+/// is not kept.
+Result<std::vector<PlacementException>> table_before(const ClusterRecord& record, std::uint64_t id);
+
+/// Returns the replicas that change their node when `after` replaces the table of `places`, the view of places with the
+/// table in force. `bucket_bytes` has the bytes of one replica of each bucket; empty: not known.
+std::vector<BalancedReplica> moves_between(const ClusterView& places, const std::vector<PlacementException>& after,
+                                           std::span<const std::uint64_t> bucket_bytes);
+
+struct TableChange {
+  std::vector<PlacementException> table;
+  std::vector<BalancedReplica> moves;  ///< Those that `table` brings about.
+  std::vector<std::string> left_out;   ///< A line for each of the other moves.
+};
+
+/// Returns the table with which replicas lie as `moves` say. A move is left out if its source has no replica, its
+/// target has one, two replicas would share more groups than before, or the table would have more than `rows_max` rows.
+TableChange with_moves(const ClusterView& places, std::span<const BalancedReplica> moves, std::size_t rows_max);
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,111 @@
+// Loads from the counts of storage nodes: nothing twice, nothing lost (I23).
+
+#include "balance_loads.h"
+
+#include <catch2/catch.hpp>
+
+namespace fjord::fleetcontroller {
+namespace {
+
+/// An answer in which bucket i has counted (i + 1) * `count` reads and half as many writes of 1 us each.
+rpc::GetLoadsReply answer(std::uint64_t incarnation, std::int64_t at_s, unsigned bits, std::uint64_t count) {
+  rpc::GetLoadsReply reply;
+  reply.incarnation = incarnation;
+  reply.began_us = 1'000'000;
+  reply.now_us = at_s * 1'000'000;
+  reply.bits = bits;
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
+    rpc::BucketLoad load;
+    load.bucket = i;
+    load.reads = (i + 1) * count;
+    load.writes = load.reads / 2;
+    load.read_ns = 1000 * load.reads;
+    load.write_ns = 1000 * load.writes;
+    load.stored_bytes = 10 * i;
+    reply.buckets.push_back(load);
+    reply.total.reads += load.reads;
+    reply.total.writes += load.writes;
+    reply.total.read_ns += load.read_ns;
+    reply.total.write_ns += load.write_ns;
+  }
+  return reply;
+}
+
+double sum_of_reads(const NodeLoads& loads) {
+  double sum = 0;
+  for (const LoadRate& rate : loads.rates) sum += rate.reads;
+  return sum;
+}
+
+std::uint64_t operations(const rpc::GetLoadsReply& reply) { return reply.total.reads + reply.total.writes; }
+
+}  // namespace
+
+TEST_CASE("balance loads: the first answer is where counting begins, the next one gives rates") {
+  BalanceLoads loads;
+  REQUIRE(loads.add(2, answer(7, 10, 2, 100)));
+  REQUIRE(loads.of(2) != nullptr);
+  CHECK_FALSE(loads.of(2)->has_rates);
+  REQUIRE(loads.add(2, answer(7, 14, 2, 300)));
+  const NodeLoads& node = *loads.of(2);
+  CHECK(node.has_rates);
+  CHECK(node.rates[0].reads == Approx(50));
+  CHECK(node.rates[3].reads == Approx(200));
+  CHECK(node.rates[3].read_ns == Approx(200'000));
+  CHECK(node.rates[3].writes == Approx(100));
+  CHECK(sum_of_reads(node) == Approx(node.total.reads));
+  CHECK(node.stored_bytes[3] == 30);
+  CHECK(loads.of(1) == nullptr);
+}
+
+TEST_CASE("balance loads: an answer that comes twice, late or not at all changes no sum") {
+  BalanceLoads loads;
+  REQUIRE(loads.add(0, answer(7, 10, 2, 100)));
+  REQUIRE(loads.add(0, answer(7, 20, 2, 300)));
+  CHECK_FALSE(loads.add(0, answer(7, 20, 2, 300)));
+  CHECK_FALSE(loads.add(0, answer(7, 15, 2, 200)));
+  // The answers at 30 s and 40 s were lost.
+  REQUIRE(loads.add(0, answer(7, 50, 2, 1000)));
+  const NodeLoads& node = *loads.of(0);
+  CHECK(node.counted_before == operations(answer(7, 10, 2, 100)));
+  CHECK(node.counted_before + node.counted == operations(answer(7, 50, 2, 1000)));
+  CHECK(node.rates[0].reads == Approx(700.0 / 30));
+}
+
+TEST_CASE("balance loads: everything that a restarted process has counted is new") {
+  BalanceLoads loads;
+  REQUIRE(loads.add(0, answer(7, 10, 2, 100)));
+  REQUIRE(loads.add(0, answer(7, 20, 2, 300)));
+  // The clock of another process may be anywhere.
+  REQUIRE(loads.add(0, answer(8, 5, 2, 40)));
+  const NodeLoads& node = *loads.of(0);
+  CHECK(node.rates[0].reads == Approx(10));
+  CHECK(node.counted_before == 0);
+  CHECK(node.counted == operations(answer(8, 5, 2, 40)));
+}
+
+TEST_CASE("balance loads: a change of the distribution bits loses no load") {
+  for (const unsigned bits : {1U, 4U}) {
+    BalanceLoads loads;
+    REQUIRE(loads.add(0, answer(7, 10, 2, 100)));
+    rpc::GetLoadsReply next = answer(7, 20, bits, 0);
+    // The node has divided or added up its counts; meanwhile 200 more reads were done in each of the buckets of 2 bits.
+    std::fill(next.buckets.begin(), next.buckets.end(), rpc::BucketLoad{});
+    for (std::uint64_t i = 0; i < 16; ++i) {
+      rpc::BucketLoad& load = next.buckets[i & ((1U << bits) - 1)];
+      load.bucket = i & ((1U << bits) - 1);
+      load.reads += ((i & 3) + 1) * 25 + 50;
+    }
+    next.total = answer(7, 10, 2, 100).total;
+    next.total.reads += 800;
+    REQUIRE(loads.add(0, next));
+    const NodeLoads& node = *loads.of(0);
+    CHECK(node.bits == bits);
+    CHECK(node.rates.size() == std::size_t{1} << bits);
+    CHECK(sum_of_reads(node) == Approx(80));
+    CHECK(node.total.reads == Approx(80));
+    CHECK(node.rates[1].reads == Approx(80.0 / static_cast<double>(node.rates.size())));
+  }
+}
+
+}  // namespace fjord::fleetcontroller

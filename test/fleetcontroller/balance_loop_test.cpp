@@ -1,0 +1,225 @@
+// The balancer in the leading fleet controller, against nodes whose loads follow the cluster state.
+
+#include <fmt/format.h>
+
+#include "fleet_world.h"
+
+namespace fjord::fleetcontroller {
+namespace {
+
+/// Three or more storage nodes that count operations on the buckets that they hold under their cluster state.
+class LoadedFleet {
+ public:
+  explicit LoadedFleet(unsigned storage = 4) {
+    fleet.options.storage.clear();
+    for (unsigned i = 0; i < storage; ++i) fleet.options.storage.push_back(fmt::format("storage.{}:1", i));
+    fleet.options.distribution = DistributionConfig::flat(static_cast<std::uint16_t>(storage), 2).to_string();
+    fleet.options.distribution_bits = 5;
+    for (unsigned i = 0; i < storage; ++i) start(i);
+    fleet.start_node("distributor.0");
+    REQUIRE(fleet.start_controller());
+    REQUIRE(fleet.run_until_all_know(1, seconds(5)));
+    rate.assign(32, 10);
+  }
+
+  void start(unsigned i) {
+    const std::string name = fmt::format("storage.{}", i);
+    fleet.start_node(name);
+    PolledNode& node = fleet.node(name);
+    node.loads = [this, i, &node, counts = std::vector<rpc::BucketLoad>(32),
+                  at = now_us()](std::uint64_t incarnation) mutable {
+      const double elapsed_s = static_cast<double>(now_us() - std::exchange(at, now_us())) / 1e6;
+      rpc::GetLoadsReply reply;
+      reply.incarnation = incarnation;
+      reply.bits = 5;
+      reply.now_us = now_us();
+      const auto snapshot = node.snapshots.get();
+      for (std::uint64_t bucket = 0; bucket < 32; ++bucket) {
+        counts[bucket].bucket = bucket;
+        const bool holds = snapshot->ideal_nodes(BucketId(5, bucket)).contains(static_cast<std::uint16_t>(i));
+        counts[bucket].stored_bytes = holds ? 1000 : 0;
+        if (holds) counts[bucket].reads += static_cast<std::uint64_t>(rate[bucket] * elapsed_s);
+        reply.total.reads += counts[bucket].reads;
+      }
+      reply.buckets = counts;
+      return reply;
+    };
+  }
+
+  void configure(const std::string& mode) {
+    REQUIRE(fleet.caller
+                .ask(kController, set({"balancer.mode=" + mode, "balancer.load=operations", "balancer.round=1s",
+                                       "balancer.bytes_part=0.05", "balancer.operations_min=10"}))
+                .status);
+  }
+  /// Makes the buckets of storage.0 hot.
+  void heat() {
+    const auto snapshot = fleet.node("storage.0").snapshots.get();
+    for (std::uint64_t bucket = 0; bucket < 32; ++bucket) {
+      rate[bucket] = snapshot->ideal_nodes(BucketId(5, bucket)).contains(0) ? 40 : 10;
+    }
+  }
+  rpc::BalanceReply ask(rpc::BalanceAction action) {
+    rpc::Balance request;
+    request.action = action;
+    return fleet.caller.ask(kController, request);
+  }
+  rpc::BalanceReply status() { return ask(rpc::BalanceAction::Status); }
+  std::vector<rpc::BalanceStep> steps() { return ask(rpc::BalanceAction::History).steps; }
+  bool run_until(const std::function<bool()>& done, Duration limit) {
+    for (Duration spent{0}; spent < limit; spent += milliseconds(250)) {
+      if (done()) return true;
+      fleet.world.scheduler.run_for(milliseconds(250));
+    }
+    return done();
+  }
+  std::int64_t now_us() { return fleet.world.scheduler.clock().now().us; }
+
+  Fleet fleet;
+  std::vector<double> rate;
+};
+
+}  // namespace
+
+TEST_CASE("balancer: in mode on buckets leave the hot node, within the budget and the cool-down") {
+  LoadedFleet loaded;
+  loaded.heat();
+  loaded.configure("on");
+  loaded.fleet.world.scheduler.run_for(seconds(3));
+  const std::uint32_t before = loaded.status().imbalance;
+  CHECK(before > 1100);
+  REQUIRE(loaded.run_until([&] { return !loaded.fleet.state().exceptions().empty(); }, seconds(10)));
+  REQUIRE(loaded.run_until([&] { return loaded.status().imbalance < 1100; }, seconds(60)));
+
+  const auto steps = loaded.steps();
+  std::map<std::uint64_t, std::uint64_t> moved_in;
+  for (const rpc::BalanceStep& step : steps) {
+    CHECK(step.kind == "load");
+    CHECK(step.bytes <= step.bytes_total / 20);
+    CHECK(step.imbalance_after + 20 <= step.imbalance_before);
+    for (const rpc::BalanceMove& move : step.moves) {
+      if (moved_in.contains(move.bucket)) CHECK(step.round >= moved_in[move.bucket] + 6);
+      moved_in[move.bucket] = step.round;
+    }
+  }
+  // Each step is in the state after the one that it was made on.
+  REQUIRE_FALSE(steps.empty());
+  CHECK(loaded.fleet.metric("fjord_fleetcontroller_balance_steps_total") == static_cast<double>(steps.size()));
+  CHECK(loaded.fleet.metric("fjord_fleetcontroller_override_rows") > 0);
+  const rpc::BalanceReply status = loaded.status();
+  CHECK(status.mode == "on");
+  CHECK(status.unit == "operations");
+  REQUIRE(status.nodes.size() == 4);
+  for (const rpc::BalanceNode& node : status.nodes) CHECK(node.counted > 0);
+  CHECK(status.slices.size() == 10);
+}
+
+TEST_CASE("balancer: advice moves nothing, and is carried out on the state that it was made on alone") {
+  LoadedFleet loaded;
+  loaded.heat();
+  loaded.configure("advise");
+  loaded.fleet.world.scheduler.run_for(seconds(8));
+  CHECK(loaded.fleet.state().exceptions().empty());
+  CHECK(loaded.status().doing.find("advises") != std::string::npos);
+
+  const rpc::BalanceReply plan = loaded.ask(rpc::BalanceAction::Plan);
+  REQUIRE(plan.status);
+  REQUIRE(plan.refusals.empty());
+  REQUIRE_FALSE(plan.plan.moves.empty());
+  CHECK(plan.plan.imbalance_after < plan.plan.imbalance_before);
+  CHECK(plan.plan.bytes > 0);
+
+  rpc::Balance apply;
+  apply.action = rpc::BalanceAction::Apply;
+  apply.state_version = plan.plan.state_version - 1;
+  apply.moves = plan.plan.moves;
+  rpc::BalanceReply reply = loaded.fleet.caller.ask(kController, apply);
+  CHECK(reply.status.code() == StatusCode::TestAndSetFailed);
+  CHECK(reply.status.message().find(std::to_string(plan.plan.state_version)) != std::string::npos);
+  CHECK(reply.status.message().find(std::to_string(plan.plan.state_version - 1)) != std::string::npos);
+
+  apply.state_version = plan.plan.state_version;
+  apply.dry_run = true;
+  CHECK(loaded.fleet.caller.ask(kController, apply).status);
+  CHECK(loaded.steps().empty());
+  apply.dry_run = false;
+  REQUIRE(loaded.fleet.caller.ask(kController, apply).status);
+  // The table is stored, and the next state has all of its rows; a second plan for the same state is too late.
+  reply = loaded.fleet.caller.ask(kController, apply);
+  CHECK(reply.status.code() == StatusCode::TestAndSetFailed);
+  REQUIRE(loaded.run_until([&] { return !loaded.fleet.state().exceptions().empty(); }, seconds(5)));
+  CHECK(loaded.fleet.state().version() == plan.plan.state_version + 1);
+  CHECK(loaded.fleet.state().exceptions().size() == plan.plan.moves.size());
+  REQUIRE(loaded.steps().size() == 1);
+
+  // A restarted controller knows the step, moves nothing by itself, and takes it back exactly when it is told to.
+  REQUIRE(loaded.fleet.start_controller());
+  loaded.fleet.world.scheduler.run_for(seconds(8));
+  REQUIRE(loaded.steps().size() == 1);
+  rpc::Balance revert;
+  revert.action = rpc::BalanceAction::Revert;
+  revert.step = 1;
+  REQUIRE(loaded.fleet.caller.ask(kController, revert).status);
+  REQUIRE(loaded.run_until([&] { return loaded.fleet.state().exceptions().empty(); }, seconds(5)));
+  CHECK(loaded.steps().back().reverts == 1);
+  revert.step = 77;
+  CHECK(loaded.fleet.caller.ask(kController, revert).status.code() == StatusCode::NotFound);
+}
+
+TEST_CASE("balancer: nothing moves without loads of all nodes, with few operations, while paused, or in mode off") {
+  LoadedFleet loaded;
+  loaded.heat();
+  loaded.configure("on");
+  loaded.fleet.node("storage.2").loads = nullptr;
+  loaded.fleet.world.scheduler.run_for(seconds(6));
+  CHECK(loaded.status().waits_for.size() == 1);
+  CHECK(loaded.status().waits_for[0].find("storage.2") != std::string::npos);
+  loaded.start(2);
+  REQUIRE(loaded.fleet.caller.ask(kController, set({"balancer.operations_min=1000000"})).status);
+  loaded.fleet.world.scheduler.run_for(seconds(8));
+  CHECK(loaded.status().waits_for.at(0).find("operations_min") != std::string::npos);
+  REQUIRE(loaded.fleet.caller.ask(kController, set({"balancer.operations_min=10", "maintenance.paused=true"})).status);
+  loaded.fleet.world.scheduler.run_for(seconds(5));
+  CHECK(loaded.status().waits_for.at(0).find("paused") != std::string::npos);
+  REQUIRE(loaded.fleet.caller.ask(kController, set({"maintenance.paused=false", "balancer.mode=off"})).status);
+  loaded.fleet.world.scheduler.run_for(seconds(5));
+  CHECK(loaded.status().nodes.at(0).counted == 0);
+  CHECK(loaded.ask(rpc::BalanceAction::Plan).status.code() == StatusCode::InvalidArgument);
+  CHECK(loaded.steps().empty());
+  CHECK(loaded.fleet.state().exceptions().empty());
+}
+
+TEST_CASE("balancer: a step that makes things worse is taken back") {
+  LoadedFleet loaded;
+  loaded.heat();
+  loaded.configure("on");
+  REQUIRE(loaded.run_until([&] { return loaded.steps().size() == 1; }, seconds(20)));
+  // What was moved becomes the hottest of all, so the node that received it is worse off than storage.0 was.
+  const rpc::BalanceStep first = loaded.steps()[0];
+  for (const rpc::BalanceMove& move : first.moves) loaded.rate[move.bucket] = 900;
+  REQUIRE(loaded.run_until([&] { return loaded.steps().back().kind == "revert"; }, seconds(30)));
+  const auto steps = loaded.steps();
+  const rpc::BalanceStep& last = steps.back();
+  CHECK(last.reverts == steps[steps.size() - 2].step);
+  CHECK(last.why.find("above that before") != std::string::npos);
+  CHECK(last.added == steps[steps.size() - 2].removed);
+  CHECK(last.removed == steps[steps.size() - 2].added);
+}
+
+TEST_CASE("balancer: its settings are chosen by name") {
+  LoadedFleet loaded;
+  const auto ask = [&](const std::string& value) { return loaded.fleet.caller.ask(kController, set({value})); };
+  REQUIRE(ask("balancer.algorithm=weighted-move").status);
+  CHECK(loaded.status().algorithm == "weighted-move");
+  const rpc::ChangeConfigReply wrong = ask("balancer.algorithm=best");
+  CHECK(wrong.status.code() == StatusCode::InvalidArgument);
+  CHECK(wrong.status.message().find("descent|weighted-move") != std::string::npos);
+  const rpc::GetConfigReply config = loaded.fleet.caller.ask(kController, rpc::GetConfig{});
+  for (const rpc::Setting& setting : config.settings) {
+    if (setting.name != "balancer.mode") continue;
+    CHECK(setting.type == "off|advise|on");
+    CHECK(setting.default_value == "advise");
+  }
+}
+
+}  // namespace fjord::fleetcontroller

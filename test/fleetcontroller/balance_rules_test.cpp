@@ -1,0 +1,227 @@
+// The guard rails of balancing by load (I22), and the table of overrides with its steps (I20).
+
+#include "balance_rules.h"
+
+#include <catch2/catch.hpp>
+
+#include "balance_steps.h"
+
+namespace fjord::fleetcontroller {
+namespace {
+
+ClusterView view(unsigned bits, unsigned nodes, unsigned redundancy, std::vector<PlacementException> table = {},
+                 const std::string& distribution = {}) {
+  ClusterState state =
+      ClusterState::parse("version:7 bits:" + std::to_string(bits) + " distributor:1 storage:" + std::to_string(nodes))
+          .value();
+  state.set_exceptions(std::move(table));
+  return ClusterView::make(
+      std::move(state), distribution.empty() ? DistributionConfig::flat(static_cast<std::uint16_t>(nodes), redundancy)
+                                             : DistributionConfig::parse(distribution).value());
+}
+
+/// A model with one replica of each bucket on node (bucket mod 4), each of 100 bytes.
+balancer::BalanceModel model(std::uint64_t round) {
+  balancer::BalanceModel model;
+  model.round = round;
+  for (std::uint32_t i = 0; i < 4; ++i) model.nodes.push_back({.group = i});
+  for (std::uint32_t i = 0; i < 16; ++i) {
+    balancer::Slice slice;
+    slice.range = {i, i + 1};
+    slice.writes = i % 4 == 0 ? 30.0 : 10.0;
+    slice.bytes = 100;
+    slice.holders.push_back({static_cast<std::uint16_t>(i % 4), 1.0});
+    model.slices.push_back(slice);
+  }
+  model.step_bytes_max = 250;
+  return model;
+}
+
+BalanceStep step_of(std::uint64_t id, std::vector<BalancedReplica> moves) {
+  BalanceStep step;
+  step.id = id;
+  step.moves = std::move(moves);
+  return step;
+}
+
+ClusterFacts well() {
+  ClusterFacts facts;
+  facts.active = view(4, 3, 2);
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    facts.nodes.push_back({.id = NodeId::storage(i), .state = NodeState::Up, .is_fresh = true, .state_version = 7});
+  }
+  facts.nodes.push_back(
+      {.id = {NodeType::Distributor, 0}, .state = NodeState::Up, .is_fresh = true, .state_version = 7});
+  return facts;
+}
+
+}  // namespace
+
+TEST_CASE("balance rules: moving begins after two rounds at 1.10, and ends at 1.03") {
+  BalanceTrigger trigger;
+  trigger.note(1.5);
+  CHECK_FALSE(trigger.is_on());
+  trigger.note(1.09);
+  trigger.note(1.2);
+  CHECK_FALSE(trigger.is_on());
+  trigger.interrupt();
+  trigger.note(1.2);
+  CHECK_FALSE(trigger.is_on());
+  trigger.note(1.1);
+  CHECK(trigger.is_on());
+  trigger.note(1.04);
+  trigger.interrupt();
+  CHECK(trigger.is_on());
+  trigger.note(1.03);
+  CHECK_FALSE(trigger.is_on());
+}
+
+TEST_CASE("balance rules: a step after which three rounds are 5 % worse is taken back once") {
+  BalanceWatch watch;
+  CHECK(watch.note(9) == 0);
+  watch.begin(4, 1.2);
+  CHECK(watch.note(1.3) == 0);
+  CHECK(watch.is_worse());
+  CHECK(watch.note(1.27) == 0);
+  CHECK(watch.note(1.4) == 4);
+  CHECK(watch.note(1.4) == 0);
+  watch.begin(5, 1.2);
+  CHECK(watch.note(1.3) == 0);
+  CHECK(watch.note(1.25) == 0);
+  CHECK_FALSE(watch.is_worse());
+  for (int i = 0; i < 5; ++i) CHECK(watch.note(1.9) == 0);
+}
+
+TEST_CASE("balance rules: a bucket rests for six rounds, and does not go back for sixty") {
+  BalanceMoves last;
+  last.update({step_of(1, {{3, 3, 1, 100}})}, 10);
+  const std::vector<BalancedReplica> on = {{3, 1, 2, 100}};
+  const std::vector<BalancedReplica> back = {{3, 1, 3, 100}};
+  for (const std::uint64_t round : {10, 15}) {
+    CHECK(check_moves(on, model(round), last).moves.empty());
+    CHECK(last.rests(3, round));
+  }
+  CHECK(check_moves(on, model(16), last).moves == on);
+  CHECK(check_moves(back, model(16), last).moves.empty());
+  last.update({step_of(1, {{3, 3, 1, 100}})}, 69);
+  CHECK(check_moves(back, model(69), last).moves.empty());
+  last.update({step_of(1, {{3, 3, 1, 100}})}, 70);
+  CHECK(check_moves(back, model(70), last).moves == back);
+  // Unless the node that it leaves is gone.
+  last.update({step_of(2, {{3, 3, 1, 100}})}, 71);
+  balancer::BalanceModel gone = model(72);
+  gone.nodes[1].usable = false;
+  CHECK(check_moves(back, gone, last).moves == back);
+}
+
+TEST_CASE("balance rules: the bytes of a step count over all nodes, and a bucket moves once in it") {
+  const std::vector<BalancedReplica> moves = {{0, 0, 1, 100}, {0, 1, 2, 100}, {4, 0, 2, 100}, {8, 0, 3, 100}};
+  const CheckedMoves checked = check_moves(moves, model(5), {});
+  CHECK(checked.moves == std::vector<BalancedReplica>{{0, 0, 1, 100}, {4, 0, 2, 100}});
+  REQUIRE(checked.left_out.size() == 2);
+  CHECK(checked.left_out[0].find("another replica of it moves") != std::string::npos);
+  CHECK(checked.left_out[1].find("more bytes than it may") != std::string::npos);
+}
+
+TEST_CASE("balance rules: nothing is moved onto a node whose disk is nearly full or that is gone") {
+  balancer::BalanceModel full = model(5);
+  full.nodes[1].accepts = false;
+  full.nodes[2].usable = false;
+  const std::vector<BalancedReplica> moves = {{0, 0, 1, 10}, {4, 0, 2, 10}, {8, 0, 3, 10}, {99, 0, 3, 10}};
+  CHECK(check_moves(moves, full, {}).moves == std::vector<BalancedReplica>{{8, 0, 3, 10}});
+}
+
+TEST_CASE("balance rules: nothing is moved while a node is away, data is missing, or the cluster changes") {
+  CHECK(why_not_balance(well(), false).empty());
+  CHECK(why_not_balance(well(), true).size() == 1);
+  ClusterFacts facts = well();
+  facts.is_changing = true;
+  CHECK_FALSE(why_not_balance(facts, false).empty());
+  facts = well();
+  facts.nodes[1].state = NodeState::Maintenance;
+  CHECK_FALSE(why_not_balance(facts, false).empty());
+  facts = well();
+  facts.nodes[3].buckets_out_of_sync = 1;
+  CHECK_FALSE(why_not_balance(facts, false).empty());
+  facts = well();
+  facts.nodes[0].wanted.state = NodeState::Retired;
+  CHECK_FALSE(why_not_balance(facts, false).empty());
+  facts = well();
+  facts.active = view(17, 3, 2);
+  CHECK_FALSE(why_not_balance(facts, false).empty());
+}
+
+TEST_CASE("balance steps: rows put replicas exactly where the moves say, also when they move again") {
+  const ClusterView before = view(4, 6, 2);
+  std::vector<BalancedReplica> moves;
+  for (std::uint64_t key = 0; key < 16; ++key) {
+    const NodeList nodes = before.ideal_nodes(BucketId(4, key));
+    for (std::uint16_t to = 0; to < 6; ++to) {
+      if (nodes.contains(to)) continue;
+      moves.push_back({key, nodes.front(), to, 1});
+      break;
+    }
+  }
+  TableChange change = with_moves(before, moves, 100);
+  CHECK(change.left_out.empty());
+  CHECK(change.moves == moves);
+  ClusterView after = view(4, 6, 2, change.table);
+  for (const BalancedReplica& move : moves) {
+    const NodeList nodes = after.ideal_nodes(BucketId(4, move.bucket));
+    CHECK(nodes.contains(move.to));
+    CHECK_FALSE(nodes.contains(move.from));
+  }
+  CHECK(moves_between(before, change.table, {}).size() == moves.size());
+  // Back: no row is left.
+  std::vector<BalancedReplica> back;
+  for (const BalancedReplica& move : moves) back.push_back({move.bucket, move.to, move.from, 1});
+  change = with_moves(after, back, 100);
+  CHECK(change.left_out.empty());
+  CHECK(change.table.empty());
+  // A source without the replica, a target that has it, a full table.
+  const std::vector<BalancedReplica> wrong = {back[0], {0, moves[0].to, moves[0].to, 1}};
+  CHECK(with_moves(before, wrong, 100).left_out.size() == 2);
+  CHECK(with_moves(before, moves, 3).table.size() == 3);
+}
+
+TEST_CASE("balance steps: replicas do not come closer together than the algorithm has them") {
+  const std::string racks = "redundancy:2 (root (a 0 1 2) (b 3 4 5))";
+  const ClusterView before = view(4, 6, 2, {}, racks);
+  const NodeList nodes = before.ideal_nodes(BucketId(4, 3));
+  std::vector<BalancedReplica> moves;
+  for (std::uint16_t to = 0; to < 6; ++to) {
+    if (!nodes.contains(to)) moves.push_back({3, nodes.front(), to, 1});
+  }
+  for (const BalancedReplica& move : moves) {
+    const bool is_same_rack = (move.from < 3) == (move.to < 3);
+    CHECK(with_moves(before, std::span(&move, 1), 100).moves.size() == (is_same_rack ? 1 : 0));
+  }
+}
+
+TEST_CASE("balance steps: a revert restores the exact table, and other distribution bits begin a new one") {
+  ClusterRecord record;
+  const std::vector<PlacementException> first = {{1, 0, 3}, {5, 2, 4}};
+  const std::vector<PlacementException> second = {{1, 0, 4}, {5, 2, 4}, {9, 1, 0}};
+  CHECK(change_table(record, {}, 4, {}) == 0);
+  CHECK(record == ClusterRecord{});
+  CHECK(change_table(record, first, 4, {}) == 1);
+  CHECK(change_table(record, first, 4, {}) == 0);
+  CHECK(change_table(record, second, 4, {}) == 2);
+  CHECK(change_table(record, {}, 4, {}) == 3);
+  CHECK(table_before(record, 1).value().empty());
+  CHECK(table_before(record, 2).value() == first);
+  CHECK(table_before(record, 3).value() == second);
+  CHECK(table_before(record, 4).error().code() == StatusCode::NotFound);
+  REQUIRE(record.balance_steps.size() == 3);
+  CHECK(record.balance_steps[1].removed == std::vector<PlacementException>{{1, 0, 3}});
+  CHECK(record.balance_steps[1].added == std::vector<PlacementException>{{1, 0, 4}, {9, 1, 0}});
+  CHECK(parse_cluster_record(encode(record)).value() == record);
+
+  CHECK(change_table(record, first, 5, {}) == 4);
+  CHECK(record.nodes.exceptions_bits == 5);
+  CHECK(record.balance_steps.size() == 1);
+  CHECK(table_before(record, 4).value().empty());
+  CHECK_FALSE(table_before(record, 3));
+}
+
+}  // namespace fjord::fleetcontroller
