@@ -26,7 +26,8 @@ CALLS = {
     "bucket show": "id:a:music::1", "bucket accept-loss": "--all", "node list": "", "node stop-check": "storage.0",
     "node maintenance": "storage.0", "node up": "storage.0", "node retire": "storage.0", "node remove": "storage.0",
     "node add": "storage --address 127.0.0.1:1", "node replace": "storage.0 --address 127.0.0.1:1",
-    "node capacity": "storage.0 --to 1", "node balance": "", "state show": "", "state log": "",
+    "node capacity": "storage.0 --to 1", "node balance": "", "balance plan": "", "balance apply": "", "balance status": "", "balance slices": "",
+    "balance history": "", "balance revert": "1", "balance record": "new.txt --rounds 1", "state show": "", "state log": "",
     "state recover": "--from-nodes", "config list": "", "config history": "", "config get": "cluster.redundancy",
     "config explain": "cluster.redundancy", "config unset": "cluster.redundancy", "config set": "cluster.redundancy=2",
     "config revert": "", "pause": "", "resume": "", "tune advise": "", "tune plan": "", "tune apply": "--reason x",
@@ -34,7 +35,7 @@ CALLS = {
 }
 # Commands without a request to the cluster of --cluster. `tune run` waits for a cluster.
 OTHERS = {"dev", "local start", "local stop", "local status", "local kill", "local restart", "local add-node",
-          "placement compare", "completion", "man", "tune example", "tune calibrate", "tune run"}
+          "placement compare", "balance simulate", "balance compare", "completion", "man", "tune example", "tune calibrate", "tune run"}
 
 SELECTIONS = ["visit --selection {}", "visit --type music --selection {}", "export new.jsonl --selection {}",
               "subscribe --once --selection {}", "job run noop --type music --selection {}",
@@ -72,7 +73,7 @@ MISTAKES = [
     ("an address", USAGE, ["node add storage --address foo --dry-run", "tune plan --metrics foo", "tune run --metrics foo --once"]),
     ("a number", USAGE, each(COUNTS, "0", "-1", "x", "1.5", "99999999999999999999") + [
         "put id:a:music::1 document.json --if-version -1", "state log -n -1", "feed feed.jsonl --errors-shown -1",
-        "visit --slices 0", "node capacity storage.0 --to abc --dry-run", "node balance --to abc --dry-run",
+        "visit --slices 0", "node capacity storage.0 --to abc --dry-run", "node balance --to abc --dry-run", "balance revert x",
         "node add storage --address 127.0.0.1:1 --capacity abc --dry-run", "config set cluster.redundancy=abc",
         "config set cluster.redundancy=99"]),
     ("a pair", USAGE, ["config set x", "tune apply --reason x --set x", "visit --param x", "job run noop --type music --param x",
@@ -104,7 +105,7 @@ MISTAKES = [
         "config get nosuch", "config explain nosuch", "config set nosuch=1", "config unset nosuch", "tune plan --only nosuch",
         "tune apply --reason x --set nosuch=1", "tune apply --reason x --only nosuch"]),
     ("there is no such document", NOT_FOUND, ["get id:a:music::2", "update id:a:music::2 changes.json"]),
-    ("there is no such change", NOT_FOUND, ["config revert 99", "tune revert tune-00000000"]),
+    ("there is no such change", NOT_FOUND, ["config revert 99", "tune revert tune-00000000", "balance revert 99"]),
     ("there is no such bucket", NOT_FOUND, ["bucket accept-loss 0x4000000000000012"]),
     ("there is no such file", NOT_FOUND, [
         "feed nofile.jsonl", "import nofile.jsonl", "import --type music --id-row nofile.csv", "put id:a:music::1 nofile",

@@ -29,6 +29,7 @@ struct CommandLine {
   Common plugin;
   BucketArgs bucket;
   PlacementArgs placement;
+  BalanceArgs balance;
   NodeArgs node;
   StateArgs state;
   ConfigArgs config;
@@ -55,6 +56,7 @@ struct CommandLine {
     add_plugins(app, plugin, action);
     add_buckets(app, bucket, action);
     add_placement(app, placement, action);
+    add_balance(app, balance, action);
     add_nodes(app, node, action);
     add_state(app, state, action);
     add_config(app, config, action);
@@ -63,7 +65,7 @@ struct CommandLine {
     const char* cluster = std::getenv("FJORD_CLUSTER");
     for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common,
                            &status, &plugin, &node.common, &state.common, &config.common, &tune.common,
-                           &aggregate.common, &subscribe.common, &bucket.common}) {
+                           &aggregate.common, &subscribe.common, &bucket.common, &balance.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

@@ -237,6 +237,30 @@ struct PlacementArgs {
 };
 int run_placement_compare(const PlacementArgs& args);
 
+struct BalanceArgs {
+  Common common;
+  std::string algorithm;  ///< Empty: the one in force.
+  std::string reason;
+  bool yes = false;
+  std::uint64_t lines = 10;
+  std::uint64_t step = 0;      ///< For revert.
+  std::string file;            ///< For record; for simulate and compare: recorded loads, or empty.
+  std::uint64_t rounds = 300;  ///< For record, simulate, compare.
+  std::string trace = "moving-hotspot";
+  std::size_t nodes = 20;
+  std::uint64_t buckets = 16'384;
+  std::uint64_t seed = 1;
+};
+int run_balance_plan(const BalanceArgs& args);
+int run_balance_apply(const BalanceArgs& args);
+int run_balance_status(const BalanceArgs& args);
+int run_balance_slices(const BalanceArgs& args);
+int run_balance_history(const BalanceArgs& args);
+int run_balance_revert(const BalanceArgs& args);
+int run_balance_record(const BalanceArgs& args);
+int run_balance_simulate(const BalanceArgs& args);
+int run_balance_compare(const BalanceArgs& args);
+
 struct NodeArgs {
   Common common;
   NodeAction action = NodeAction::StopCheck;

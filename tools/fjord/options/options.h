@@ -39,6 +39,9 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action);
 void add_state(CLI::App& app, StateArgs& args, Action& action);
 void add_config(CLI::App& app, ConfigArgs& args, Action& action);
 
+// options_balance.cpp: balancing by load.
+void add_balance(CLI::App& app, BalanceArgs& args, Action& action);
+
 // options_documents.cpp: commands that put, get and visit documents.
 void add_feeds(CLI::App& app, FeedArgs& args, Action& action);
 void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action);

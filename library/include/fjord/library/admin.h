@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fjord/common/result.h"
+#include "fjord/library/balancing.h"
 #include "fjord/library/buckets.h"
 #include "fjord/library/cluster_status.h"
 #include "fjord/library/configuration.h"
@@ -58,6 +59,9 @@ class Admin {
 
   /// Advice on settings, and changes of settings that are watched. tuning.h
   Tuning tuning() { return Tuning(*core_); }
+
+  /// Balancing by load: balancing.h
+  Balancing balancing() { return Balancing(*core_); }
 
   // --- Schemas
 
