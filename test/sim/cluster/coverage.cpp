@@ -37,6 +37,7 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
     "cluster-down",
     "retention",
     "full-node",
+    "balance",
 };
 
 std::string column(unsigned invariant) {

@@ -235,6 +235,10 @@ class Drawer {
       case FaultKind::Limits:
         fault.amount = random_.chance(0.25) ? 0 : 2 + below(30);
         break;
+      case FaultKind::Balance:
+        fault.amount = 300 + below(1200);
+        fault.length = between(3000, 15'000);
+        break;
       default:
         break;
     }
@@ -547,6 +551,14 @@ void FaultInjector::change_membership(std::size_t index) {
     case FaultKind::Retention:
       change_setting(index, fmt::format("{}={}ms", fault.nodes.front(), fault.amount));
       break;
+    case FaultKind::Balance:
+      // The time of execution is zero in simulated time.
+      for (const char* setting : {"balancer.load=operations", "balancer.operations_min=1", "balancer.bytes_part=1"}) {
+        operator_.change_config(setting, {});
+      }
+      operator_.change_config(fmt::format("balancer.round={}ms", fault.amount), {});
+      change_setting(index, "balancer.mode=on");
+      break;
     case FaultKind::Limits:
       change_setting(index, fault.amount == 0 ? std::string("maintenance.paused=true")
                                               : fmt::format("distributor.bucket_entries_max={}", fault.amount));
@@ -633,6 +645,7 @@ void FaultInjector::end_membership(std::size_t index) {
   if (fault.kind == FaultKind::Limits) {
     operator_.change_config(fault.amount == 0 ? "maintenance.paused" : "distributor.bucket_entries_max", {});
   }
+  if (fault.kind == FaultKind::Balance) operator_.change_config("balancer.mode=off", {});
   if (fault.kind == FaultKind::ClusterDown) {
     operator_.change_config("controller.storage_up_ratio_min", {});
     for (const std::string& name : fault.nodes) cluster_.restart(name);

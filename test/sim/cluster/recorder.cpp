@@ -28,6 +28,18 @@ NetworkObserver::SeeReply Recorder::see_request(const std::string& from, const s
     see_term(from, poll->info);
     see_state(from, poll->info);
   }
+  if (balance_.is_watching() && std::holds_alternative<rpc::GetLoads>(request)) {
+    return [this, to](const Result<rpc::Reply>& reply) {
+      const auto* loads = reply ? std::get_if<rpc::GetLoadsReply>(&*reply) : nullptr;
+      if (loads != nullptr) balance_.see_loads(to, *loads);
+    };
+  }
+  if (balance_.is_watching() && std::holds_alternative<rpc::Balance>(request) && to.starts_with("fleetcontroller")) {
+    return [this](const Result<rpc::Reply>& reply) {
+      const auto* answer = reply ? std::get_if<rpc::BalanceReply>(&*reply) : nullptr;
+      if (answer != nullptr) balance_.see_answer(*answer);
+    };
+  }
   if (const auto* merge = std::get_if<rpc::MergeBucket>(&request)) {
     return [this, newer_stays = transfers_.see_merge(to, *merge)](const Result<rpc::Reply>& reply) {
       newer_stays(reply);
@@ -89,6 +101,7 @@ void Recorder::see_term(const std::string& from, const rpc::ClusterInfo& info) {
 void Recorder::note_text(const std::string& from, std::uint64_t version, const std::string& state,
                          const std::string& distribution) {
   maintenance_.see_state(version, state, distribution);
+  balance_.see_state(version, state, distribution);
   const std::string text = state + " | " + distribution;
   const auto [first, is_first] = states_.try_emplace(version, text, from);
   if (is_first || !failure_.empty()) return;

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "balance_checker.h"
 #include "fault.h"
 #include "fjord/sim/sim_transport.h"
 #include "maintenance_checker.h"
@@ -25,6 +26,7 @@ class Recorder final : public NetworkObserver {
   }
   TransferChecker& transfers() { return transfers_; }
   MaintenanceChecker& maintenance() { return maintenance_; }
+  BalanceChecker& balance() { return balance_; }
   /// Returns the number of terms in which a fleet controller sent messages.
   std::size_t terms() const { return terms_.size(); }
 
@@ -43,6 +45,7 @@ class Recorder final : public NetworkObserver {
   std::map<std::uint64_t, std::uint64_t> term_of_state_;  ///< Version to the term in which it was first active.
   TransferChecker transfers_;
   MaintenanceChecker maintenance_;
+  BalanceChecker balance_;
   std::string failure_;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "balance_operator.h"
 #include "chaos.h"
 #include "fault.h"
 #include "fjord/sim/scenarios.h"
@@ -191,6 +192,24 @@ std::string check_liveness(SimCluster& cluster, bool damaged, const FaultInjecto
   return wait_until_well(cluster, damaged);
 }
 
+std::string summary_of(const Plan& plan, const ScenarioResult& result, SimCluster& cluster, Recorder& recorder,
+                       unsigned exercised) {
+  std::string text = fmt::format(
+      "W{}, {:.1f} s, {} storage nodes, {} distributors, {} controllers ({} terms), redundancy {}, {} bits, {}{}{}; {} "
+      "faults, {} exercised; {} messages ({} lost)",
+      plan.workload, static_cast<double>(result.span.count()) / 1e6, plan.shape.storage_nodes, plan.shape.distributors,
+      plan.shape.controllers, recorder.terms(), plan.shape.redundancy, plan.shape.bits,
+      plan.shape.sync ? "sync" : "process", plan.shape.distribution.empty() ? "" : ", racks", plan.calm ? ", calm" : "",
+      result.faults.size(), exercised, cluster.network().messages_sent(), cluster.network().messages_lost());
+  if (recorder.balance().is_watching()) {
+    text +=
+        fmt::format("; {} steps of the balancer with {} moves", recorder.balance().steps(), recorder.balance().moves());
+  }
+  if (cluster.replicas_that_forgot() > 0)
+    text += fmt::format("; {} replicas dropped removes", cluster.replicas_that_forgot());
+  return text;
+}
+
 }  // namespace
 
 ScenarioResult run_chaos(const ScenarioOptions& options) {
@@ -206,11 +225,13 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   result.span = span;
   bool damaged = false;
   bool forgets = false;
+  bool balances = false;
   for (const Fault& fault : faults) {
     result.faults.push_back(describe(fault));
     result.fault_numbers.insert(fault.number);
     damaged = damaged || fault.kind == FaultKind::Corruption;
     forgets = forgets || fault.kind == FaultKind::Retention;
+    balances = balances || fault.kind == FaultKind::Balance;
   }
 
   Exposure exposure;
@@ -221,6 +242,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   cluster.start();
   recorder.transfers().watch(cluster, damaged);
   recorder.maintenance().watch(cluster);
+  if (balances) recorder.balance().watch(cluster, 1.0);
   WorkloadContext context{cluster, exposure, {}, plan.pause_max, options.strict_reads};
   if (plan.calm) context.transfers = &recorder.transfers();
   context.forgets = forgets;
@@ -234,9 +256,12 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   // Safety: faults and workloads.
   for (const auto& workload : workloads) workload->start();
   injector.start();
+  BalanceOperator balance_operator(cluster);
+  if (balances) balance_operator.start();
   cluster.scheduler().run_for(span);
   // Liveness: the workloads go on briefly without faults, and then have to end.
   injector.stop();
+  balance_operator.stop();
   cluster.scheduler().run_for(milliseconds(500));
   for (const auto& workload : workloads) workload->stop();
   keep(result.failure, recorder.failure());
@@ -245,19 +270,13 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
     if (result.failure.empty()) keep(result.failure, workload->check());
   }
   keep(result.failure, recorder.failure());
+  keep(result.failure, recorder.balance().end());
   for (const unsigned invariant : {3U, 12U, 16U}) injector.note_at_end(invariant);
 
   result.coverage = injector.coverage();
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
-  result.summary = fmt::format(
-      "W{}, {:.1f} s, {} storage nodes, {} distributors, {} controllers ({} terms), redundancy {}, {} bits, {}{}{}; {} "
-      "faults, {} exercised; {} messages ({} lost)",
-      plan.workload, static_cast<double>(span.count()) / 1e6, plan.shape.storage_nodes, plan.shape.distributors,
-      plan.shape.controllers, recorder.terms(), plan.shape.redundancy, plan.shape.bits,
-      plan.shape.sync ? "sync" : "process", plan.shape.distribution.empty() ? "" : ", racks", plan.calm ? ", calm" : "",
-      result.faults.size(), injector.exercised(), cluster.network().messages_sent(), cluster.network().messages_lost());
-  if (forgets) result.summary += fmt::format("; {} replicas dropped removes", cluster.replicas_that_forgot());
+  result.summary = summary_of(plan, result, cluster, recorder, injector.exercised());
   for (const auto& workload : workloads) result.summary += "; " + workload->summary();
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
   return result;

@@ -43,8 +43,9 @@ enum class FaultKind : unsigned {
   ClusterDown,       ///< Enough storage nodes are down that the cluster state becomes down.
   Retention,         ///< Remove entries and idempotency keys are kept for a few seconds only.
   FullNode,          ///< For most of the run the disk of one storage node is nearly full; others have space.
+  Balance,           ///< The balancer moves buckets by load, and an operator applies and takes back steps.
 };
-inline constexpr std::size_t kFaultKinds = 31;
+inline constexpr std::size_t kFaultKinds = 32;
 /// Number of columns: invariants I1 to I17 and theorems 5.1 to 5.6 of [Tell 2016, 5].
 inline constexpr unsigned kInvariants = 17 + 6;
 /// Returns the column of theorem 5.n of [Tell 2016, 5].

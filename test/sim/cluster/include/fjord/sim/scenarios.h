@@ -54,6 +54,8 @@ ScenarioResult run_updates(const ScenarioOptions& options);
 ScenarioResult run_damage(const ScenarioOptions& options);
 /// A MapReduce job over documents that do not change, with crashes at random moments (I9).
 ScenarioResult run_job(const ScenarioOptions& options);
+/// Scenario operations while the balancer and an operator move buckets by load (I1, I2, I3, I6, I20, I22, I23).
+ScenarioResult run_balance(const ScenarioOptions& options);
 /// A cluster, workloads and a schedule of faults, all drawn from the seed. Faults and workloads run first (safety);
 /// afterwards the cluster has to become steady and all operations have to end (liveness). Checks all invariants that
 /// can be seen from outside.

@@ -1,0 +1,205 @@
+#include "balance_checker.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace fjord::sim {
+namespace {
+
+constexpr std::uint64_t kCoolDownRounds = 6;
+constexpr std::size_t kRowsMax = 4096;
+
+rpc::BucketLoad sum_of(const std::vector<rpc::BucketLoad>& loads) {
+  rpc::BucketLoad sum;
+  for (const rpc::BucketLoad& load : loads) {
+    sum.read_ns += load.read_ns;
+    sum.write_ns += load.write_ns;
+    sum.reads += load.reads;
+    sum.writes += load.writes;
+    sum.read_bytes += load.read_bytes;
+    sum.written_bytes += load.written_bytes;
+    sum.stored_bytes += load.stored_bytes;
+  }
+  return sum;
+}
+
+}  // namespace
+
+void BalanceChecker::watch(SimCluster& cluster, double bytes_part) {
+  cluster_ = &cluster;
+  bytes_part_ = bytes_part;
+  ask();
+}
+
+void BalanceChecker::ask() {
+  if (stopped_) return;
+  for (const rpc::BalanceAction action : {rpc::BalanceAction::History, rpc::BalanceAction::Status}) {
+    rpc::Balance question;
+    question.action = action;
+    // The answer is seen on its way (see_answer()).
+    cluster_->admin().call_any(std::move(question), seconds(2), [](const Result<rpc::BalanceReply>&) {});
+  }
+  cluster_->scheduler().outside().post_after(seconds(1), [this] { ask(); });
+}
+
+void BalanceChecker::keep(std::string failure) {
+  if (failure_.empty()) failure_ = std::move(failure);
+}
+
+std::size_t BalanceChecker::moves() const {
+  std::size_t count = 0;
+  for (const auto& [id, step] : steps_) count += step.moves.size();
+  return count;
+}
+
+void BalanceChecker::see_state(std::uint64_t version, const std::string& state, const std::string& distribution) {
+  if (states_.contains(version) || distribution.empty()) return;
+  Result<ClusterState> parsed = ClusterState::parse(state);
+  Result<DistributionConfig> groups = DistributionConfig::parse(distribution);
+  if (parsed && groups) states_.emplace(version, ClusterView::make(std::move(*parsed), std::move(*groups)));
+}
+
+void BalanceChecker::see_loads(const std::string& from, const rpc::GetLoadsReply& reply) {
+  if (!reply.status) return;
+  ++loads_seen_;
+  const rpc::BucketLoad sum = sum_of(reply.buckets);
+  if (sum != reply.total) {
+    keep(fmt::format("I23: the buckets of {} have {} reads and {} writes, the node has {} and {}", from, sum.reads,
+                     sum.writes, reply.total.reads, reply.total.writes));
+  }
+  counted_[{from, reply.incarnation}].insert(reply.total.reads + reply.total.writes);
+}
+
+void BalanceChecker::see_answer(const rpc::BalanceReply& reply) {
+  for (const rpc::BalanceStep& step : reply.steps) {
+    const auto [known, is_new] = steps_.try_emplace(step.step, step);
+    if (!is_new && known->second != step) keep(fmt::format("I20: step {} has two meanings", step.step));
+  }
+  for (const rpc::BalanceNode& node : reply.nodes) {
+    const auto reported = counted_.find({NodeId::storage(node.node).to_string(), node.incarnation});
+    if (node.incarnation == 0 || reported == counted_.end()) continue;
+    if (!reported->second.contains(node.counted_before + node.counted)) {
+      keep(fmt::format("I23: {} operations of storage.{} are counted, which it never reported",
+                       node.counted_before + node.counted, node.node));
+    }
+  }
+}
+
+BalanceChecker::Table BalanceChecker::table_of(const ClusterState& state) {
+  Table table;
+  for (const PlacementException& row : state.exceptions()) table.insert({row.bucket, {row.from, row.to}});
+  return table;
+}
+
+std::string BalanceChecker::check() const {
+  if (!failure_.empty()) return failure_;
+  std::map<std::uint64_t, Tables> tables;
+  if (std::string problem = replay(tables); !problem.empty()) return problem;
+  if (std::string problem = check_states(tables); !problem.empty()) return problem;
+  return check_rules();
+}
+
+std::string BalanceChecker::replay(std::map<std::uint64_t, Tables>& tables) const {
+  Table table;
+  std::uint32_t bits = 0;
+  for (const auto& [id, step] : steps_) {
+    // All buckets are placed again when the number of bits changes. A step that was never seen leaves a gap.
+    const bool is_next = id == 1 || tables.contains(id - 1);
+    if (step.bits != bits) {
+      table.clear();
+    } else if (!is_next) {
+      bits = 0;
+      continue;
+    }
+    bits = step.bits;
+    Tables& known = tables[id];
+    known.before = table;
+    for (const rpc::BalanceRow& row : step.removed) {
+      if (table.erase({row.bucket, {row.source, row.target}}) == 0) {
+        return fmt::format("I20: step {} removes a row of bucket {:x} that was not there", id, row.bucket);
+      }
+    }
+    for (const rpc::BalanceRow& row : step.added) {
+      if (!table.insert({row.bucket, {row.source, row.target}}).second) {
+        return fmt::format("I20: step {} adds a row of bucket {:x} that was there", id, row.bucket);
+      }
+    }
+    known.after = table;
+    if (step.reverts == 0) continue;
+    const auto reverted = tables.find(step.reverts);
+    if (reverted != tables.end() && reverted->second.before != table) {
+      return fmt::format("I20: step {} does not restore the table before step {}", id, step.reverts);
+    }
+  }
+  return {};
+}
+
+std::string BalanceChecker::check_states(const std::map<std::uint64_t, Tables>& tables) const {
+  std::map<unsigned, std::set<Table>> legal;
+  bool is_complete = true;
+  for (const auto& [id, step] : steps_) {
+    const auto known = tables.find(id);
+    is_complete = is_complete && known != tables.end();
+    if (known == tables.end()) continue;
+    legal[step.bits].insert(known->second.after);
+    const auto next = states_.find(step.state_version + 1);
+    if (next != states_.end() && next->second.bits() == step.bits &&
+        table_of(*next->second.state) != known->second.after) {
+      return fmt::format("I20: state {} has not the table of step {}, which was made on the state before", next->first,
+                         id);
+    }
+    const auto base = states_.find(step.state_version);
+    if (step.kind == "bytes" || base == states_.end() || base->second.bits() != step.bits) continue;
+    if (table_of(*base->second.state) != known->second.before) {
+      return fmt::format("I20: step {} was made on state {}, whose table is another one", id, base->first);
+    }
+  }
+  if (!is_complete) return {};
+  for (const auto& [version, view] : states_) {
+    const Table table = table_of(*view.state);
+    if (table.empty() || legal[view.bits()].contains(table)) continue;
+    return fmt::format("I20: state {} has {} rows, which are the table after no step", version, table.size());
+  }
+  return {};
+}
+
+std::string BalanceChecker::check_rules() const {
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> moved;  // By bucket: step and round.
+  std::uint32_t bits = 0;
+  for (const auto& [id, step] : steps_) {
+    if (step.bits != bits) moved.clear();
+    bits = step.bits;
+    const bool is_load = step.kind == "load";
+    std::uint64_t bytes = 0;
+    std::set<std::uint64_t> here;
+    for (const rpc::BalanceMove& move : step.moves) {
+      bytes += move.bytes;
+      const auto before = moved.find(move.bucket);
+      if (is_load && before != moved.end() && step.round < before->second.second + kCoolDownRounds) {
+        return fmt::format("I22: bucket {:x} moves in step {} (round {}) and {} (round {})", move.bucket,
+                           before->second.first, before->second.second, id, step.round);
+      }
+      if (is_load && !here.insert(move.bucket).second) {
+        return fmt::format("I22: bucket {:x} moves twice in step {}", move.bucket, id);
+      }
+    }
+    // The round of a step that the balancer did not make is not known.
+    for (const rpc::BalanceMove& move : step.moves) {
+      if (step.round != 0) moved[move.bucket] = {id, step.round};
+    }
+    if (!is_load) continue;
+    if (static_cast<double>(bytes) > bytes_part_ * static_cast<double>(step.bytes_total)) {
+      return fmt::format("I22: step {} moves {} of {} bytes", id, bytes, step.bytes_total);
+    }
+    const auto base = states_.find(step.state_version);
+    if (base == states_.end()) continue;
+    if (base->second.state->exceptions().size() > kRowsMax) return fmt::format("I22: state {} has too many rows", id);
+    for (const DistributionGroup::Node& node : base->second.distribution->flat_nodes()) {
+      if (base->second.is_up(NodeId::storage(node.index))) continue;
+      return fmt::format("I22: step {} was made while storage.{} was not up", id, node.index);
+    }
+  }
+  return {};
+}
+
+}  // namespace fjord::sim

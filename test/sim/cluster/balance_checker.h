@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fjord/cluster/cluster_view.h"
+#include "fjord/sim/sim_cluster.h"
+
+namespace fjord::sim {
+
+/// Checks balancing by load from what processes say to each other.
+///
+/// I20: a cluster state has the whole table of overrides after some step of the balancer, a step follows the state that
+/// it was made on, and a revert restores the exact table. I22: bytes of a step, rows, rests and the states of nodes.
+/// I23: loads of buckets add up to that of the node, and the controller has counted what the nodes have.
+///
+/// Lifetime: the cluster outlives the checker. Threading: the scheduler's.
+class BalanceChecker {
+ public:
+  /// Asks the fleet controller for its steps and loads each second until stop(). `bytes_part` is the greatest value of
+  /// balancer.bytes_part in the run.
+  void watch(SimCluster& cluster, double bytes_part);
+  void stop() { stopped_ = true; }
+  bool is_watching() const { return cluster_ != nullptr; }
+  void see_state(std::uint64_t version, const std::string& state, const std::string& distribution);
+  void see_loads(const std::string& from, const rpc::GetLoadsReply& reply);
+  void see_answer(const rpc::BalanceReply& reply);
+  /// Returns an empty string, or how an invariant was broken.
+  std::string check() const;
+  /// Ends the questions and checks, if watch() was called.
+  std::string end() {
+    stop();
+    return is_watching() ? check() : std::string();
+  }
+  std::size_t steps() const { return steps_.size(); }
+  std::size_t moves() const;
+  std::size_t loads_seen() const { return loads_seen_; }
+
+ private:
+  using Row = std::pair<std::uint64_t, std::pair<std::uint16_t, std::uint16_t>>;
+  using Table = std::set<Row>;
+  struct Tables {
+    Table before;
+    Table after;
+  };
+
+  void ask();
+  void keep(std::string failure);
+  static Table table_of(const ClusterState& state);
+  /// Replays the steps. Fills `tables` by the step's id; steps behind a gap have none.
+  std::string replay(std::map<std::uint64_t, Tables>& tables) const;
+  std::string check_states(const std::map<std::uint64_t, Tables>& tables) const;
+  std::string check_rules() const;
+
+  SimCluster* cluster_ = nullptr;
+  bool stopped_ = false;
+  double bytes_part_ = 1;
+  std::map<std::uint64_t, ClusterView> states_;
+  std::map<std::uint64_t, rpc::BalanceStep> steps_;
+  /// Operations that each incarnation of a node had counted in its answers.
+  std::map<std::pair<std::string, std::uint64_t>, std::set<std::uint64_t>> counted_;
+  std::size_t loads_seen_ = 0;
+  std::string failure_;
+};
+
+}  // namespace fjord::sim

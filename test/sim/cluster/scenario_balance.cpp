@@ -1,0 +1,131 @@
+#include <fmt/format.h>
+
+#include "balance_checker.h"
+#include "balance_operator.h"
+#include "chaos.h"
+#include "fjord/sim/scenarios.h"
+#include "operations_workload.h"
+#include "recorder.h"
+
+namespace fjord::sim {
+namespace {
+
+constexpr int kBytesPercent[] = {10, 30, 100};
+
+/// Changes the balancer's settings now and then.
+class SettingsDrawer {
+ public:
+  SettingsDrawer(SimCluster& cluster, Operator& operator_) : cluster_(cluster), operator_(operator_) {}
+  void start() { schedule(); }
+  void stop() { stopped_ = true; }
+
+ private:
+  void schedule() {
+    const Duration pause(1'000'000 + cluster_.random().below(6'000'000));
+    cluster_.scheduler().outside().post_after(pause, [this] {
+      if (stopped_) return;
+      static constexpr const char* kSettings[] = {"balancer.mode=on",
+                                                  "balancer.mode=on",
+                                                  "balancer.mode=advise",
+                                                  "balancer.mode=off",
+                                                  "balancer.algorithm=weighted-move",
+                                                  "balancer.algorithm=two-tier",
+                                                  "balancer.algorithm=descent",
+                                                  "balancer.round=300ms",
+                                                  "balancer.round=1500ms"};
+      operator_.change_config(kSettings[cluster_.random().below(std::size(kSettings))], {});
+      schedule();
+    });
+  }
+
+  SimCluster& cluster_;
+  Operator& operator_;
+  bool stopped_ = false;
+};
+
+void turn_on(SimCluster& cluster, Operator& operator_, Random& random, int bytes_percent) {
+  // The time of execution is zero in simulated time.
+  for (const std::string& setting :
+       {std::string("balancer.mode=on"), std::string("balancer.load=operations"),
+        fmt::format("balancer.round={}ms", 300 + random.below(1000)), std::string("balancer.operations_min=1"),
+        fmt::format("balancer.bytes_part={:.2f}", bytes_percent / 100.0)}) {
+    operator_.change_config(setting, {});
+  }
+  cluster.run_until([&] { return operator_.is_idle(); }, seconds(60));
+}
+
+SimClusterOptions shape_of(const ScenarioOptions& options, Random& random) {
+  SimClusterOptions shape = random_shape(options, random);
+  shape.schemas = {kOperationsSchema};
+  shape.storage_nodes = shape.redundancy + 1 + static_cast<unsigned>(random.below(4));
+  shape.bits = 3 + static_cast<unsigned>(random.below(4));
+  shape.controllers = random.chance(0.3) ? 3 : 1;
+  return shape;
+}
+
+}  // namespace
+
+ScenarioResult run_balance(const ScenarioOptions& options) {
+  Random random(mix64(options.seed, 0x62616c));
+  const SimClusterOptions shape = shape_of(options, random);
+  const int bytes_percent = kBytesPercent[random.below(std::size(kBytesPercent))];
+  const bool is_calm = random.chance(0.4);
+  Exposure exposure;
+  Recorder recorder(exposure);
+  SimCluster cluster(shape);
+  cluster.scheduler().keep_trace(options.keep_trace);
+  cluster.network().set_observer(&recorder);
+  cluster.start();
+  recorder.balance().watch(cluster, bytes_percent / 100.0);
+
+  Operator operator_(cluster);
+  turn_on(cluster, operator_, random, bytes_percent);
+  if (!is_calm) cluster.network().set_faults(random_faults(random));
+  OperationsWorkload workload(cluster, 3, 8 + static_cast<unsigned>(random.below(60)));
+  Chaos chaos(cluster);
+  BalanceOperator balances(cluster);
+  SettingsDrawer settings(cluster, operator_);
+  workload.start();
+  if (!is_calm) chaos.start();
+  if (random.chance(0.7)) balances.start();
+  if (random.chance(0.5)) settings.start();
+  cluster.scheduler().run_for(seconds(30));
+  chaos.stop();
+  balances.stop();
+  settings.stop();
+  workload.stop();
+  bool all_ended = cluster.run_until([&] { return workload.idle(); }, seconds(60));
+
+  cluster.network().set_faults({});
+  cluster.restart_everything();
+  operator_.change_config("balancer.mode=off", {});
+  all_ended = cluster.run_until([&] { return operator_.is_idle() && balances.is_idle(); }, seconds(60)) && all_ended;
+  // The last answers tell of the last steps.
+  cluster.scheduler().run_for(seconds(3));
+  recorder.balance().stop();
+  const bool steady = cluster.run_until_steady(seconds(60));
+  const bool readable = steady && workload.read_all();
+
+  ScenarioResult result;
+  const History& history = workload.history();
+  result.failure = history.check();
+  if (result.failure.empty()) result.failure = recorder.failure();
+  if (result.failure.empty()) result.failure = recorder.balance().check();
+  if (result.failure.empty() && !all_ended) result.failure = "I16: an operation never ended";
+  if (result.failure.empty() && !steady) result.failure = "I3: replicas did not converge: " + cluster.check_replicas();
+  if (result.failure.empty() && !readable)
+    result.failure = "I16: a document could not be read when all faults were over: " + last_unread(history);
+  result.trace_hash = cluster.scheduler().trace_hash();
+  result.events = cluster.scheduler().events_run();
+  result.summary = fmt::format(
+      "{} storage nodes, {} distributors, {} controllers, redundancy {}, {} bits, {} crashes, {} steps with {} moves, "
+      "{} "
+      "applied and {} reverted by hand, {} outdated, {} reports of loads, {} operations",
+      shape.storage_nodes, shape.distributors, shape.controllers, shape.redundancy, shape.bits, chaos.crashes(),
+      recorder.balance().steps(), recorder.balance().moves(), balances.applied(), balances.reverted(),
+      balances.outdated(), recorder.balance().loads_seen(), history.events().size());
+  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  return result;
+}
+
+}  // namespace fjord::sim
