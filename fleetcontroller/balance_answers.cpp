@@ -149,7 +149,6 @@ void add_slices(rpc::BalanceReply& reply, const SliceInput& input, std::size_t m
     said.bytes = slice.bytes;
     double reads = 0;
     double writes = 0;
-    std::vector<double> of_holder;
     for (std::uint16_t node = 0; node < input.model.nodes.size(); ++node) {
       const NodeLoads* known = input.loads.of(node);
       if (known == nullptr || bucket >= known->rates.size()) continue;
@@ -230,7 +229,7 @@ rpc::BalanceReply BalanceAnswers::status(const rpc::Balance& request) const {
     for (const BalanceStep& step : record.balance_steps) reply.steps.push_back(step_of(step, bits));
     return reply;
   }
-  add_nodes(reply, {round_, known_.loads, records_.active()});
+  add_nodes(reply, {known_.round, known_.loads, records_.active()});
   if (known_.round.model) {
     const std::size_t all = known_.round.model->slices.size();
     const std::size_t max = request.action == rpc::BalanceAction::Slices ? all : request.max == 0 ? 10 : request.max;
@@ -267,7 +266,7 @@ rpc::BalanceReply BalanceAnswers::plan(const rpc::Balance& request) const {
     reply.status = {StatusCode::InvalidArgument,
                     "balancer.mode is off, so no loads are known: `fjord config set balancer.mode=advise`"};
   } else if (!known_.round.model) {
-    reply.status = {StatusCode::NotReady,
+    reply.status = {StatusCode::Unavailable,
                     fmt::format("the loads are not known yet{}{}", known_.round.waits_for.empty() ? "" : ": ",
                                 fmt::join(known_.round.waits_for, "; "))};
   } else if (!known_.round.waits_for.empty()) {

@@ -291,7 +291,7 @@ void BalanceLoop::run_revert(const rpc::Balance& request, rpc::Responder respond
   } else if (record.nodes.exceptions_bits != records_.active().bits()) {
     reply.status = {StatusCode::InvalidArgument, "the number of distribution bits has changed since"};
   } else if (records_.pending()) {
-    reply.status = {StatusCode::NotReady, "a new cluster state is on its way: try again"};
+    reply.status = {StatusCode::Unavailable, "a new cluster state is on its way: try again"};
   } else {
     reply.status = check_base(records_.active().version());
   }
@@ -349,7 +349,10 @@ void BalanceLoop::save_step(std::vector<PlacementException> table, BalanceStep s
                     steps_.add();
                     moves_.add(count);
                     if (is_load) watch_.begin(id, before);
-                    known_.last_moves.update(records_.cluster().balance_steps, known_.round.number);
+                    // Without rounds (mode off) the step counts as made in the first round that comes.
+                    if (known_.round.number != 0) {
+                      known_.last_moves.update(records_.cluster().balance_steps, known_.round.number);
+                    }
                     known_.proposal.reset();
                   }
                   (*answer)(std::move(said));

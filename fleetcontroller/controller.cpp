@@ -81,6 +81,7 @@ void Controller::strand(const std::string& why) {
   log::error("controller", "{} has no records: {}", options_.name, trouble);
   leads_.set(0);
   poller_.clear();
+  balance_.end_term();
   administration_.refuse_all();
 }
 

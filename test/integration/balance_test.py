@@ -2,6 +2,7 @@
 is lost. Then the commands for an operator."""
 
 import json
+import random
 import threading
 import unittest
 
@@ -10,7 +11,7 @@ import harness
 SCHEMA = "document item { field number type int { header } }"
 DOCUMENTS = 400
 HOT = 16
-SETTINGS = ("balancer.mode=on", "balancer.load=operations", "balancer.round=1s", "balancer.bytes_part=0.1",
+SETTINGS = ("balancer.mode=on", "balancer.load=operations", "balancer.round=2s", "balancer.bytes_part=0.1",
             "balancer.operations_min=100")
 
 
@@ -33,6 +34,7 @@ class Writer(threading.Thread):
         while not self.stopped.is_set():
             self.number += 1
             chosen = self.hot * 40 + list(range(DOCUMENTS))
+            random.shuffle(chosen)
             lines = "".join(json.dumps({"put": identity(i), "fields": {"number": self.number}}) + "\n" for i in chosen)
             fed = self.cluster.fjord("feed", "-", "--timeout", 60, stdin=lines)
             if fed.code != 0:

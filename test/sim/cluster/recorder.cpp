@@ -28,7 +28,7 @@ NetworkObserver::SeeReply Recorder::see_request(const std::string& from, const s
     see_term(from, poll->info);
     see_state(from, poll->info);
   }
-  if (balance_.is_watching() && std::holds_alternative<rpc::GetLoads>(request)) {
+  if (std::holds_alternative<rpc::GetLoads>(request)) {
     return [this, to](const Result<rpc::Reply>& reply) {
       const auto* loads = reply ? std::get_if<rpc::GetLoadsReply>(&*reply) : nullptr;
       if (loads != nullptr) balance_.see_loads(to, *loads);

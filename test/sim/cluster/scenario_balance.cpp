@@ -15,7 +15,7 @@ constexpr int kBytesPercent[] = {10, 30, 100};
 /// Changes the balancer's settings now and then.
 class SettingsDrawer {
  public:
-  SettingsDrawer(SimCluster& cluster, Operator& operator_) : cluster_(cluster), operator_(operator_) {}
+  SettingsDrawer(SimCluster& cluster, Operator& by) : cluster_(cluster), operator_(by) {}
   void start() { schedule(); }
   void stop() { stopped_ = true; }
 

@@ -108,7 +108,7 @@ class Balancing {
   /// Returns the loads of all nodes and of the hottest `buckets` buckets; 0: of all.
   Result<BalanceStatus> status(std::uint32_t buckets = 10);
   /// Plans a step by the loads of the last round, with the algorithm in force or another one. Errors: InvalidArgument
-  /// for an unknown algorithm or mode `off`; NotReady while loads are not known.
+  /// for an unknown algorithm or mode `off`; Unavailable while loads are not known.
   Result<BalancePlan> plan(const std::string& algorithm = {});
   /// Carries out a plan. Returns the reasons against it; empty: it is carried out. Errors: TestAndSetFailed if the
   /// cluster state is not the one of the plan.
@@ -116,7 +116,7 @@ class Balancing {
   /// Returns the steps that are kept, oldest first.
   Result<std::vector<BalanceStepInfo>> history();
   /// Makes the table what it was before `step`, and returns what moves. With `dry_run` it only says so. Errors:
-  /// NotFound if the step is not kept; NotReady while another change is on its way.
+  /// NotFound if the step is not kept; Unavailable while another change is on its way.
   Result<BalancePlan> revert(std::uint64_t step, bool dry_run, const std::string& reason = {});
 
  private:
