@@ -11,7 +11,7 @@ namespace fjord::fleetcontroller {
 
 /// Balances the storage nodes by load: collects the loads of buckets each round, plans a step with the algorithm of
 /// `balancer.algorithm`, and in mode `on` carries it out by a new table of overrides. A new leader begins without
-/// knowledge, so it moves nothing before it has seen an imbalance itself. docs/design/0019-balancing-by-load.md
+/// knowledge, so it moves nothing before it has seen an imbalance itself. docs/design/0020-balancing-by-load.md
 ///
 /// Threading: confined to the controller's executor.
 class BalanceLoop {
