@@ -206,6 +206,28 @@ TEST_CASE("balancer: a step that makes things worse is taken back") {
   CHECK(last.removed == steps[steps.size() - 2].added);
 }
 
+TEST_CASE("balancer: a bucket that moved while loads were not collected rests like any other") {
+  LoadedFleet loaded;
+  loaded.heat();
+  loaded.configure("on");
+  REQUIRE(loaded.run_until([&] { return loaded.steps().size() == 1; }, seconds(20)));
+  REQUIRE(loaded.fleet.caller.ask(kController, set({"balancer.mode=off"})).status);
+  loaded.fleet.world.scheduler.run_for(seconds(3));
+  rpc::Balance revert;
+  revert.action = rpc::BalanceAction::Revert;
+  revert.step = 1;
+  REQUIRE(loaded.fleet.caller.ask(kController, revert).status);
+  REQUIRE(loaded.run_until([&] { return loaded.fleet.state().exceptions().empty(); }, seconds(5)));
+  REQUIRE(loaded.fleet.caller.ask(kController, set({"balancer.mode=advise"})).status);
+  loaded.fleet.world.scheduler.run_for(seconds(4));
+  const rpc::BalanceStep last = loaded.steps().back();
+  REQUIRE_FALSE(last.moves.empty());
+  const std::uint64_t bucket = last.moves[0].bucket;
+  for (const rpc::BalanceSlice& slice : loaded.ask(rpc::BalanceAction::Slices).slices) {
+    if (slice.bucket == bucket) CHECK(slice.why_not.find("rests") != std::string::npos);
+  }
+}
+
 TEST_CASE("balancer: its settings are chosen by name") {
   LoadedFleet loaded;
   const auto ask = [&](const std::string& value) { return loaded.fleet.caller.ask(kController, set({value})); };
