@@ -63,30 +63,34 @@ class ZipfTrace final : public SteadyTrace {
   unsigned redundancy() const override { return 2; }
 };
 
-/// 30 % of the load is on 200 hot buckets, each of which is hot for 60 rounds and comes and goes within 10.
+/// 30 % of the load is on hot buckets, each of which is hot for 60 rounds and comes and goes within 10. There are 200
+/// for each 20 nodes, with weights of their own, so that the hottest one is as hot for a node in clusters of any size.
 class MovingHotspotTrace final : public SteadyTrace {
  public:
-  explicit MovingHotspotTrace(const TraceOptions& options) : SteadyTrace(options), weights_(zipf_weights(kHot, 0.9)) {
-    for (std::size_t i = 0; i < kHot; ++i) {
+  explicit MovingHotspotTrace(const TraceOptions& options) : SteadyTrace(options) {
+    const std::vector<double> weights = zipf_weights(200, 0.9);
+    for (std::size_t part = 0; part < std::max<std::size_t>(1, options.nodes / 20); ++part) {
+      weights_.insert(weights_.end(), weights.begin(), weights.end());
+    }
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
       hot_.push_back({static_cast<std::uint32_t>(random_.below(options.buckets)), random_.below(kLife)});
     }
   }
 
   void fill(std::uint64_t round, std::span<double> operations) override {
     for (std::size_t i = 0; i < base_.size(); ++i) operations[i] = base_[i] * (1.0 - kHotPart);
-    std::array<double, kHot> loads{};
-    for (std::size_t i = 0; i < kHot; ++i) {
+    std::vector<double> loads(hot_.size());
+    for (std::size_t i = 0; i < hot_.size(); ++i) {
       const std::uint64_t age = (round + hot_[i].phase) % kLife;
       if (age == 0 && round > 0) hot_[i].bucket = static_cast<std::uint32_t>(random_.below(operations.size()));
       const auto ramp = static_cast<double>(std::min({age, kLife - age, kRamp})) / static_cast<double>(kRamp);
       loads[i] = weights_[i] * ramp;
     }
     scale_to(loads, kHotPart * options_.operations);
-    for (std::size_t i = 0; i < kHot; ++i) operations[hot_[i].bucket] += loads[i];
+    for (std::size_t i = 0; i < hot_.size(); ++i) operations[hot_[i].bucket] += loads[i];
   }
 
  private:
-  static constexpr std::size_t kHot = 200;
   static constexpr double kHotPart = 0.3;
   static constexpr std::uint64_t kLife = 60;
   static constexpr std::uint64_t kRamp = 10;
