@@ -166,6 +166,33 @@ TEST_CASE("balancer: advice moves nothing, and is carried out on the state that 
   CHECK(loaded.fleet.caller.ask(kController, revert).status.code() == StatusCode::NotFound);
 }
 
+TEST_CASE("balancer: of two plans for one state that arrive together one is carried out") {
+  LoadedFleet loaded;
+  loaded.heat();
+  loaded.configure("advise");
+  loaded.fleet.world.scheduler.run_for(seconds(8));
+  const rpc::BalanceReply plan = loaded.ask(rpc::BalanceAction::Plan);
+  REQUIRE(plan.plan.moves.size() >= 2);
+  std::vector<rpc::BalanceReply> replies;
+  for (std::size_t i = 0; i < 2; ++i) {
+    rpc::Balance apply;
+    apply.action = rpc::BalanceAction::Apply;
+    apply.state_version = plan.plan.state_version;
+    apply.moves = {plan.plan.moves[i]};
+    rpc::Request request = apply;
+    rpc::Responder respond = [&replies](rpc::Reply reply) {
+      replies.push_back(std::get<rpc::BalanceReply>(std::move(reply)));
+    };
+    REQUIRE(loaded.fleet.controller().handle(request, respond));
+  }
+  REQUIRE(loaded.run_until([&] { return replies.size() == 2; }, seconds(5)));
+  CHECK(replies[0].status);
+  CHECK(replies[1].status.code() == StatusCode::TestAndSetFailed);
+  CHECK(replies[1].status.message().find("another change on its way") != std::string::npos);
+  loaded.fleet.world.scheduler.run_for(seconds(2));
+  CHECK(loaded.steps().size() == 1);
+}
+
 TEST_CASE("balancer: nothing moves without loads of all nodes, with few operations, while paused, or in mode off") {
   LoadedFleet loaded;
   loaded.heat();

@@ -140,6 +140,10 @@ TEST_CASE("balance rules: nothing is moved while a node is away, data is missing
   facts = well();
   facts.nodes[1].state = NodeState::Maintenance;
   CHECK_FALSE(why_not_balance(facts, false).empty());
+  // It serves all that it holds, yet its buckets are moving already.
+  facts = well();
+  facts.nodes[1].state = NodeState::Retired;
+  CHECK_FALSE(why_not_balance(facts, false).empty());
   facts = well();
   facts.nodes[3].buckets_out_of_sync = 1;
   CHECK_FALSE(why_not_balance(facts, false).empty());
