@@ -12,6 +12,7 @@ namespace {
 
 constexpr double kGoal = 1.03;        // A step ends when the expected imbalance is below this.
 constexpr double kGainMin = 0.01;     // A step that would lower the imbalance by less is not made.
+constexpr double kRounding = 1e-9;    // Part of a load that the sums of loads may be wrong by.
 constexpr double kBytesFloor = 1e-4;  // Share of all bytes that is added to the cost of each move.
 /// Maximum number of slices with uneven read shares. Each of them is a row of the placement (SimulationResult::rows).
 constexpr std::size_t kReadRowsMax = 1024;
@@ -123,6 +124,8 @@ class Descent final : public BalancingAlgorithm {
         const double load = slice.load_at(*slice.holders.find(hot));
         // The move lowers the sum of both nodes' squared loads, each weighted by the node's capacity, by twice this.
         const double gain = load * (difference - load * (1.0 / a + 1.0 / b) / 2.0);
+        // A gain that is only rounding would let slices without bytes go to and fro for ever.
+        if (gain <= kRounding * load * difference) continue;
         const double score = gain / (static_cast<double>(slice.bytes) + bytes_floor_);
         if (score <= highest || !may_go(index) || !planner_.may_move(index, hot, cool)) continue;
         if (memory_.slices[index].moved_round != 0 && memory_.slices[index].moved_from == cool) continue;
