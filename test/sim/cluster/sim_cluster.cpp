@@ -576,6 +576,7 @@ bool SimCluster::run_until_steady(Duration limit) {
 std::string SimCluster::check_replicas() {
   if (!unsteady_.empty()) return unsteady_;
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot = distributors_.front()->snapshot();
+  if (snapshot == nullptr) return "distributor.0 has just started and knows no cluster state";
   std::map<BucketId, std::vector<unsigned>> holders;
   for (unsigned i = 0; i < storage_.size(); ++i) {
     for (spi::PersistenceProvider* provider : storage_[i]->providers()) {
