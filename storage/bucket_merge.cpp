@@ -276,7 +276,9 @@ void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
 }
 
 Status BucketMerge::apply_blocks() {
-  FJORD_TRY(merge_.parts.space.check_merge());
+  std::uint64_t bytes = 0;
+  for (const std::string& block : blocks_) bytes += block.size();
+  FJORD_TRY(merge_.parts.space.check_merge(bytes));
   std::vector<std::string> blocks = std::exchange(blocks_, {});
   std::vector<spi::Write> writes;
   std::deque<std::string> cancelled;  // Ids that the writes refer to.

@@ -19,14 +19,15 @@ class SpaceGate {
   /// OK if there is space for the operation. Removes are always allowed, and while throttling a share of the puts.
   /// Errors: NoSpace, Busy.
   Status check(const rpc::StorageOperation& operation);
-  /// OK if entries from other replicas are accepted. Errors: NoSpace.
-  Status check_merge();
+  /// OK if there is space for entries of `bytes` bytes that another member of the bucket has. Errors: NoSpace.
+  Status check_merge(std::uint64_t bytes);
 
  private:
   StripeContext& context_;
   SpaceState space_;
-  std::uint64_t put_bytes_ = 0;  ///< Bytes of the puts accepted since the space was last measured.
-  unsigned refused_share_ = 0;   ///< Refused puts that are still due, in hundredths of a put.
+  std::uint64_t put_bytes_ = 0;   ///< Bytes of the puts accepted since the space was last measured.
+  std::uint64_t last_bytes_ = 0;  ///< Bytes accepted in RefuseAll since then, which other members had.
+  unsigned refused_share_ = 0;    ///< Refused puts that are still due, in hundredths of a put.
 };
 
 }  // namespace fjord::storage

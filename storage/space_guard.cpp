@@ -106,11 +106,20 @@ bool SpaceGuard::update(const SpaceInfo& space, const SpaceLimits& limits) {
   return stage_ != before;
 }
 
+double SpaceGuard::free_at(SpaceStage stage) const {
+  const auto percent = static_cast<double>(std::clamp<std::int64_t>(percent_of(stage, limits_), 0, 100));
+  const double by_percent = static_cast<double>(space_.total_bytes) * (100 - percent) / 100;
+  return std::max(by_percent, reserve_of(stage, limits_));
+}
+
 std::uint64_t SpaceGuard::bytes_left() const {
-  const auto refused = static_cast<double>(std::clamp<std::int64_t>(limits_.refuse_external_percent, 0, 100));
-  const double by_percent = static_cast<double>(space_.total_bytes) * (100 - refused) / 100;
-  const double least_free = std::max(by_percent, reserve_of(SpaceStage::RefuseExternal, limits_));
-  return static_cast<std::uint64_t>(std::max(0.0, static_cast<double>(space_.free_bytes) - least_free));
+  const double left = static_cast<double>(space_.free_bytes) - free_at(SpaceStage::RefuseExternal);
+  return static_cast<std::uint64_t>(std::max(0.0, left));
+}
+
+std::uint64_t SpaceGuard::last_bytes() const {
+  const double left = static_cast<double>(space_.free_bytes) - free_at(SpaceStage::RefuseAll) / 2;
+  return static_cast<std::uint64_t>(std::max(0.0, left));
 }
 
 std::string SpaceGuard::explain() const {

@@ -16,7 +16,7 @@ enum class SpaceStage : std::uint8_t {
   Warn = 1,            ///< Accepts everything; warns operators.
   Throttle = 2,        ///< Accepts a share of the puts that falls as the disk fills; answers BUSY to the others.
   RefuseExternal = 3,  ///< Accepts only removes, and entries from other replicas.
-  RefuseAll = 4,       ///< Accepts only removes.
+  RefuseAll = 4,       ///< Accepts only removes, and what members lack while last_bytes() are left.
 };
 /// "normal", "warn", "throttle", "refuse external writes", "refuse all writes".
 std::string_view to_string(SpaceStage stage);
@@ -29,8 +29,8 @@ struct SpaceLimits {
   std::int64_t refuse_external_percent = setting_default("storage.space_refuse_external_percent");
   std::int64_t refuse_all_percent = setting_default("storage.space_refuse_all_percent");
   std::int64_t hysteresis_percent = setting_default("storage.space_hysteresis_percent");
-  /// With less than this free all writes are refused, whatever the percentages say; with less than twice this, external
-  /// writes. To leave either stage, half of this more must be free.
+  /// With less than this free RefuseAll begins, whatever the percentages say; with less than twice this,
+  /// RefuseExternal. To leave either stage, half of this more must be free.
   std::int64_t reserve_bytes = 0;
 
   friend bool operator==(const SpaceLimits&, const SpaceLimits&) = default;
@@ -50,6 +50,9 @@ class SpaceGuard {
   unsigned refused_percent() const { return refused_percent_; }
   /// Bytes that can still be written, from the last measurement, until puts are refused.
   std::uint64_t bytes_left() const;
+  /// Bytes that writes which another member of the bucket has may still take in RefuseAll. The last half of what is
+  /// kept free is left for removes and for rewriting slotfiles.
+  std::uint64_t last_bytes() const;
   /// Returns the measured space and the setting that it exceeded, for example "97.3 % used, 1234567 bytes free;
   /// storage_options.space_refuse_all_percent is 97".
   std::string explain() const;
@@ -57,6 +60,9 @@ class SpaceGuard {
   ErrorDetails exceeded() const;
 
  private:
+  /// Bytes that are free where `stage` begins.
+  double free_at(SpaceStage stage) const;
+
   SpaceStage stage_ = SpaceStage::Normal;
   unsigned refused_percent_ = 0;
   SpaceInfo space_;

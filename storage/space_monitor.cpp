@@ -83,6 +83,7 @@ void SpaceMonitor::measure() {
   if (space->total_bytes > 0) {
     state.budget_bytes = std::max(guard_.bytes_left() / kBytesOfByte,
                                   static_cast<std::uint64_t>(reserve_bytes_.value() / kPartOfReserve));
+    state.last_bytes = guard_.last_bytes() / kBytesOfByte;
   }
   tell_(state);
 }

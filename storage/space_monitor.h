@@ -18,12 +18,14 @@ struct SpaceState {
   /// Bytes of puts that may be accepted until the next measurement. Without this bound a fast disk could pass a limit
   /// between two measurements.
   std::uint64_t budget_bytes = std::numeric_limits<std::uint64_t>::max();
+  /// Bytes that writes which another member has may take in RefuseAll until the next measurement.
+  std::uint64_t last_bytes = 0;
   std::string reason;     ///< The measured values and the setting that was exceeded.
   ErrorDetails exceeded;  ///< This setting and its value.
 
   /// OK if writes from clients are accepted. Errors: NoSpace, naming the node.
   Status check_external(const std::string& node) const;
-  /// OK if entries from other replicas are accepted. Errors: NoSpace, naming the node.
+  /// OK if entries from other replicas are accepted without a bound. Errors: NoSpace, naming the node.
   Status check_merge(const std::string& node) const;
 };
 

@@ -68,6 +68,7 @@ void StorageNode::set_space(const SpaceState& space) {
   }
   SpaceState of_stripe = space;
   of_stripe.budget_bytes /= stripes_.size();
+  of_stripe.last_bytes /= stripes_.size();
   for (const auto& stripe : stripes_) {
     stripe->executor().post([&stripe = *stripe, of_stripe] { stripe.space().set(of_stripe); });
   }

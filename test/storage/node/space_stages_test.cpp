@@ -107,7 +107,7 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
   CHECK(world.complete(1, 7).is_ok());
   CHECK(world.get(1).is_ok());
   CHECK(world.remove(1).is_ok());
-  world.fill(98);
+  world.fill(99);
   CHECK(world.put(3).code() == StatusCode::NoSpace);
   CHECK(world.complete(0, 8).code() == StatusCode::NoSpace);
   CHECK(world.merge().code() == StatusCode::NoSpace);
@@ -120,6 +120,28 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
   CHECK(world.put(3).is_ok());
   CHECK(world.merge().is_ok());
   CHECK(world.get(7).is_ok());
+}
+
+TEST_CASE("space: past all limits a node takes what other members have, within half of what is kept free") {
+  SpaceWorld world;
+  world.nodes.set_tunable("storage.space_reserve_bytes", 0);
+  world.fill(10);
+  REQUIRE(world.complete(1, 5).is_ok());
+  world.fill(98);  // 200,000 bytes are free, as many as are kept, and 100,000 are left to the last.
+  CHECK(world.put(3).code() == StatusCode::NoSpace);
+  CHECK(world.merge().is_ok());
+  CHECK(world.get(5).is_ok());
+  constexpr int kMost = 20'000;
+  int taken = 0;
+  Status last = Status::ok();
+  while (taken < kMost && last) {
+    last = world.complete(0, 100 + taken);
+    taken += last ? 1 : 0;
+  }
+  CHECK(taken > 100);
+  CHECK(last.code() == StatusCode::NoSpace);
+  CHECK_THAT(last.message(), Catch::Contains("takes no more from other replicas"));
+  CHECK(world.remove(5).is_ok());
 }
 
 TEST_CASE("space: a node tells distributors how full it is") {
