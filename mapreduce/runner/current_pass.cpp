@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <fmt/core.h>
-#include <set>
 #include <utility>
 
 namespace fjord::mapreduce {
@@ -131,10 +130,8 @@ TaskSpec CurrentPass::put_task() const {
 }
 
 std::vector<BucketId> CurrentPass::output_buckets() const {
-  const unsigned bits = environment_.snapshot.get()->distribution_bits();
-  std::set<BucketId> buckets;
-  for (std::uint32_t i = 0; i < job_.output_buckets; ++i) buckets.insert(BucketId(bits, job_.output_base + i));
-  return {buckets.begin(), buckets.end()};
+  return mapreduce::output_buckets(job_.output_base, job_.output_buckets,
+                                   environment_.snapshot.get()->distribution_bits());
 }
 
 std::string CurrentPass::input_selection() const {

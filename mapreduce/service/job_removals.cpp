@@ -62,18 +62,12 @@ void JobRemovals::remove_results(const JobState& record, bool whole) {
   }
   const auto snapshot = context_.snapshot.get();
   if (record.output_buckets == 0 || snapshot == nullptr) return remove_rest(record, whole, Status::ok());
-  TaskSpec spec;
-  spec.output_base = record.output_base;
-  std::set<BucketId> buckets;
-  for (std::uint32_t i = 0; i < record.output_buckets; ++i) {
-    buckets.insert(spec.bucket(i, snapshot->distribution_bits()));
-  }
   visitors::VisitorSessionOptions options;
   options.library = kRemoveVisitor;
   options.parameters = {{"type", kResultType}};
   options.selection = std::string(kResultType) + ".job == \"" + record.job_id + "\"";
   options.ids_only = true;
-  options.buckets.emplace(buckets.begin(), buckets.end());
+  options.buckets = output_buckets(record.output_base, record.output_buckets, snapshot->distribution_bits());
   options.follow_bits = true;
   options.deduplicate = false;
   options.bucket_tries_max = context_.options.task_tries_max;

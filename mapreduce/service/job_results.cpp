@@ -1,7 +1,6 @@
 #include "fjord/mapreduce/job_results.h"
 
 #include <algorithm>
-#include <set>
 
 #include "fjord/document/docblock.h"
 #include "fjord/document/document.h"
@@ -54,15 +53,9 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       ask();
       return;
     }
-    TaskSpec spec;
-    spec.output_base = job_.output_base;
-    std::set<BucketId> buckets;
-    for (std::uint32_t i = 0; i < job_.output_buckets; ++i) {
-      buckets.insert(spec.bucket(i, snapshot->distribution_bits()));
-    }
     visitors::VisitorSessionOptions options;
     options.selection = std::string(kResultType) + ".job == \"" + job_.job_id + "\"";
-    options.buckets.emplace(buckets.begin(), buckets.end());
+    options.buckets = output_buckets(job_.output_base, job_.output_buckets, snapshot->distribution_bits());
     options.follow_bits = true;  // if bits were added since, an output bucket may be spread over nodes
     visitors::VisitorSessionCallbacks callbacks;
     callbacks.on_docblock = [this](BucketId, const std::string& block) { take(block); };

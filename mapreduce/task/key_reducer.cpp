@@ -5,20 +5,11 @@
 #include <rapidjson/reader.h>
 
 #include "fjord/common/check.h"
+#include "fjord/mapreduce/one_result.h"
 #include "keys.h"
 
 namespace fjord::mapreduce {
 namespace {
-
-class OneResult final : public ResultEmitter {
- public:
-  void emit(std::string json) override {
-    ++count;
-    value = std::move(json);
-  }
-  int count = 0;
-  std::string value;
-};
 
 bool is_json(const std::string& text) {
   rapidjson::MemoryStream stream(text.data(), text.size());

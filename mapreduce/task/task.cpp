@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 #include <limits>
 #include <new>
+#include <set>
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -64,6 +65,12 @@ bool take_pass_parameter(const rpc::Parameter& parameter, TaskSpec& spec, bool& 
 }
 
 }  // namespace
+
+std::vector<BucketId> output_buckets(std::uint64_t base, std::uint32_t count, unsigned bits) {
+  std::set<BucketId> buckets;
+  for (std::uint32_t i = 0; i < count; ++i) buckets.insert(BucketId(bits, base + i));
+  return {buckets.begin(), buckets.end()};
+}
 
 std::string TaskSpec::tuples_id(BucketId source, std::uint32_t destination, std::uint32_t counter) const {
   return fmt::format("id:fjord:{}:n={}:{}/{:x}/{}/{}/map", kTuplesType, location(destination), tuples_job(),

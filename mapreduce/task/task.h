@@ -27,6 +27,10 @@ inline constexpr const char* kTuplesType = "fjord_tuples";
 inline constexpr const char* kResultType = "fjord_result";
 inline constexpr std::uint8_t kTuplesVersion = 1;
 
+/// The buckets with `bits` bits that hold the documents of `count` locations from `base` on, each once. With few bits
+/// several locations are in one bucket.
+std::vector<BucketId> output_buckets(std::uint64_t base, std::uint32_t count, unsigned bits);
+
 /// The parameters of a task. They travel as the parameters of a visitor.
 struct TaskSpec {
   std::string job;

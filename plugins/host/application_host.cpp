@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fjord/document/document.h"
+#include "fjord/mapreduce/one_result.h"
 
 namespace fjord::plugins {
 namespace {
@@ -82,16 +83,6 @@ class DocumentTuples final : public mapreduce::Emitter {
  private:
   std::string bytes_;
   std::uint64_t count_ = 0;
-};
-
-class OneResult final : public mapreduce::ResultEmitter {
- public:
-  void emit(std::string json) override {
-    ++count;
-    value = std::move(json);
-  }
-  int count = 0;
-  std::string value;
 };
 
 /// Turns an exception into the document's status. std::bad_alloc is passed on, because earlier documents may have
@@ -210,7 +201,7 @@ HostAnswer ApplicationHost::reduce(std::string_view batch) {
   while (in.remaining() > 0 && (answer.result.empty() || Clock::now() < end)) {
     const std::string_view key = in.string();
     if (!take_values(in, values)) return malformed();
-    OneResult result;
+    mapreduce::OneResult result;
     Status status = caught("reduce()", [&] { return functions_->reduce(key, values, result); });
     if (status && result.count > 1) status = Status(StatusCode::InvalidArgument, "reduce() gave more than one result");
     if (!status) return failed(status.code(), "key \"" + std::string(key.substr(0, 100)) + "\": " + status.message());

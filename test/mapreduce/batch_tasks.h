@@ -44,6 +44,17 @@ class BatchDocuments {
   std::vector<EncodedDocument> encoded_;
 };
 
+/// Returns, by last digit, the sum of the numbers below `count` but `without`.
+inline Rows sums_by_digit(int count, int without = -1) {
+  std::map<int, long long> sums;
+  for (int i = 0; i < count; ++i) {
+    if (i != without) sums[i % 10] += i;
+  }
+  Rows rows;
+  for (const auto& [digit, sum] : sums) rows[std::to_string(digit)] = std::to_string(sum);
+  return rows;
+}
+
 /// Maps the documents as the engine does in a task. Returns number and error of the failed ones.
 inline Result<std::map<std::size_t, std::string>> map_all(mapreduce::Accumulator& table,
                                                           std::span<const DocumentView> documents) {

@@ -190,6 +190,7 @@ TEST_CASE("job state: the stored records are written", "[.generate]") {
   const auto write = [](const std::string& name, const std::string& content) {
     std::filesystem::create_directories(stored_file(name).parent_path());
     std::ofstream(stored_file(name), std::ios::binary) << content;
+    CHECK(stored(name) == content);
   };
   write("state_v1.bin", state_v1(filled()));
   write("rows_v1.bin", rows_v1(kRows));

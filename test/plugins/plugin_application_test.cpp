@@ -19,6 +19,7 @@ using test::map_all;
 using test::reduce_all;
 using test::Rows;
 using test::rows_of;
+using test::sums_by_digit;
 using Parameters = std::vector<rpc::Parameter>;
 
 class World {
@@ -64,16 +65,6 @@ class Documents : public test::BatchDocuments {
         }) {}
 };
 
-Rows expected(int count, int without = -1) {
-  std::map<int, long long> sums;
-  for (int i = 0; i < count; ++i) {
-    if (i != without) sums[i % 10] += i;
-  }
-  Rows rows;
-  for (const auto& [digit, sum] : sums) rows[std::to_string(digit)] = std::to_string(sum);
-  return rows;
-}
-
 }  // namespace
 
 TEST_CASE(
@@ -87,7 +78,7 @@ TEST_CASE(
   REQUIRE(failed);
   CHECK(failed->empty());
   CHECK(table->tuples() == 20'000);
-  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected(20'000));
+  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == sums_by_digit(20'000));
   CHECK(world.started() == 1);
 }
 
@@ -103,7 +94,7 @@ TEST_CASE("plugin application: rows of the pass before are documents as any othe
   const auto failed = map_all(*table, documents.views);
   REQUIRE(failed);
   CHECK(failed->empty());
-  CHECK(rows_of(reduce_all(**application, *table->drain(0))) == expected(500));
+  CHECK(rows_of(reduce_all(**application, *table->drain(0))) == sums_by_digit(500));
 }
 
 TEST_CASE("plugin application: a document that is bad fails, says why, and no other one does") {
@@ -130,7 +121,7 @@ TEST_CASE("plugin application: a document that is bad fails, says why, and no ot
   CHECK(failed->begin()->first == 123);
   CHECK_THAT(failed->begin()->second, Catch::Contains(said));
   // No tuple of the failed document counts, not even those emitted before the failure.
-  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected(200, 123));
+  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == sums_by_digit(200, 123));
   CHECK(table->tuples() == 199);
   // The batch and the document end one process each.
   CHECK(world.started() == processes);
@@ -161,7 +152,7 @@ TEST_CASE("plugin application: the limit on time is one on a key, not on how man
   const auto table = make_accumulator(*application);
   // Ten keys with two values each: 1.5 s.
   for (const DocumentView& document : documents.views) REQUIRE(table->map_many({&document, 1}));
-  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected(20));
+  CHECK(rows_of(reduce_all(*application, *table->drain(0))) == sums_by_digit(20));
   CHECK(world.started() == 1);
 }
 
@@ -220,7 +211,7 @@ TEST_CASE(
     auto application = world.make(parameters);
     const auto table = make_accumulator(*application);
     REQUIRE(map_all(*table, documents.views));
-    CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected(50));
+    CHECK(rows_of(reduce_all(*application, *table->drain(0))) == sums_by_digit(50));
     return application;
   };
   auto first = run({});

@@ -17,6 +17,7 @@ using fjord::test::map_all;
 using fjord::test::reduce_all;
 using fjord::test::Rows;
 using fjord::test::rows_of;
+using fjord::test::sums_by_digit;
 using fjord::test::tuples_of;
 
 /// An application, and documents with `count` from 0.
@@ -40,16 +41,6 @@ struct World {
   std::unique_ptr<Accumulator> table;
 };
 
-Rows expected(int count, int without = -1) {
-  std::map<int, long long> sums;
-  for (int i = 0; i < count; ++i) {
-    if (i != without) sums[i % 10] += i;
-  }
-  Rows rows;
-  for (const auto& [digit, sum] : sums) rows[std::to_string(digit)] = std::to_string(sum);
-  return rows;
-}
-
 }  // namespace
 
 TEST_CASE("batch application: what it computes of many documents is what one would compute of each") {
@@ -59,7 +50,7 @@ TEST_CASE("batch application: what it computes of many documents is what one wou
   REQUIRE(failed);
   CHECK(failed->empty());
   CHECK(world.table->tuples() == 5000);
-  CHECK(rows_of(world.reduce()) == expected(5000));
+  CHECK(rows_of(world.reduce()) == sums_by_digit(5000));
 }
 
 TEST_CASE("batch application: the tuples of a task are the same bytes, however its documents came together") {
@@ -98,7 +89,7 @@ TEST_CASE("batch application: a document on which map goes wrong fails, and no o
   CHECK(failed->begin()->first == 123);
   if (wrong == Wrong::MapFails) CHECK_THAT(failed->begin()->second, Catch::Contains("a bad day"));
   // No tuple of the failed document counts, not even the one emitted before the failure.
-  CHECK(rows_of(world.reduce()) == expected(200, 123));
+  CHECK(rows_of(world.reduce()) == sums_by_digit(200, 123));
   CHECK(world.table->tuples() == 199);
 }
 
@@ -136,7 +127,7 @@ TEST_CASE("batch application: one document or key at a time is the same") {
     REQUIRE(row);
     rows[std::string(tuple.key)] = row->value();
   }
-  CHECK(rows == expected(30, 20));
+  CHECK(rows == sums_by_digit(30, 20));
 }
 
 TEST_CASE("batch application: a task that nobody wants any more ends, whatever map does") {
