@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <coroutine>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -17,6 +15,7 @@
 #include <vector>
 
 #include "fjord/fjord.h"
+#include "support/detached.h"
 
 namespace {
 
@@ -41,16 +40,6 @@ int failures = 0;
   } while (false)
 
 std::string id_of(int number) { return fmt::format("id:shop:item::{}", number); }
-
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-};
 
 /// Writes and reads one document in a coroutine, on the client's thread.
 Detached write_and_read(Client& client, std::string id, std::shared_ptr<detail::PendingState<std::string>> name) {

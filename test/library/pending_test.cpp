@@ -1,10 +1,10 @@
 #include "fjord/library/pending.h"
 
 #include <catch2/catch.hpp>
-#include <coroutine>
-#include <exception>
 #include <memory>
 #include <thread>
+
+#include "support/detached.h"
 
 namespace fjord {
 namespace {
@@ -12,17 +12,6 @@ namespace {
 using State = detail::PendingState<int>;
 
 std::shared_ptr<State> state() { return std::make_shared<State>(nullptr); }
-
-/// A coroutine that starts at once and is never awaited.
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-};
 
 Detached store(Pending<int> pending, int& into) { into = co_await std::move(pending); }
 

@@ -113,6 +113,7 @@ TEST_CASE("codec: a frame of an earlier version means what it meant then", "[rpc
 TEST_CASE("codec: write a frame of each message", "[.write]") {
   for (const auto& [name, its] : all_functions()) {
     const std::string frame = its.encode_filled(name.substr(0, name.find(' ')));
+    CHECK(its.encode_again(frame) == frame);
     std::cout << name << " " << to_hex(frame) << " " << its.as_text(frame) << "\n";
   }
 }

@@ -6,6 +6,7 @@
 #include "fjord/sim/scenarios.h"
 #include "operations_workload.h"
 #include "recorder.h"
+#include "scenario_end.h"
 
 namespace fjord::sim {
 namespace {
@@ -111,12 +112,7 @@ ScenarioResult run_balance(const ScenarioOptions& options) {
   result.failure = history.check();
   if (result.failure.empty()) result.failure = recorder.failure();
   if (result.failure.empty()) result.failure = recorder.balance().check();
-  if (result.failure.empty() && !all_ended) result.failure = "I16: an operation never ended";
-  if (result.failure.empty() && !steady) result.failure = "I3: replicas did not converge: " + cluster.check_replicas();
-  if (result.failure.empty() && !readable)
-    result.failure = "I16: a document could not be read when all faults were over: " + last_unread(history);
-  result.trace_hash = cluster.scheduler().trace_hash();
-  result.events = cluster.scheduler().events_run();
+  if (result.failure.empty()) result.failure = check_end(cluster, history, {all_ended, steady, readable});
   result.summary = fmt::format(
       "{} storage nodes, {} distributors, {} controllers, redundancy {}, {} bits, {} crashes, {} steps with {} moves, "
       "{} "
@@ -124,7 +120,7 @@ ScenarioResult run_balance(const ScenarioOptions& options) {
       shape.storage_nodes, shape.distributors, shape.controllers, shape.redundancy, shape.bits, chaos.crashes(),
       recorder.balance().steps(), recorder.balance().moves(), balances.applied(), balances.reverted(),
       balances.outdated(), recorder.balance().loads_seen(), history.events().size());
-  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  add_trace(cluster, result);
   return result;
 }
 

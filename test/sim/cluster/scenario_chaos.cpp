@@ -6,6 +6,7 @@
 #include "fault.h"
 #include "fjord/sim/scenarios.h"
 #include "recorder.h"
+#include "scenario_end.h"
 #include "workload.h"
 
 namespace fjord::sim {
@@ -274,11 +275,9 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   for (const unsigned invariant : {3U, 12U, 16U}) injector.note_at_end(invariant);
 
   result.coverage = injector.coverage();
-  result.trace_hash = cluster.scheduler().trace_hash();
-  result.events = cluster.scheduler().events_run();
   result.summary = summary_of(plan, result, cluster, recorder, injector.exercised());
   for (const auto& workload : workloads) result.summary += "; " + workload->summary();
-  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  add_trace(cluster, result);
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include "chaos.h"
 #include "fjord/sim/scenarios.h"
 #include "operations_workload.h"
+#include "scenario_end.h"
 
 namespace fjord::sim {
 namespace {
@@ -70,15 +71,13 @@ ScenarioResult run_damage(const ScenarioOptions& options) {
   if (result.failure.empty()) result.failure = damage;
   if (result.failure.empty() && !readable)
     result.failure = "I16: a document could not be read when all faults were over: " + last_unread(history);
-  result.trace_hash = cluster.scheduler().trace_hash();
-  result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
       "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} times damaged, {} buckets repaired, {} "
       "operations ({} in doubt, {} not applied)",
       shape.storage_nodes, shape.distributors, shape.redundancy, chaos.crashes(), decay.damages(),
       cluster.repaired_buckets(), history.events().size(), history.count(Outcome::InDoubt),
       history.count(Outcome::NotApplied));
-  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  add_trace(cluster, result);
   return result;
 }
 

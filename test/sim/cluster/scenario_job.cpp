@@ -12,6 +12,7 @@
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/job_results.h"
 #include "fjord/sim/scenarios.h"
+#include "scenario_end.h"
 
 namespace fjord::sim {
 namespace {
@@ -654,8 +655,6 @@ ScenarioResult run_job(const ScenarioOptions& options) {
       if (!result.failure.empty()) result.failure = "I9: " + result.failure;
     }
   }
-  result.trace_hash = cluster.scheduler().trace_hash();
-  result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
       "{} ({}{}{}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
       "messages "
@@ -666,7 +665,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
       query.is_incremental ? fmt::format(", {} documents reused", reused + status.documents_reused) : "",
       shape.storage_nodes, shape.redundancy, crashes, disturbed, status.taken_over, cluster.network().messages_sent(),
       cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
-  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  add_trace(cluster, result);
   return result;
 }
 

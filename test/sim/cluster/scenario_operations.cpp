@@ -3,6 +3,7 @@
 #include "chaos.h"
 #include "fjord/sim/scenarios.h"
 #include "operations_workload.h"
+#include "scenario_end.h"
 
 namespace fjord::sim {
 
@@ -32,12 +33,7 @@ ScenarioResult run_operations(const ScenarioOptions& options) {
   ScenarioResult result;
   const History& history = workload.history();
   result.failure = history.check();
-  if (result.failure.empty() && !all_ended) result.failure = "I16: an operation never ended";
-  if (result.failure.empty() && !steady) result.failure = "I3: replicas did not converge: " + cluster.check_replicas();
-  if (result.failure.empty() && !readable)
-    result.failure = "I16: a document could not be read when all faults were over: " + last_unread(history);
-  result.trace_hash = cluster.scheduler().trace_hash();
-  result.events = cluster.scheduler().events_run();
+  if (result.failure.empty()) result.failure = check_end(cluster, history, {all_ended, steady, readable});
   result.summary = fmt::format(
       "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} messages ({} lost), {} operations ({} in "
       "doubt, "
@@ -45,7 +41,7 @@ ScenarioResult run_operations(const ScenarioOptions& options) {
       shape.storage_nodes, shape.distributors, shape.redundancy, chaos.crashes(), cluster.network().messages_sent(),
       cluster.network().messages_lost(), history.events().size(), history.count(Outcome::InDoubt),
       history.count(Outcome::NotApplied));
-  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  add_trace(cluster, result);
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include "chaos.h"
 #include "fjord/sim/scenarios.h"
+#include "scenario_end.h"
 #include "updates_workload.h"
 
 namespace fjord::sim {
@@ -35,14 +36,12 @@ ScenarioResult run_updates(const ScenarioOptions& options) {
   if (result.failure.empty() && !steady) result.failure = "I3: replicas did not converge: " + cluster.check_replicas();
   if (result.failure.empty() && !all_settled) result.failure = "I16: an operation was never settled";
   if (result.failure.empty()) result.failure = workload.check_all();
-  result.trace_hash = cluster.scheduler().trace_hash();
-  result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
       "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} messages ({} lost), {} operations ({} applied, "
       "{} not), {} settled by repetition",
       shape.storage_nodes, shape.distributors, shape.redundancy, chaos.crashes(), cluster.network().messages_sent(),
       cluster.network().messages_lost(), workload.begun(), workload.applied(), workload.refused(), workload.settled());
-  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  add_trace(cluster, result);
   return result;
 }
 

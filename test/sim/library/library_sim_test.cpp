@@ -2,27 +2,26 @@
 // written meanwhile, and the program stops and resumes with the cursor again and again.
 
 #include <catch2/catch.hpp>
-#include <coroutine>
-#include <exception>
 #include <map>
 #include <string>
 
 #include "fjord/library/subscription.h"
 #include "fjord/library/visit.h"
 #include "library_world.h"
+#include "support/detached.h"
 
 namespace fjord::sim {
 namespace {
 
-struct Detached {
-  struct promise_type {
-    Detached get_return_object() { return {}; }
-    std::suspend_never initial_suspend() { return {}; }
-    std::suspend_never final_suspend() noexcept { return {}; }
-    void return_void() {}
-    void unhandled_exception() { std::terminate(); }
-  };
-};
+/// Slices and snapshots in some runs, and a buffer of few documents.
+VisitOptions visit_options_of(std::uint64_t seed) {
+  VisitOptions options;
+  options.slices = seed % 3 == 0 ? 3 : 1;
+  options.snapshot = seed % 4 == 0;
+  options.buffer_bytes = 500;
+  options.priority = ClientPriority::Normal;
+  return options;
+}
 
 /// What a coroutine took from its visit.
 struct Taken {
@@ -66,11 +65,7 @@ TEST_CASE("library: a visit that is stopped and resumed through faults gives eac
     INFO("seed " << seed);
     World world(seed);
     LibraryProcess process(world.cluster);
-    VisitOptions options;
-    options.slices = seed % 3 == 0 ? 3 : 1;
-    options.snapshot = seed % 4 == 0;
-    options.buffer_bytes = 500;
-    options.priority = ClientPriority::Normal;
+    VisitOptions options = visit_options_of(seed);
     std::map<std::string, int> given;
     int runs = 0;
     for (bool is_over = false; !is_over; ++runs) {
@@ -139,11 +134,7 @@ TEST_CASE("library: coroutines that own their visits, and end and resume them th
     INFO("seed " << seed);
     World world(seed);
     LibraryProcess process(world.cluster);
-    VisitOptions options;
-    options.slices = seed % 3 == 0 ? 3 : 1;
-    options.snapshot = seed % 4 == 0;
-    options.buffer_bytes = 500;
-    options.priority = ClientPriority::Normal;
+    VisitOptions options = visit_options_of(seed);
     std::map<std::string, int> given;
     for (bool is_over = false; !is_over;) {
       if (world.random.chance(0.3)) world.disturb();

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+
+#include "fjord/sim/scenarios.h"
+#include "operations_workload.h"
+
+/// What scenarios do when their faults are over.
+namespace fjord::sim {
+
+struct ScenarioEnd {
+  bool all_ended = false;  ///< Every operation ended.
+  bool steady = false;     ///< The replicas became equal, where they belong.
+  bool readable = false;   ///< Every document was read after that.
+};
+
+/// Returns the first invariant that the end of a run breaks; empty: none.
+inline std::string check_end(SimCluster& cluster, const History& history, const ScenarioEnd& end) {
+  if (!end.all_ended) return "I16: an operation never ended";
+  if (!end.steady) return "I3: replicas did not converge: " + cluster.check_replicas();
+  if (!end.readable) return "I16: a document could not be read when all faults were over: " + last_unread(history);
+  return {};
+}
+
+/// Adds the events of the run to its result.
+inline void add_trace(SimCluster& cluster, ScenarioResult& result) {
+  result.trace_hash = cluster.scheduler().trace_hash();
+  result.events = cluster.scheduler().events_run();
+  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+}
+
+}  // namespace fjord::sim
