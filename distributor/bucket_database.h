@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "bucket_activity.h"
+#include "fjord/common/status.h"
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document_id.h"
 #include "replica_set_state.h"
@@ -65,6 +66,13 @@ struct BucketEntry : ReplicaSetState {
   /// Notes that the result of a merge under way is not enough.
   void disturb_merge() {
     if (Merge* under_way = merge()) under_way->disturbed = true;
+  }
+
+  /// NOT_READY with the reason: members may differ, and why they still do.
+  Status not_in_sync() const {
+    std::string why = "the bucket's replicas are being brought in sync";
+    if (!merge_problem.empty()) why += "; the last merge failed: " + merge_problem;
+    return {StatusCode::NotReady, std::move(why)};
   }
 
   /// True if operations may start.

@@ -12,7 +12,7 @@ namespace {
 
 Status still_collecting() { return {StatusCode::NotReady, "the distributor is collecting bucket information"}; }
 
-Status not_in_sync() { return {StatusCode::NotReady, "its replicas are being brought in sync"}; }
+Status being_created() { return {StatusCode::NotReady, "its missing parts are being created"}; }
 
 std::vector<std::uint16_t> readable_nodes(const BucketEntry& entry) {
   std::vector<std::uint16_t> readable = entry.intact();
@@ -128,7 +128,7 @@ rpc::BucketNode BucketReaders::node_of(BucketId bucket, const rpc::GetBucketNode
   const bool is_mine =
       bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer it has several owners.
   const bool knows_all = is_mine && context_.ready && !context_.unreported_buckets_may_exist();
-  if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, not_in_sync()};
+  if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, being_created()};
   if (!parts.empty()) return node_of(bucket, parts, request);
   if (!context_.ready) return {bucket, still_collecting()};
   if (context_.unreported_buckets_may_exist()) {
@@ -157,7 +157,7 @@ rpc::BucketNode BucketReaders::node_of(BucketId bucket, const std::vector<Bucket
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const BucketEntry& entry = *context_.buckets.find(parts[i]);
     if (const std::string* why = entry.unavailable_because()) return {bucket, Status(StatusCode::Unavailable, *why)};
-    if (!entry.has_set_in_force() || entry.dirty) return {bucket, not_in_sync()};
+    if (!entry.has_set_in_force() || entry.dirty) return {bucket, entry.not_in_sync()};
     const std::vector<std::uint16_t> nodes = readable_nodes(entry);
     even_damaged = even_damaged || entry.intact().empty();
     if (i == 0) {
@@ -166,7 +166,7 @@ rpc::BucketNode BucketReaders::node_of(BucketId bucket, const std::vector<Bucket
       std::erase_if(readable, [&](auto node) { return std::find(nodes.begin(), nodes.end(), node) == nodes.end(); });
     }
   }
-  if (readable.empty()) return {bucket, not_in_sync()};
+  if (readable.empty()) return {bucket, context_.buckets.find(parts.front())->not_in_sync()};
   std::vector<std::uint16_t> others;
   std::copy_if(readable.begin(), readable.end(), std::back_inserter(others), [&](auto node) {
     return std::find(request.avoid.begin(), request.avoid.end(), node) == request.avoid.end();
@@ -192,7 +192,7 @@ rpc::BucketNode BucketReaders::node_for_changes(const BucketEntry& entry,
     return {.bucket = entry.bucket, .status = Status(StatusCode::Unavailable, *why)};
   }
   if (!entry.serves() || entry.may_differ() || !entry.damaged.empty()) {
-    return {.bucket = entry.bucket, .status = not_in_sync()};
+    return {.bucket = entry.bucket, .status = entry.not_in_sync()};
   }
   const std::vector<std::uint16_t> nodes = latencies_.without_slow(readable_nodes(entry), context_.clock.now());
   rpc::BucketNode found{.bucket = entry.bucket, .status = Status::ok()};

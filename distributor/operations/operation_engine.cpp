@@ -190,9 +190,7 @@ bool OperationEngine::may_begin(const OpRef& ref, BucketEntry& entry) {
   if (op.counted) return true;
   const bool needs_one_for_all = op.conditional != nullptr || ref.is_session_read();
   if (needs_one_for_all && entry.may_differ()) {
-    std::string why = "the bucket's replicas are being brought in sync";
-    if (!entry.merge_problem.empty()) why += "; the last merge failed: " + entry.merge_problem;
-    op.last_problem = Status(StatusCode::NotReady, std::move(why));
+    op.last_problem = entry.not_in_sync();
     waiting_for_bucket_[op.bucket.raw()].push_back(ref);
     maintainer_.await_sync(entry);
     return false;

@@ -133,7 +133,14 @@ TEST_CASE("space: only a put that meets a member which has just become full to t
   world.give_state(1);
   REQUIRE(world.execute(put_batch(kId)).status);
   world.stage[1] = kRefusesAll;
+  world.lacks[1] = true;
   CHECK(world.execute(put_batch(kId, 0, 1, "half")).status.code() == StatusCode::Timeout);
+  world.let_know();
+  const rpc::GetBucketNodesReply readers =
+      world.ask(rpc::GetBucketNodes{.state_version = 1, .all = false, .buckets = {kBucket}});
+  CHECK_THAT(
+      readers.buckets.at(0).status.to_string(),
+      Catch::Contains("NOT_READY") && Catch::Contains("the last merge failed: storage.1: NO_SPACE: no merge fits"));
   CHECK(world.execute(put_batch(kId, 0, 1, "no")).status.code() == StatusCode::NoSpace);
   CHECK(world.execute(get_batch(kId)).status);
   world.stage[1] = kNormal;
