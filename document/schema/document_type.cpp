@@ -161,6 +161,12 @@ const Field* DocumentType::field(std::string_view name) const {
   return at == index_by_name_.end() ? nullptr : &fields_[at->second];
 }
 
+const Field* DocumentType::indexed_field() const {
+  const auto at =
+      std::find_if(fields_.begin(), fields_.end(), [](const Field& f) { return f.index != IndexRole::None; });
+  return at == fields_.end() ? nullptr : &*at;
+}
+
 const Field* DocumentType::field_by_id(std::uint32_t id) const {
   const auto at = std::lower_bound(index_by_id_.begin(), index_by_id_.end(), std::pair(id, std::uint32_t{0}));
   return at != index_by_id_.end() && at->first == id ? &fields_[at->second] : nullptr;

@@ -129,7 +129,25 @@ class TypeBuilder {
     }
     FJORD_TRY(resolve_structs(scope));
     FJORD_TRY(resolve_fields(scope, document.fields, scope.fields, nullptr));
+    FJORD_TRY(check_index(document, scope.fields));
     scope.progress = Progress::Done;
+    return Status::ok();
+  }
+
+  static Status check_index(const SdDocument& document, const std::vector<Field>& fields) {
+    const Field* first = nullptr;
+    for (const Field& field : fields) {
+      if (field.index == IndexRole::None) continue;
+      if (field.type->tag() != TypeTag::String) {
+        return error_at(document.at, fmt::format("field {} has an index and is of type {}; only strings have one",
+                                                 field.name, field.type->name()));
+      }
+      if (first != nullptr) {
+        return error_at(document.at, fmt::format("fields {} and {} have an index; one field of a document has one",
+                                                 first->name, field.name));
+      }
+      first = &field;
+    }
     return Status::ok();
   }
 
@@ -200,12 +218,14 @@ class TypeBuilder {
       }
       FJORD_TRY_ASSIGN(ResolvedType resolved, resolve_type(scope, each.type));
       if (struct_depth != nullptr) {
+        if (each.index != IndexRole::None) return error_at(each.at, "a field of a struct has no index");
         *struct_depth = std::max(*struct_depth, resolved.depth + 1);
         if (*struct_depth > kValueDepthMax) {
           return error_at(each.at, fmt::format("more than {} types nested", kValueDepthMax));
         }
       }
-      FJORD_TRY(add_field(fields, {each.name, stable_id(each.name), resolved.type, each.in_header}, each.at));
+      FJORD_TRY(
+          add_field(fields, {each.name, stable_id(each.name), resolved.type, each.in_header, each.index}, each.at));
     }
     return Status::ok();
   }
@@ -220,6 +240,7 @@ class TypeBuilder {
                                           field.type->name(), other.type->name()));
         }
         other.in_header = field.in_header;
+        other.index = field.index;
         return Status::ok();
       }
       if (other.id == field.id) {

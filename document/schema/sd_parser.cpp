@@ -275,6 +275,10 @@ class SdParser {
         const SdToken word = lexer_.take();
         if (part && *part != word.text) return error_at(word.at, "expected either header or body, found both");
         part = std::string(word.text);
+      } else if (const IndexRole role = index_role_ahead(); role != IndexRole::None) {
+        if (field.index != IndexRole::None) return error_at(peek().at, "index is declared twice");
+        field.index = role;
+        for (int tokens = 0; tokens < 3; ++tokens) lexer_.take();
       } else {
         FJORD_TRY(pass_over_statement("in a field"));
       }
@@ -282,6 +286,17 @@ class SdParser {
     lexer_.take();
     field.in_header = part == "header";
     return field;
+  }
+
+  /// The role of the statement `index: <role>` that comes next; None for other statements, also those that other
+  /// systems begin with "index".
+  IndexRole index_role_ahead() const {
+    SdLexer ahead = lexer_;
+    if (!ahead.take().is_word("index") || !ahead.take().is(':')) return IndexRole::None;
+    const SdToken role = ahead.take();
+    if (role.is_word("keyword")) return IndexRole::Keyword;
+    if (role.is_word("group")) return IndexRole::Group;
+    return role.is_word("ad") ? IndexRole::Ad : IndexRole::None;
   }
 
   /// name [<type, ...>] [(...)] []...; the last form is an older way to write array<...>.

@@ -24,6 +24,7 @@ struct SdField {
   std::string name;
   SdType type;
   bool in_header = false;
+  IndexRole index = IndexRole::None;
   SdPosition at;
 };
 

@@ -31,10 +31,25 @@ std::string type_json(const DocumentType& type) {
   return json.str();
 }
 
+std::string_view index_text(IndexRole role) {
+  switch (role) {
+    case IndexRole::Keyword:
+      return "  (index: keyword)";
+    case IndexRole::Group:
+      return "  (index: group)";
+    case IndexRole::Ad:
+      return "  (index: ad)";
+    case IndexRole::None:
+      break;
+  }
+  return "";
+}
+
 std::string type_text(const DocumentType& type) {
   std::string text = type.name() + "\n";
   for (const Field& field : type.fields()) {
-    text += fmt::format("  {:<24} {}{}\n", field.name, field.type->name(), field.in_header ? "  (header)" : "");
+    text += fmt::format("  {:<24} {}{}{}\n", field.name, field.type->name(), field.in_header ? "  (header)" : "",
+                        index_text(field.index));
   }
   return text;
 }

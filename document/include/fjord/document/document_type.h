@@ -15,6 +15,10 @@ namespace fjord {
 
 class DataType;
 
+/// The part that documents of a type take in keyword searches. A schema declares it at the one field that is searched
+/// or shown: `index: keyword`, `index: group` or `index: ad`.
+enum class IndexRole : std::uint8_t { None = 0, Keyword = 1, Group = 2, Ad = 3 };
+
 /// One field of a document type or of a struct.
 struct Field {
   std::string name;
@@ -22,6 +26,7 @@ struct Field {
   std::shared_ptr<const DataType> type;
   bool in_header =
       false;  ///< Stored in the header part, so selections need not read the body. Unused for members of structs.
+  IndexRole index = IndexRole::None;  ///< None for members of structs.
 };
 
 /// The 31-bit id of a field or document type on the wire and in files: a hash of its name, never zero. So the id is the
@@ -103,6 +108,8 @@ class DocumentType {
   const std::vector<Field>& fields() const { return fields_; }
   const Field* field(std::string_view name) const;
   const Field* field_by_id(std::uint32_t id) const;
+  /// The field that declares the part of this type in searches; null if it takes no part.
+  const Field* indexed_field() const;
   /// True if this is the type `name` or inherits it.
   bool is_a(std::string_view name) const;
   /// The names of all direct and indirect base types.
