@@ -1624,6 +1624,118 @@ struct ControlJobReply {
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Searches: a client to any distributor, which asks storage nodes (C++: search_messages.h)
+
+/** A place that an ad has won, or could win. */
+struct SearchHit {
+  1: optional u64 advertiser = 0
+  /** bid_micros * quality_ppm: higher scores come first. */
+  2: optional i64 score = 0
+  /** How well the ad fits who searches, in millionths; about a million for an ordinary one. */
+  3: optional i64 quality_ppm = 0
+  4: optional i64 bid_micros = 0
+  /** What a click costs. 0 in answers of storage nodes. */
+  5: optional i64 price_micros = 0
+  /** Ids of the documents. */
+  6: optional string keyword = ""
+  7: optional string ad = ""
+  8: optional string title = ""
+  /** The words of the keyword. */
+  9: optional string matched = ""
+  /** Global ids of the documents: equal scores are ordered by them. */
+  10: optional GlobalId keyword_gid = ""
+  11: optional GlobalId ad_gid = ""
+}
+
+/**
+ * Asks for the ads whose keywords match a query. Each slice of the documents (a distribution bucket) is searched on one
+ * storage node that is in sync.
+ */
+struct Search {
+  1: optional string query = ""
+  /** Who searches: device, language, region, hour, age, interests. */
+  2: optional list<Parameter> context = []
+  /** Number of places, at most 100. */
+  3: optional u32 limit = 4
+  /** Time limit; what is not searched by then is missing in the answer. 0: 500 ms. */
+  4: optional u32 timeout_ms = 0
+  /** True: the answer shows every write that was acknowledged before. False: those acknowledged 50 ms before. */
+  5: optional bool session = false
+  /** True: the answer names the storage nodes and what each did. */
+  6: optional bool explain = false
+}
+
+/** What one storage node did for a search. */
+struct SearchNode {
+  1: optional NodeIndex node = 0
+  2: optional u32 asked = 0
+  /** Slices that it searched; it holds no up-to-date replica of the others. */
+  3: optional u32 searched = 0
+  4: optional u64 candidates = 0
+  5: optional u64 scanned = 0
+  /** Time from the question to the answer. */
+  6: optional i64 took_us = 0
+  /** Time of the search itself. */
+  7: optional i64 search_us = 0
+  /** Why it searched less than it was asked for. */
+  8: optional Status status
+}
+
+struct SearchReply {
+  /** OK also if slices are missing. */
+  1: optional Status status
+  /** Best first. */
+  2: optional list<SearchHit> hits = []
+  /** Cluster state under which each slice was searched. */
+  3: optional u64 state_version = 0
+  /** Number of slices of the cluster, and of those that were searched. If both are equal, the answer is complete. */
+  4: optional u32 slices = 0
+  5: optional u32 slices_searched = 0
+  /** Why slices are missing; OK if none is. */
+  6: optional Status missing
+  /** Keywords that matched, before the auction. */
+  7: optional u64 candidates = 0
+  8: optional i64 took_us = 0
+  /** The forms of the query that were searched. */
+  9: optional list<string> variants = []
+  10: optional list<SearchNode> nodes = []
+}
+
+/** Asks a storage node to search slices. */
+struct SearchSlices {
+  /** The slices are those of this cluster state. */
+  1: optional u64 state_version = 0
+  2: optional u32 bits = 0
+  /** A bit for each distribution bucket, from the lowest bit of the first byte: 1 for those to search. */
+  3: optional binary slices = ""
+  /** Forms of the query: folded words, a space between two. */
+  4: optional list<string> variants = []
+  5: optional list<Parameter> context = []
+  /** Number of advertisers to answer with: one more than places, because a price depends on the next one. */
+  6: optional u32 hits_max = 0
+  /** Keywords that bid less do not take part. */
+  7: optional i64 reserve_micros = 0
+  8: optional bool session = false
+  /** Time that the sender waits. 0: no limit. */
+  9: optional i64 timeout_us = 0
+}
+
+struct SearchSlicesReply {
+  1: optional Status status
+  /** Cluster state in use. */
+  2: optional u64 state_version = 0
+  /** The slices that were searched, as in the question. */
+  3: optional binary searched = ""
+  /** Why others were not. */
+  4: optional Status refused
+  5: optional list<SearchHit> hits = []
+  6: optional u64 candidates = 0
+  /** Keywords that were compared with the query. */
+  7: optional u64 scanned = 0
+  8: optional i64 search_us = 0
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
 // Plugins: any client to storage nodes and distributors (C++: operator_messages.h)
 
 struct PluginFunction {
@@ -1859,6 +1971,7 @@ service DistributorService {
   RecoverStateReply recoverState(1: RecoverState request)
   ShowBucketReply showBucket(1: ShowBucket request)
   BalanceReply balance(1: Balance request)
+  SearchReply search(1: Search request)
 }
 
 /** For distributors, other storage nodes, and clients that visit. */
@@ -1879,6 +1992,7 @@ service StorageService {
   DestroyVisitorReply destroyVisitor(1: DestroyVisitor request)
   ReadChangesReply readChanges(1: ReadChanges request)
   ListPluginsReply listPlugins(1: ListPlugins request)
+  SearchSlicesReply searchSlices(1: SearchSlices request)
 }
 
 /** Service of every node, for the fleet controller. */

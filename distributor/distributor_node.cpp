@@ -1,6 +1,7 @@
 #include "fjord/distributor/distributor_node.h"
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -55,6 +56,13 @@ class DistributorNode::Impl {
     DistributorHealth health = health_;
     health.since_poll = context_.clock.now() - polled_at_;
     return health;
+  }
+
+  Status state_in_force() const {
+    const auto known = snapshots_.get();
+    if (known == nullptr) return {StatusCode::NotReady, "there is no cluster state yet"};
+    if (known->info().lease_us == 0 || context_.clock.now().us <= lease_until_us_) return Status::ok();
+    return {StatusCode::NotReady, "the fleet controller has not been heard, so that the cluster state may be outdated"};
   }
 
   bool handle(rpc::Request& request, rpc::Responder& respond) {
@@ -155,6 +163,7 @@ class DistributorNode::Impl {
     if (request.renews_lease && request.heard_incarnation == incarnation_ && context_.snapshot != nullptr) {
       const MonotonicTime until{request.heard_us + context_.snapshot->info().lease_us};
       context_.lease_until = std::max(context_.lease_until, until);
+      lease_until_us_ = context_.lease_until.us;
     }
     context_.time_ceiling_us = std::max(context_.time_ceiling_us, request.time_ceiling_us);
     latencies_.set_marked(request.slow_storage);
@@ -249,6 +258,7 @@ class DistributorNode::Impl {
   BucketCensus census_;
   BucketReaders readers_;
   ControllerLink controllers_;
+  std::atomic<std::int64_t> lease_until_us_ = 0;  // Context::lease_until, for other threads.
   mutable std::mutex health_mutex_;
   DistributorHealth health_ FJORD_GUARDED_BY(health_mutex_);
   MonotonicTime polled_at_ FJORD_GUARDED_BY(health_mutex_);
@@ -258,6 +268,8 @@ DistributorNode::DistributorNode(const DistributorOptions& options, Runtime& run
     : impl_(std::make_unique<Impl>(options, runtime, transport)) {}
 DistributorNode::~DistributorNode() = default;
 DistributorHealth DistributorNode::health() const { return impl_->health(); }
+
+Status DistributorNode::state_in_force() const { return impl_->state_in_force(); }
 
 bool DistributorNode::handle(rpc::Request& request, rpc::Responder& respond) { return impl_->handle(request, respond); }
 const rpc::SnapshotHolder& DistributorNode::snapshots() const { return impl_->snapshots(); }

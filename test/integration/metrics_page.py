@@ -14,7 +14,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
 # All code that is part of a node; storage nodes contain a client for the output of tasks.
-FOLDERS = ("client", "common", "distributor", "fleetcontroller", "gateway", "mapreduce", "monitoring", "plugins", "rpc", "scripting", "storage",
+FOLDERS = ("client", "common", "distributor", "fleetcontroller", "gateway", "mapreduce", "monitoring", "plugins", "rpc", "scripting", "search", "storage",
            "tools/node", "visitors")
 COMPONENTS = {
     "process": "Every process: itself",
@@ -23,6 +23,7 @@ COMPONENTS = {
     "fleetcontroller": "Fleet controllers",
     "distributor": "Distributors",
     "gateway": "Distributors: calls of Thrift clients",
+    "search": "Searches: on distributors, and their parts on storage nodes",
     "job": "Jobs: on distributors, and their tasks on storage nodes",
     "setting": "Every process: settings",
     "storage": "Storage nodes",

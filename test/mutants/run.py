@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Puts each bug of a table into a copy of the sources and checks that the tests notice it.
 
-`./run mutants [storage|cluster|visiting|balancing|library]` calls this: mutants.tsv (the storage engine), cluster.tsv,
-visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), or all. A test is a test
+`./run mutants [storage|cluster|visiting|balancing|library|search]` calls this: mutants.tsv (the storage engine), cluster.tsv,
+visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), search.tsv, or all. A test is a test
 program, a run of fjord-sim with its arguments, or a script of test/integration; those of a row are tried in order until
 one fails. The copy and its build are in build/mutants, so that a run after the first builds little; it has the depth
 and the flags of build/release, so that the first finds most in the compiler cache.
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
 BUILD = COPY / "build" / "release"
 TABLES = {"storage": "mutants.tsv", "cluster": "cluster.tsv", "visiting": "visiting.tsv", "balancing": "balancing.tsv",
-          "library": "library.tsv"}
+          "library": "library.tsv", "search": "search.tsv"}
 PROGRAMS = ["fjord", "fjordd"]
 
 
@@ -119,7 +119,7 @@ def check_texts(mutants):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", help="storage, cluster, visiting, balancing, library; all if there is none")
+    parser.add_argument("tables", nargs="*", help="storage, cluster, visiting, balancing, library, search; all if there is none")
     parser.add_argument("--only", help="those with this in their names")
     parser.add_argument("--seconds", type=int, default=300, help="a test that takes longer has noticed (300)")
     parser.add_argument("--unchecked", action="store_true", help="do not run all tests without any bug first")

@@ -7,6 +7,7 @@
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
 #include "fjord/scripting/script_application.h"
+#include "fjord/search/search_broker.h"
 #include "health_page.h"
 #include "plugin_options.h"
 #include "process_runtime.h"
@@ -109,11 +110,14 @@ class DistributorProcess final : public Node {
     FJORD_TRY(process_.runtime().tunables.set("distributor.document_bytes_max", config.document_bytes_max));
     jobs_ = std::make_unique<Jobs>(config, process_.runtime(), process_.transport(), *node_);
     FJORD_TRY(jobs_->start(config, name.to_string(), process_.runtime(), process_.transport()));
+    broker_ =
+        std::make_unique<search::SearchBroker>(search::SearchBrokerOptions(), process_.runtime(), process_.transport(),
+                                               node_->snapshots(), [this] { return node_->state_in_force(); });
     client_service_ = std::make_unique<gateway::ClientService>(
         gateway::ClientServiceOptions{name.to_string(), config.distributor_addresses()}, process_.runtime());
     return process_.serve(
-        config, name, {node_.get(), jobs_.get()}, [this, text = name.to_string()] { return health(text); },
-        client_service_.get());
+        config, name, {node_.get(), jobs_.get(), broker_.get()},
+        [this, text = name.to_string()] { return health(text); }, client_service_.get());
   }
 
   const std::string& address() const override { return process_.address(); }
@@ -125,6 +129,7 @@ class DistributorProcess final : public Node {
   ProcessRuntime process_;
   std::unique_ptr<distributor::DistributorNode> node_;
   std::unique_ptr<Jobs> jobs_;
+  std::unique_ptr<search::SearchBroker> broker_;
   std::unique_ptr<gateway::ClientService> client_service_;
 };
 

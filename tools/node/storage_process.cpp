@@ -11,6 +11,8 @@
 #include "fjord/node/node.h"
 #include "fjord/plugins/plugin_directory.h"
 #include "fjord/scripting/script_application.h"
+#include "fjord/search/node_indexes.h"
+#include "fjord/search/search_service.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
 #include "fjord/visitors/visitor_service.h"
@@ -47,9 +49,14 @@ class StorageProcess final : public Node {
                                                     runtime, *sync_executor_));
     options.stripes = engine_.stripes;
     FJORD_TRY(set_space_limits(config));
-    FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, process_.transport(), engine_.open));
+    indexes_ = std::make_unique<search::NodeIndexes>(name.index, runtime, search::memory_indexes());
+    FJORD_TRY_ASSIGN(
+        node_, storage::StorageNode::open(options, runtime, process_.transport(), indexes_->indexed(engine_.open)));
+    indexes_->follow(node_->snapshots());
+    search_service_ = std::make_unique<search::SearchService>(runtime, *node_, node_->snapshots());
     FJORD_TRY(start_visitors(config, options.directory));
-    return process_.serve(config, name, {node_.get(), visitor_service_.get(), plugin_service_.get()},
+    return process_.serve(config, name,
+                          {node_.get(), visitor_service_.get(), plugin_service_.get(), search_service_.get()},
                           [this, text = name.to_string()] { return health(text); });
   }
 
@@ -112,7 +119,9 @@ class StorageProcess final : public Node {
   mapreduce::ApplicationRegistry applications_;
   std::unique_ptr<Executor> sync_executor_;  ///< Syncs the files of all stripes.
   StorageEngine engine_;
+  std::unique_ptr<search::NodeIndexes> indexes_;
   std::unique_ptr<storage::StorageNode> node_;
+  std::unique_ptr<search::SearchService> search_service_;
   visitors::VisitorRegistry visitors_;
   std::unique_ptr<plugins::PluginService> plugin_service_;
   std::unique_ptr<visitors::VisitorService> visitor_service_;

@@ -9,6 +9,7 @@
 #include "fjord/document/document_id.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
 #include "fjord/fleetcontroller/memory_state_store.h"
+#include "fjord/search/node_indexes.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
 #include "sabotage.h"
@@ -119,28 +120,36 @@ class SimCluster::StorageProcess final : public Process {
     options.merge_page_entries = 7;  // Small, so that merges have many steps.
     options.merge_block_bytes = 500;
     providers_.clear();
-    Result<std::unique_ptr<storage::StorageNode>> opened = storage::StorageNode::open(
-        options, life_->runtime, *life_->transport,
+    storage::ProviderFactory engines =
         [this, sync](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
-          SlotfileOptions slotfile;
-          slotfile.directory = "/data";
-          slotfile.stripe = stripe;
-          slotfile.stripes = stripes;
-          slotfile.limits.file_bytes_max = 8192;  // Small, so that slotfiles split.
-          slotfile.limits.entries_max = 32;
-          slotfile.limits.held_bytes_max = 8192;
-          slotfile.limits.index_bytes_max = 16384;
-          slotfile.limits.journal_bytes_max = 32768;
-          slotfile.journal_segment_bytes = 8192;
-          if (sync) slotfile.durability = slotfile.change_durability = Durability::Sync;
-          FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, open_slotfile_provider(env_, slotfile));
-          providers_.push_back(provider.get());
-          return provider;
-        });
+      SlotfileOptions slotfile;
+      slotfile.directory = "/data";
+      slotfile.stripe = stripe;
+      slotfile.stripes = stripes;
+      slotfile.limits.file_bytes_max = 8192;  // Small, so that slotfiles split.
+      slotfile.limits.entries_max = 32;
+      slotfile.limits.held_bytes_max = 8192;
+      slotfile.limits.index_bytes_max = 16384;
+      slotfile.limits.journal_bytes_max = 32768;
+      slotfile.journal_segment_bytes = 8192;
+      if (sync) slotfile.durability = slotfile.change_durability = Durability::Sync;
+      FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, open_slotfile_provider(env_, slotfile));
+      providers_.push_back(provider.get());
+      return provider;
+    };
+    if (cluster_.options_.search) {
+      search::IndexOptions index;
+      index.step_bytes = 600;  // Small, so that a bucket is indexed in many steps.
+      indexes_ = std::make_unique<search::NodeIndexes>(options.index, life_->runtime, search::memory_indexes(), index);
+      engines = indexes_->indexed(std::move(engines));
+    }
+    Result<std::unique_ptr<storage::StorageNode>> opened =
+        storage::StorageNode::open(options, life_->runtime, *life_->transport, engines);
     if (!opened) return opened.error();
     node_ = std::move(*opened);
+    if (indexes_ != nullptr) indexes_->follow(node_->snapshots());
     services_ = std::make_unique<StorageServices>(life_->runtime, *life_->transport, *node_,
-                                                  cluster_.distributor_addresses(), cluster_.options_.bug);
+                                                  cluster_.distributor_addresses(), cluster_.options_);
     if (const std::int64_t bytes = cluster_.options_.task_memory_bytes; bytes != 0) {
       FJORD_CHECK(life_->runtime.tunables.set("mapreduce.task_memory_bytes", bytes).is_ok());
     }
@@ -151,6 +160,7 @@ class SimCluster::StorageProcess final : public Process {
     repaired_ += repaired_in_this_life();
     services_.reset();
     node_.reset();
+    indexes_.reset();
     providers_.clear();
   }
 
@@ -162,6 +172,7 @@ class SimCluster::StorageProcess final : public Process {
   unsigned index_;
   std::uint64_t repaired_ = 0;
   std::vector<spi::PersistenceProvider*> providers_;
+  std::unique_ptr<search::NodeIndexes> indexes_;
   std::unique_ptr<storage::StorageNode> node_;
   std::unique_ptr<StorageServices> services_;
 };
@@ -185,7 +196,7 @@ class SimCluster::DistributorProcess final : public Process {
     faults_ = std::make_unique<DistributorFaults>(cluster_.options_.bug, *life_->transport, chance);
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, faults_->transport());
     services_ = std::make_unique<DistributorServices>(name_, life_->runtime, *life_->transport,
-                                                      cluster_.distributor_addresses(), cluster_.options_.bug);
+                                                      cluster_.distributor_addresses(), cluster_.options_);
     if (const std::int64_t bytes = cluster_.options_.job_memory_bytes; bytes != 0) {
       FJORD_CHECK(life_->runtime.tunables.set("mapreduce.job_memory_bytes", bytes).is_ok());
     }

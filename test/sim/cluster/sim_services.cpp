@@ -4,6 +4,8 @@
 #include "fjord/mapreduce/document_sink.h"
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/mapreduce/task_visitors.h"
+#include "fjord/search/search_broker.h"
+#include "fjord/search/search_service.h"
 #include "fjord/visitors/visitor_service.h"
 #include "job_record_faults.h"
 #include "sabotage.h"
@@ -43,7 +45,7 @@ ClientOptions client_options(std::vector<rpc::Address> distributors) {
 
 struct StorageServices::Parts {
   Parts(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node, std::vector<rpc::Address> distributors,
-        Bug bug)
+        const SimClusterOptions& shape)
       : executor(runtime.scheduler.make_executor("tasks")),
         client(client_options(std::move(distributors)), runtime, transport, *executor),
         sink(client, mapreduce::kTaskPutTimeout),
@@ -56,6 +58,7 @@ struct StorageServices::Parts {
     task.writes_outstanding = 4;
     task.chunk_bytes = 300;
     task.spill_directory = "/spill";
+    const Bug bug = shape.bug;
     mapreduce::DocumentSink& chosen = bug == Bug::ForgetTuple ? static_cast<mapreduce::DocumentSink&>(forgetful)
                                                               : static_cast<mapreduce::DocumentSink&>(sink);
     mapreduce::add_task_visitors(registry, applications, chosen, runtime, task);
@@ -71,6 +74,7 @@ struct StorageServices::Parts {
       hides_removes = std::make_unique<HidesRemoves>(*visitors, runtime.random.fork());
       visits = hides_removes.get();
     }
+    if (shape.search) searches = std::make_unique<search::SearchService>(runtime, node, node.snapshots());
   }
 
   std::unique_ptr<Executor> executor;
@@ -82,29 +86,38 @@ struct StorageServices::Parts {
   std::unique_ptr<visitors::VisitorService> visitors;
   std::unique_ptr<ForgetfulVisits> forgetful_visits;
   std::unique_ptr<HidesRemoves> hides_removes;
+  std::unique_ptr<search::SearchService> searches;  ///< Null unless the cluster is searched.
   rpc::Service* visits = nullptr;
   OffersBatched plugins;
 };
 
 StorageServices::StorageServices(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node,
-                                 std::vector<rpc::Address> distributors, Bug bug)
-    : parts_(std::make_unique<Parts>(runtime, transport, node, std::move(distributors), bug)) {}
+                                 std::vector<rpc::Address> distributors, const SimClusterOptions& options)
+    : parts_(std::make_unique<Parts>(runtime, transport, node, std::move(distributors), options)) {}
 StorageServices::~StorageServices() = default;
 
 std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) {
-  return {&node, parts_->visits, &parts_->plugins};
+  std::vector<rpc::Service*> services = {&node, parts_->visits, &parts_->plugins};
+  if (parts_->searches != nullptr) services.push_back(parts_->searches.get());
+  return services;
 }
 
 struct DistributorServices::Parts final : rpc::Service {
   Parts(const std::string& name, Runtime& runtime, rpc::Transport& transport, std::vector<rpc::Address> distributors,
-        Bug chosen)
-      : bug(chosen), stored(client_options(std::move(distributors)), runtime, transport), records(stored, bug) {
+        const SimClusterOptions& shape)
+      : bug(shape.bug), stored(client_options(std::move(distributors)), runtime, transport), records(stored, bug) {
     mapreduce::add_builtin_applications(applications);
     add_batched_application(applications);
     mapreduce::JobServiceOptions options;
     options.name = name;
     options.refresh_snapshot = [this] { refresh(); };
     jobs = std::make_unique<mapreduce::JobService>(options, runtime, transport, snapshots, applications, records);
+    if (shape.search) {
+      start_broker = [this, &runtime, &transport] {
+        broker = std::make_unique<search::SearchBroker>(search::SearchBrokerOptions(), runtime, transport,
+                                                        node->snapshots(), [this] { return node->state_in_force(); });
+      };
+    }
   }
 
   void refresh() {
@@ -116,7 +129,7 @@ struct DistributorServices::Parts final : rpc::Service {
   /// distributor, which has to get them from the fleet controller.
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
     refresh();
-    return jobs->handle(request, respond);
+    return jobs->handle(request, respond) || (broker != nullptr && broker->handle(request, respond));
   }
 
   distributor::DistributorNode* node = nullptr;
@@ -127,15 +140,18 @@ struct DistributorServices::Parts final : rpc::Service {
   mapreduce::StoredJobRecords stored;
   FaultyJobRecords records;  ///< As they are stored, unless there is a bug in records.
   std::unique_ptr<mapreduce::JobService> jobs;
+  std::function<void()> start_broker;  ///< Null unless the cluster is searched.
+  std::unique_ptr<search::SearchBroker> broker;
 };
 
 DistributorServices::DistributorServices(const std::string& name, Runtime& runtime, rpc::Transport& transport,
-                                         std::vector<rpc::Address> distributors, Bug bug)
-    : parts_(std::make_unique<Parts>(name, runtime, transport, std::move(distributors), bug)) {}
+                                         std::vector<rpc::Address> distributors, const SimClusterOptions& options)
+    : parts_(std::make_unique<Parts>(name, runtime, transport, std::move(distributors), options)) {}
 DistributorServices::~DistributorServices() = default;
 
 std::vector<rpc::Service*> DistributorServices::list(distributor::DistributorNode& node) {
   parts_->node = &node;
+  if (parts_->start_broker) parts_->start_broker();
   if (parts_->bug == Bug::UnstableBound) {
     parts_->denies_writes = std::make_unique<DeniesWrites>(node);
     return {parts_->denies_writes.get(), parts_.get()};

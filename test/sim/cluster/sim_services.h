@@ -12,12 +12,12 @@
 
 namespace fjord::sim {
 
-/// The services beside a storage node in its process: visitors, and the client through which map tasks put their
-/// output.
+/// The services beside a storage node in its process: visitors, searches, and the client through which map tasks put
+/// their output.
 class StorageServices {
  public:
   StorageServices(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node,
-                  std::vector<rpc::Address> distributors, Bug bug);
+                  std::vector<rpc::Address> distributors, const SimClusterOptions& options);
   ~StorageServices();
   std::vector<rpc::Service*> list(storage::StorageNode& node);
 
@@ -26,11 +26,11 @@ class StorageServices {
   std::unique_ptr<Parts> parts_;
 };
 
-/// The services beside a distributor in its process: jobs.
+/// The services beside a distributor in its process: jobs and searches.
 class DistributorServices {
  public:
   DistributorServices(const std::string& name, Runtime& runtime, rpc::Transport& transport,
-                      std::vector<rpc::Address> distributors, Bug bug);
+                      std::vector<rpc::Address> distributors, const SimClusterOptions& options);
   ~DistributorServices();
   std::vector<rpc::Service*> list(distributor::DistributorNode& node);
 

@@ -75,6 +75,10 @@ class DistributorNode final : public rpc::Service {
   /// Threading: from anywhere.
   DistributorHealth health() const;
 
+  /// OK if no other cluster state than that of snapshots() is in force, or one that is pending there: the lease from
+  /// the fleet controller is not over. Errors: NotReady. Threading: from anywhere.
+  Status state_in_force() const;
+
  private:
   class Impl;
   std::unique_ptr<Impl> impl_;

@@ -56,6 +56,9 @@ ScenarioResult run_damage(const ScenarioOptions& options);
 ScenarioResult run_job(const ScenarioOptions& options);
 /// Scenario operations while the balancer and an operator move buckets by load (I1, I2, I3, I6, I20, I22, I23).
 ScenarioResult run_balance(const ScenarioOptions& options);
+/// Searches while groups, keywords and ads are written, buckets are moved, and nodes crash: answers equal those of one
+/// process over the same documents (I18, I19).
+ScenarioResult run_search(const ScenarioOptions& options);
 /// A cluster, workloads and a schedule of faults, all drawn from the seed. Faults and workloads run first (safety);
 /// afterwards the cluster has to become steady and all operations have to end (liveness). Checks all invariants that
 /// can be seen from outside.

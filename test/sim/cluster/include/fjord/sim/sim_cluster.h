@@ -65,6 +65,7 @@ struct SimClusterOptions {
   bool power_loss = false;             ///< Disks keep track of unsynced data, which lose_power() needs.
   std::int64_t task_memory_bytes = 0;  ///< mapreduce.task_memory_bytes; 0: the default.
   std::int64_t job_memory_bytes = 0;   ///< mapreduce.job_memory_bytes; 0: the default.
+  bool search = false;                 ///< Storage nodes index keywords, and distributors search.
   bool watch_space = false;            ///< Storage nodes watch their free disk space.
   Duration storage_timeout = milliseconds(800);
   Duration merge_timeout = seconds(5);

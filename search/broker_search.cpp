@@ -1,0 +1,290 @@
+#include "broker_search.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "fjord/common/hash.h"
+#include "fjord/rpc/deadline.h"
+#include "wire.h"
+
+namespace fjord::search {
+namespace {
+
+/// How long a slice without a bucket is believed to have none: a write may be invisible for longer.
+constexpr Duration kAbsentFor = milliseconds(25);
+/// A node that does not answer leaves time to ask another one.
+constexpr Duration kCallLeast = milliseconds(20);
+
+}  // namespace
+
+void BrokerMemory::follow(std::uint64_t version) {
+  if (version == state_version) return;
+  state_version = version;
+  homes.clear();
+  absent.clear();
+}
+
+BrokerSearch::BrokerSearch(BrokerContext& context, rpc::Search request, std::function<void(rpc::SearchReply)> done)
+    : context_(context),
+      reserve_micros_(context.reserve_micros.value()),
+      request_(std::move(request)),
+      done_(std::move(done)),
+      began_(context.clock.now()) {
+  deadline_ = began_ + milliseconds(request_.timeout_ms == 0 ? context.timeout_ms.value() : request_.timeout_ms);
+}
+
+void BrokerSearch::start() {
+  if (Status status = prepare(); !status) return finish(std::move(status));
+  context_.executor.post_after(deadline_ - began_, while_alive(weak_from_this(), [](BrokerSearch& self) {
+                                 self.note_missing({StatusCode::Timeout, "the time limit was over"});
+                                 self.finish(std::nullopt);
+                               }));
+  ask();
+}
+
+Status BrokerSearch::prepare() {
+  FJORD_TRY_ASSIGN(variants_, parse_query(request_.query));
+  FJORD_TRY(context_of(request_.context).status());
+  if (request_.limit == 0 || request_.limit > context_.options.places_max) {
+    return {StatusCode::InvalidArgument,
+            fmt::format("the limit is {}; it has to be 1 to {}", request_.limit, context_.options.places_max)};
+  }
+  fingerprint_ = hash64(variants_.front().text());
+  return take_state();
+}
+
+Status BrokerSearch::take_state() {
+  std::shared_ptr<const rpc::ClusterSnapshot> newest = context_.snapshots.get();
+  if (newest == nullptr || newest->state_version() == 0) {
+    return {StatusCode::NotReady, "the distributor has no cluster state yet"};
+  }
+  FJORD_TRY(context_.state_in_force());
+  if (newest->distribution_bits() > SliceSet::kBitsMax) {
+    return {StatusCode::NotImplemented,
+            fmt::format("a cluster with {} distribution bits cannot be searched, more than {}",
+                        newest->distribution_bits(), SliceSet::kBitsMax)};
+  }
+  if (state_ != nullptr && state_->state_version() == newest->state_version()) return Status::ok();
+  const bool same_slices = state_ != nullptr && state_->distribution_bits() == newest->distribution_bits();
+  state_ = std::move(newest);
+  tried_.clear();
+  context_.memory.follow(state_->state_version());
+  if (same_slices) return Status::ok();
+  ++generation_;
+  searched_ = SliceSet(state_->distribution_bits());
+  under_way_ = SliceSet(state_->distribution_bits());
+  hits_.clear();
+  candidates_ = 0;
+  return Status::ok();
+}
+
+bool BrokerSearch::is_known_absent(std::size_t slice) const {
+  if (request_.session) return false;
+  const auto at = context_.memory.absent.find(slice);
+  return at != context_.memory.absent.end() && context_.clock.now() - at->second < kAbsentFor;
+}
+
+std::optional<std::uint16_t> BrokerSearch::choose(std::size_t slice) const {
+  const auto tried = tried_.find(slice);
+  const auto may_ask = [&](std::uint16_t node) {
+    if (!state_->storage_serves(node)) return false;
+    // A state that may already be in force elsewhere takes the node out: its replicas may miss writes.
+    if (const ClusterView* pending = state_->pending()) {
+      const NodeState next = pending->node(NodeId::storage(node)).state;
+      if (next != NodeState::Up && next != NodeState::Retired) return false;
+    }
+    return tried == tried_.end() || !tried->second.contains(node);
+  };
+  const auto home = context_.memory.homes.find(slice);
+  if (home != context_.memory.homes.end() && may_ask(home->second)) return home->second;
+  // Equal queries go to the same replicas, whose caches then hold their words.
+  const NodeList nodes = state_->ideal_nodes(searched_.bucket(slice));
+  std::optional<std::uint16_t> avoided;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::uint16_t node = nodes[(i + fingerprint_) % nodes.size()];
+    if (!may_ask(node)) continue;
+    const auto until = context_.memory.avoided.find(node);
+    if (until == context_.memory.avoided.end() || until->second <= context_.clock.now()) return node;
+    if (!avoided) avoided = node;
+  }
+  return avoided;
+}
+
+void BrokerSearch::ask_later() {
+  if (is_waiting_) return;
+  is_waiting_ = true;
+  context_.executor.post_after(context_.options.retry_delay, while_alive(weak_from_this(), [](BrokerSearch& self) {
+                                 self.is_waiting_ = false;
+                                 self.tried_.clear();
+                                 self.ask();
+                               }));
+}
+
+void BrokerSearch::ask() {
+  if (Status status = take_state(); !status) {
+    note_missing(status);
+    return ask_later();
+  }
+  std::map<std::uint16_t, SliceSet> by_node;
+  std::map<std::uint16_t, std::vector<std::size_t>> by_distributor;
+  for (std::size_t slice = 0; slice < searched_.slices(); ++slice) {
+    if (searched_.contains(slice) || under_way_.contains(slice)) continue;
+    if (is_known_absent(slice)) {
+      note_searched(slice);
+    } else if (const auto node = choose(slice)) {
+      by_node.try_emplace(*node, searched_.bits()).first->second.add(slice);
+      under_way_.add(slice);
+    } else if (const auto owner = state_->distributor_of(searched_.bucket(slice))) {
+      by_distributor[*owner].push_back(slice);
+      under_way_.add(slice);
+    } else {
+      note_missing({StatusCode::Unavailable, "no distributor is up"});
+      ask_later();
+    }
+  }
+  for (const auto& [node, slices] : by_node) ask_node(node, slices);
+  for (const auto& [distributor, slices] : by_distributor) ask_distributor(distributor, slices);
+  if (searched_.count() == searched_.slices()) finish(std::nullopt);
+}
+
+void BrokerSearch::ask_node(std::uint16_t node, const SliceSet& slices) {
+  const MonotonicTime now = context_.clock.now();
+  const Duration left = deadline_ - now;
+  const Duration timeout = std::min(left, std::max<Duration>(left / 2, kCallLeast));
+  rpc::SearchSlices question;
+  question.state_version = state_->state_version();
+  question.bits = slices.bits();
+  question.slices = slices.bytes();
+  for (const QueryVariant& variant : variants_) question.variants.push_back(variant.text());
+  question.context = request_.context;
+  question.hits_max = request_.limit + 1;
+  question.reserve_micros = reserve_micros_;
+  question.session = request_.session;
+  question.timeout_us = rpc::time_for_callee(timeout).count();
+  rpc::call(context_.transport, state_->info().storage_addresses[node], std::move(question), timeout, context_.executor,
+            while_alive(weak_from_this(), [node, slices, now, generation = generation_](
+                                              BrokerSearch& self, Result<rpc::SearchSlicesReply> answer) {
+              if (self.generation_ == generation) self.on_answer(node, slices, now, std::move(answer));
+            }));
+}
+
+void BrokerSearch::on_answer(std::uint16_t node, const SliceSet& slices, MonotonicTime asked_at,
+                             Result<rpc::SearchSlicesReply> answer) {
+  rpc::SearchNode report;
+  report.node = node;
+  report.asked = static_cast<std::uint32_t>(slices.count());
+  report.took_us = (context_.clock.now() - asked_at).count();
+  slices.for_each([&](std::size_t slice) { under_way_.remove(slice); });
+  if (!answer) {
+    context_.memory.avoided[node] = context_.clock.now() + context_.options.avoid_for;
+    report.status = answer.error().with_context(NodeId::storage(node).to_string());
+    slices.for_each([&](std::size_t slice) { tried_[slice].insert(node); });
+  } else {
+    context_.memory.avoided.erase(node);
+    take_slices(node, slices, *answer, report);
+  }
+  if (!report.status) note_missing(report.status);
+  nodes_.push_back(std::move(report));
+  ask();
+}
+
+void BrokerSearch::take_slices(std::uint16_t node, const SliceSet& slices, rpc::SearchSlicesReply& answer,
+                               rpc::SearchNode& report) {
+  report.search_us = answer.search_us;
+  report.candidates = answer.candidates;
+  report.scanned = answer.scanned;
+  report.status = answer.status ? answer.refused.with_context(NodeId::storage(node).to_string())
+                                : answer.status.with_context(NodeId::storage(node).to_string());
+  SliceSet found(slices.bits());
+  if (answer.status) found = SliceSet(slices.bits(), answer.searched);
+  slices.for_each([&](std::size_t slice) {
+    if (found.contains(slice)) {
+      note_searched(slice);
+      ++report.searched;
+    } else {
+      tried_[slice].insert(node);
+      context_.memory.homes.erase(slice);
+    }
+  });
+  candidates_ += answer.candidates;
+  for (rpc::SearchHit& hit : answer.hits) hits_.push_back(from_message(std::move(hit)));
+}
+
+void BrokerSearch::ask_distributor(std::uint16_t distributor, const std::vector<std::size_t>& slices) {
+  rpc::GetBucketNodes question;
+  question.state_version = state_->state_version();
+  for (const std::size_t slice : slices) {
+    question.buckets.push_back(searched_.bucket(slice));
+    for (const std::uint16_t node : tried_[slice]) {
+      if (std::find(question.avoid.begin(), question.avoid.end(), node) == question.avoid.end()) {
+        question.avoid.push_back(node);
+      }
+    }
+  }
+  const MonotonicTime now = context_.clock.now();
+  const Duration left = deadline_ - now;
+  rpc::call(context_.transport, state_->info().distributor_addresses[distributor], std::move(question),
+            std::min(left, std::max<Duration>(left / 2, kCallLeast)), context_.executor,
+            while_alive(weak_from_this(), [slices, now, generation = generation_](
+                                              BrokerSearch& self, Result<rpc::GetBucketNodesReply> answer) {
+              if (self.generation_ == generation) self.on_homes(slices, now, answer);
+            }));
+}
+
+void BrokerSearch::on_homes(const std::vector<std::size_t>& slices, MonotonicTime asked_at,
+                            const Result<rpc::GetBucketNodesReply>& answer) {
+  for (const std::size_t slice : slices) under_way_.remove(slice);
+  Status whole = answer ? answer->status : answer.error();
+  if (!whole) note_missing(whole);
+  bool is_later = !whole;
+  for (const rpc::BucketNode& one : whole ? answer->buckets : std::vector<rpc::BucketNode>()) {
+    const std::size_t slice = one.bucket.bits();
+    if (one.status) {
+      context_.memory.homes[slice] = one.node;
+      // The node has just refused, for example because it is still indexing.
+      is_later = is_later || tried_[slice].contains(one.node);
+    } else if (one.status.code() == StatusCode::NotFound) {
+      context_.memory.absent[slice] = asked_at;
+      note_searched(slice);
+    } else {
+      note_missing(one.status);
+      is_later = true;
+    }
+  }
+  if (searched_.count() == searched_.slices()) return finish(std::nullopt);
+  if (is_later) return ask_later();
+  ask();
+}
+
+void BrokerSearch::note_searched(std::size_t slice) { searched_.add(slice); }
+
+void BrokerSearch::note_missing(const Status& why) { missing_ = why; }
+
+void BrokerSearch::finish(std::optional<Status> error) {
+  if (is_over_) return;
+  is_over_ = true;
+  rpc::SearchReply reply;
+  reply.status = error.value_or(Status::ok());
+  reply.missing = Status::ok();
+  reply.took_us = (context_.clock.now() - began_).count();
+  if (!error) {
+    reply.state_version = state_->state_version();
+    reply.slices = static_cast<std::uint32_t>(searched_.slices());
+    reply.slices_searched = static_cast<std::uint32_t>(searched_.count());
+    if (reply.slices_searched < reply.slices) {
+      reply.missing = Status(missing_.is_ok() ? StatusCode::Unavailable : missing_.code(),
+                             fmt::format("{} of {} slices were not searched: {}", reply.slices - reply.slices_searched,
+                                         reply.slices, missing_.message()));
+    }
+    reply.candidates = candidates_;
+    for (Hit& hit : merge_hits(std::move(hits_), request_.limit, reserve_micros_)) {
+      reply.hits.push_back(to_message(std::move(hit)));
+    }
+    for (const QueryVariant& variant : variants_) reply.variants.push_back(variant.text());
+    if (request_.explain) reply.nodes = std::move(nodes_);
+  }
+  done_(std::move(reply));
+}
+
+}  // namespace fjord::search

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "fjord/common/runtime.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/transport.h"
+
+namespace fjord::search {
+
+struct SearchBrokerOptions {
+  std::uint32_t places_max = 100;
+  /// A node that did not answer is asked last for this time.
+  Duration avoid_for = seconds(1);
+  /// Pause before a slice is asked for again that no node could search.
+  Duration retry_delay = milliseconds(10);
+};
+
+/// Searches for clients, in distributor processes: asks one in-sync replica of each slice, merges the answers, and says
+/// what is missing. It chooses nodes from the cluster state alone; only a slice that none of them could search is
+/// looked for at its distributor. So a search is a message to each storage node, as a rule.
+///
+/// Threading: handle() on any thread; all else on an executor of its own. Lifetime: `snapshots` and `transport` outlive
+/// it.
+class SearchBroker final : public rpc::Service {
+ public:
+  /// `state_in_force` says whether the cluster state of this process is certainly the current one, or why not.
+  SearchBroker(const SearchBrokerOptions& options, Runtime& runtime, rpc::Transport& transport,
+               const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force);
+  ~SearchBroker() override;
+
+  bool handle(rpc::Request& request, rpc::Responder& respond) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fjord::search

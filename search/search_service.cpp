@@ -1,0 +1,143 @@
+#include "fjord/search/search_service.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "fjord/search/indexed_provider.h"
+#include "wire.h"
+
+namespace fjord::search {
+
+/// A search under way: each stripe adds its part.
+struct SearchService::Search {
+  rpc::SearchSlices request;
+  rpc::Responder respond;
+  std::vector<QueryVariant> variants;
+  SearchContext context;
+  MonotonicTime arrived;
+
+  std::mutex mutex;
+  std::size_t left FJORD_GUARDED_BY(mutex) = 0;  ///< Stripes that have not answered.
+  rpc::SearchSlicesReply reply FJORD_GUARDED_BY(mutex);
+  SliceSet searched FJORD_GUARDED_BY(mutex) = SliceSet(0);
+  std::vector<Hit> hits FJORD_GUARDED_BY(mutex);
+};
+
+SearchService::SearchService(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots)
+    : clock_(runtime.clock),
+      access_(access),
+      snapshots_(snapshots),
+      searches_(runtime.metrics.counter("fjord_search_node_searches_total", "Searches of slices")),
+      slices_(runtime.metrics.counter("fjord_search_node_slices_total", "Slices searched")),
+      refused_(runtime.metrics.counter("fjord_search_node_refused_total",
+                                       "Slices not searched: the replica is not in sync, not indexed, or not here")),
+      candidates_(runtime.metrics.counter("fjord_search_node_candidates_total", "Keywords that matched a query")),
+      scanned_(runtime.metrics.counter("fjord_search_node_scanned_total", "Keywords compared with a query")),
+      seconds_(runtime.metrics.histogram("fjord_search_node_seconds", "Time of a search on a storage node")) {}
+
+bool SearchService::handle(rpc::Request& request, rpc::Responder& respond) {
+  auto* search = std::get_if<rpc::SearchSlices>(&request);
+  if (search == nullptr) return false;
+  start(std::move(*search), std::move(respond));
+  return true;
+}
+
+void SearchService::start(rpc::SearchSlices request, rpc::Responder respond) {
+  rpc::SearchSlicesReply refusal;
+  const auto state = snapshots_.get();
+  refusal.state_version = state == nullptr ? 0 : state->state_version();
+  if (state == nullptr || state->state_version() < request.state_version) {
+    refusal.status = {StatusCode::NotReady,
+                      "the storage node has not got cluster state " + std::to_string(request.state_version) + " yet"};
+    return respond(std::move(refusal));
+  }
+  if (state->state_version() > request.state_version || state->distribution_bits() != request.bits ||
+      request.bits > SliceSet::kBitsMax) {
+    refusal.status = {StatusCode::WrongDistribution,
+                      "the storage node is in cluster state " + std::to_string(state->state_version())};
+    return respond(std::move(refusal));
+  }
+  Result<SearchContext> context = context_of(request.context);
+  if (!context) {
+    refusal.status = context.error();
+    return respond(std::move(refusal));
+  }
+  auto search = std::make_shared<Search>();
+  search->context = std::move(*context);
+  for (const std::string& variant : request.variants) search->variants.emplace_back(variant);
+  search->request = std::move(request);
+  search->respond = std::move(respond);
+  search->arrived = clock_.now();
+  const SliceSet asked(search->request.bits, search->request.slices);
+  std::map<std::size_t, SliceSet> parts;  // By stripe.
+  asked.for_each([&](std::size_t slice) {
+    parts.try_emplace(access_.stripe_of(asked.bucket(slice)), asked.bits()).first->second.add(slice);
+  });
+  search->reply.status = Status::ok();
+  search->reply.refused = Status::ok();
+  search->reply.state_version = state->state_version();
+  search->searched = SliceSet(asked.bits());
+  search->left = std::max<std::size_t>(parts.size(), 1);
+  searches_.add();
+  if (parts.empty()) return finish_part(*search, nullptr);
+  for (auto& [stripe, slices] : parts) {
+    std::size_t first = 0;
+    while (!slices.contains(first)) ++first;
+    access_.on_stripe(asked.bucket(first),
+                      [this, search, slices = std::move(slices)](spi::PersistenceProvider& provider) {
+                        search_stripe(*search, slices, provider);
+                      });
+  }
+}
+
+void SearchService::search_stripe(Search& search, const SliceSet& slices, spi::PersistenceProvider& provider) {
+  const Duration waited = clock_.now() - search.arrived;
+  Result<StripeIndex::Answer> answer = Status(StatusCode::Timeout, "the stripe came to the search too late");
+  // The broker waits no longer, and another search waits behind this one.
+  const auto state = snapshots_.get();
+  if (state->state_version() != search.request.state_version) {
+    answer = Status(StatusCode::WrongDistribution, "the storage node has just got another cluster state");
+  } else if (search.request.timeout_us == 0 || waited < Duration(search.request.timeout_us)) {
+    auto& indexed = dynamic_cast<IndexedProvider&>(provider);
+    answer = indexed.index().search({.slices = slices,
+                                     .variants = search.variants,
+                                     .context = search.context,
+                                     .hits_max = search.request.hits_max,
+                                     .reserve_micros = search.request.reserve_micros,
+                                     .session = search.request.session},
+                                    *state);
+  }
+  refused_.add(slices.count() - (answer ? answer->searched.count() : 0));
+  finish_part(search, &answer);
+}
+
+void SearchService::finish_part(Search& search, const Result<StripeIndex::Answer>* answer) {
+  std::unique_lock lock(search.mutex);
+  if (answer != nullptr && *answer) {
+    (*answer)->searched.for_each([&](std::size_t slice) { search.searched.add(slice); });
+    if (!(*answer)->refused) search.reply.refused = (*answer)->refused;
+    search.hits.insert(search.hits.end(), (*answer)->hits.begin(), (*answer)->hits.end());
+    search.reply.candidates += (*answer)->candidates;
+    search.reply.scanned += (*answer)->scanned;
+  } else if (answer != nullptr) {
+    search.reply.refused = answer->error();
+  }
+  if (--search.left != 0) return;
+  rpc::SearchSlicesReply reply = std::move(search.reply);
+  reply.searched = search.searched.bytes();
+  for (Hit& hit : best_of(std::move(search.hits), search.request.hits_max)) {
+    reply.hits.push_back(to_message(std::move(hit)));
+  }
+  slices_.add(search.searched.count());
+  lock.unlock();
+  candidates_.add(reply.candidates);
+  scanned_.add(reply.scanned);
+  const Duration took = clock_.now() - search.arrived;
+  reply.search_us = took.count();
+  seconds_.observe(took);
+  search.respond(std::move(reply));
+}
+
+}  // namespace fjord::search

@@ -1,0 +1,229 @@
+#include "fjord/search/stripe_index.h"
+
+#include <catch2/catch.hpp>
+
+#include "fjord/search/node_indexes.h"
+#include "fjord/storage/memory/memory_provider.h"
+
+namespace fjord::search {
+namespace {
+
+constexpr unsigned kBits = 2;
+const std::string kSchema = R"(document ad_group {
+  field name type string { header index: group }
+  field advertiser type int { header }
+}
+document keyword {
+  field text type string { header index: keyword }
+  field bid_micros type long { header }
+}
+document ad { field title type string { header index: ad } }
+document note { field text type string { header } })";
+const std::string kSchemaWithoutSearch = "document note { field text type string { header } }";
+
+class HandClock final : public Clock {
+ public:
+  MonotonicTime now() const override { return now_; }
+  WallTime wall_now() const override { return {}; }
+  void pass(Duration duration) { now_ = now_ + duration; }
+
+ private:
+  MonotonicTime now_{1'000'000};
+};
+
+/// A stripe of storage node 0 with four buckets, of which it is a member since state 2.
+class Stripe {
+ public:
+  explicit Stripe(const std::string& schema = kSchema) {
+    publish(5, schema);
+    facts_.snapshots = &snapshots_;
+    auto engine = make_memory_provider();
+    provider_ = std::make_unique<IndexedProvider>(std::move(engine), memory_indexes()(0, 1).value(), facts_, clock_,
+                                                  IndexOptions());
+    for (std::uint64_t bucket = 0; bucket < 4; ++bucket) {
+      REQUIRE(provider_->create_bucket(BucketId(kBits, bucket)));
+      set_replicas(BucketId(kBits, bucket), ReplicaSet::make_epoch(2, 1), {0, 1});
+    }
+    settle();
+  }
+
+  void publish(std::uint64_t version, const std::string& schema, const std::string& nodes = "storage:3 .0.v:2") {
+    rpc::ClusterInfo info;
+    info.state_version = version;
+    info.state = "version:" + std::to_string(version) + " bits:2 distributor:1 " + nodes;
+    info.distribution = DistributionConfig::flat(3, 2).to_string();
+    info.distributor_addresses = {"d0:1"};
+    info.storage_addresses = {"s0:1", "s1:1", "s2:1"};
+    info.schema_version = version;
+    info.schemas = {schema};
+    REQUIRE(snapshots_.update(info));
+  }
+  /// Does the background work that there is.
+  void settle() {
+    for (int i = 0; i < 100; ++i) provider_->maintain(clock_.now());
+  }
+  void set_replicas(BucketId bucket, std::uint64_t epoch, std::vector<std::uint16_t> nodes) {
+    REQUIRE(provider_->set_replica_set(bucket, {epoch, std::move(nodes)}));
+  }
+  void write(const std::string& id, const std::map<std::string, FieldValue>& fields, bool remove = false,
+             std::uint64_t timestamp = 0, unsigned bits = kBits) {
+    const DocumentId parsed = *DocumentId::parse(id);
+    EncodedDocument encoded;
+    const auto types = snapshots_.get()->types();
+    if (!remove) {
+      Document document(*types->find(parsed.type()), parsed);
+      for (const auto& [name, value] : fields) REQUIRE(document.set(name, value));
+      encoded = encode(document);
+    }
+    const spi::Write write{.bucket = parsed.bucket(bits), .gid = parsed.gid(),
+                           .timestamp = Timestamp{timestamp == 0 ? ++time_ : timestamp}, .remove = remove, .id = id,
+                           .header = encoded.header, .body = encoded.body};
+    spi::WriteResult result;
+    provider_->apply(std::span(&write, 1), std::span(&result, 1), spi::Durability::Process);
+  }
+  /// A group with one ad and one keyword, whose number is that of its location.
+  void put_group(std::uint64_t group, const std::string& text = "red car", unsigned bits = kBits) {
+    const std::string at = ":n=" + std::to_string(group) + ":1";
+    write("id:a:ad_group" + at, {{"name", std::string("g")}, {"advertiser", static_cast<std::int32_t>(group)}}, false, 0, bits);
+    write("id:a:ad" + at, {{"title", std::string("Car")}}, false, 0, bits);
+    write("id:a:keyword" + at, {{"text", text}, {"bid_micros", std::int64_t{100'000}}}, false, 0, bits);
+  }
+  StripeIndex::Answer search(const std::string& query, bool session = true, std::string slices = "\x0f") {
+    const SliceSet asked(kBits, slices);
+    const auto variants = *parse_query(query);
+    const SearchContext context;
+    auto answer = provider_->index().search({.slices = asked, .variants = variants, .context = context, .hits_max = 10,
+                                             .reserve_micros = 1, .session = session},
+                                            *snapshots_.get());
+    REQUIRE(answer);
+    return std::move(*answer);
+  }
+  std::vector<std::uint64_t> advertisers(const std::string& query, bool session = true) {
+    std::vector<std::uint64_t> found;
+    for (const Hit& hit : search(query, session).hits) found.push_back(hit.advertiser);
+    std::sort(found.begin(), found.end());
+    return found;
+  }
+  std::size_t searched() { return search("red").searched.count(); }
+
+  IndexedProvider& provider() { return *provider_; }
+  HandClock& clock() { return clock_; }
+
+ private:
+  HandClock clock_;
+  rpc::SnapshotHolder snapshots_;
+  NodeFacts facts_;
+  std::unique_ptr<IndexedProvider> provider_;
+  std::uint64_t time_ = 1000;
+};
+
+using Numbers = std::vector<std::uint64_t>;
+
+TEST_CASE("a search of a session shows every write, others those of 50 ms before") {
+  Stripe stripe;
+  stripe.put_group(4);
+  CHECK(stripe.advertisers("a red car", false).empty());
+  CHECK(stripe.advertisers("a red car", true) == Numbers{4});
+  stripe.put_group(5);
+  stripe.clock().pass(milliseconds(49));
+  CHECK(stripe.advertisers("a red car", false) == Numbers{4});
+  stripe.clock().pass(milliseconds(1));
+  CHECK(stripe.advertisers("a red car", false) == Numbers{4, 5});
+}
+
+TEST_CASE("a delta of a mebibyte is shown at once") {
+  Stripe stripe;
+  stripe.put_group(4);
+  stripe.write("id:a:ad:n=4:2", {{"title", std::string(1 << 20, 'x')}});
+  CHECK(stripe.advertisers("red car", false) == Numbers{4});
+}
+
+TEST_CASE("what is overwritten or removed is found no longer, and a write that changed nothing does not show") {
+  Stripe stripe;
+  stripe.put_group(4);
+  stripe.write("id:a:keyword:n=4:1", {{"text", std::string("blue")}, {"bid_micros", std::int64_t{100'000}}});
+  CHECK(stripe.advertisers("red car").empty());
+  CHECK(stripe.advertisers("blue") == Numbers{4});
+  stripe.write("id:a:keyword:n=4:1", {{"text", std::string("red")}, {"bid_micros", std::int64_t{1}}}, false, 7);
+  CHECK(stripe.advertisers("red").empty());
+  CHECK(stripe.advertisers("blue") == Numbers{4});
+  stripe.write("id:a:keyword:n=4:1", {}, true);
+  CHECK(stripe.advertisers("blue").empty());
+}
+
+TEST_CASE("only the slices asked for are searched") {
+  Stripe stripe;
+  for (std::uint64_t group = 4; group < 8; ++group) stripe.put_group(group);
+  const StripeIndex::Answer answer = stripe.search("red car", true, "\x06");
+  CHECK(answer.searched.bytes()[0] == 6);
+  REQUIRE(answer.hits.size() == 2);
+  CHECK(answer.hits[0].advertiser + answer.hits[1].advertiser == 5 + 6);
+}
+
+TEST_CASE("a replica that is filled, was left, or missed the sets of a while is not searched") {
+  Stripe stripe;
+  CHECK(stripe.searched() == 4);
+  stripe.set_replicas(BucketId(kBits, 0), 0, {});
+  CHECK(stripe.searched() == 3);
+  stripe.set_replicas(BucketId(kBits, 1), ReplicaSet::make_epoch(5, 1), {1, 2});
+  CHECK(stripe.searched() == 2);
+  // The node came back in state 6 and has heard of no set since.
+  stripe.publish(6, kSchema, "storage:3 .0.v:6");
+  CHECK(stripe.searched() == 0);
+  stripe.set_replicas(BucketId(kBits, 2), ReplicaSet::make_epoch(6, 1), {0, 1});
+  CHECK(stripe.searched() == 1);
+}
+
+TEST_CASE("a slice is searched whole or not at all, however its bucket is split") {
+  Stripe stripe;
+  stripe.put_group(4);
+  stripe.put_group(8);
+  REQUIRE(stripe.provider().split_bucket(BucketId(kBits, 0)));
+  CHECK(stripe.searched() == 4);
+  CHECK(stripe.advertisers("red car") == Numbers{4, 8});
+  stripe.put_group(12, "red car", kBits + 1);
+  CHECK(stripe.advertisers("red car") == Numbers{4, 8, 12});
+  REQUIRE(stripe.provider().delete_bucket(BucketId(kBits + 1, 4)));
+  CHECK(stripe.searched() == 3);
+  CHECK(stripe.advertisers("red car").empty());
+  REQUIRE(stripe.provider().join_buckets(BucketId(kBits, 0)));
+  CHECK(stripe.searched() == 4);
+  CHECK(stripe.advertisers("red car") == Numbers{8});
+}
+
+TEST_CASE("documents that a merge brought are shown as soon as the node is a member") {
+  Stripe stripe;
+  stripe.set_replicas(BucketId(kBits, 0), 0, {});
+  stripe.put_group(4);
+  CHECK(stripe.searched() == 3);
+  stripe.set_replicas(BucketId(kBits, 0), ReplicaSet::make_epoch(5, 2), {0, 1});
+  CHECK(stripe.advertisers("red car", false) == Numbers{4});
+}
+
+TEST_CASE("when types begin to take part in searches, what is stored is indexed before it is searched") {
+  Stripe stripe(kSchemaWithoutSearch);
+  CHECK(stripe.searched() == 4);
+  const std::string later = kSchemaWithoutSearch;
+  stripe.publish(6, "document keyword { field text type string { header } field bid_micros type long { header } }\n"
+                    "document ad_group { field name type string { header } field advertiser type int { header } }\n"
+                    "document ad { field title type string { header } }");
+  stripe.put_group(4);
+  CHECK(stripe.advertisers("red car").empty());
+  stripe.publish(7, kSchema);
+  CHECK(stripe.search("red").searched.count() == 0);
+  CHECK_FALSE(stripe.search("red").refused.is_ok());
+  stripe.settle();
+  CHECK(stripe.searched() == 4);
+  CHECK(stripe.advertisers("red car") == Numbers{4});
+}
+
+TEST_CASE("a form of the query without diacritics finds keywords without them") {
+  Stripe stripe;
+  stripe.put_group(4, "kun");
+  CHECK(stripe.advertisers("Kůň") == Numbers{4});
+  const StripeIndex::Answer answer = stripe.search("Kůň kun");
+  CHECK(answer.candidates == 1);
+}
+
+}  // namespace
+}  // namespace fjord::search
