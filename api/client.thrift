@@ -449,4 +449,6 @@ service ClientService {
   AwaitJobReply awaitJob(1: AwaitJob request)
   ChangeJobReply changeJob(1: ChangeJob request)
   GetJobResultsReply getJobResults(1: GetJobResults request)
+  /** The ads whose keywords match a query (docs/operating/search.md). `timeout_ms` 0: the setting search.timeout. */
+  fjord.SearchReply search(1: fjord.Search request)
 }

@@ -37,9 +37,9 @@ class Chooser:
         return min(bisect.bisect(self.cumulative, generator.random() * self.cumulative[-1]), len(self.cumulative) - 1)
 
 
-def document_id(kind, number, advertiser=None):
-    """What belongs to an advertiser lies together."""
-    location = "" if advertiser is None else f"n={advertiser}"
+def document_id(kind, number, place=None):
+    """A group lies together with its keywords and ads, as searches need it; an advertiser with its campaigns."""
+    location = "" if place is None else f"n={place}"
     return f"id:ads:{kind}:{location}:{number}"
 
 
@@ -74,18 +74,19 @@ class Structure:
         for _ in range(generator.randint(1, 4)):
             group = self.groups
             self.groups += 1
-            self.put(document_id("ad_group", group, advertiser), advertiser=advertiser, campaign=campaign, name=f"Group {group}")
+            self.put(document_id("ad_group", group, group), advertiser=advertiser, campaign=campaign, name=f"Group {group}")
             ads = []
             for _ in range(generator.randint(1, 3)):
                 ads.append((self.ads, generator.lognormvariate(0, 0.35)))
                 text = self.texts[popularity.draw(generator)]
-                self.put(document_id("ad", self.ads, advertiser), advertiser=advertiser, ad_group=group, title=text.capitalize(),
+                self.put(document_id("ad", self.ads, group), advertiser=advertiser, ad_group=group, title=text.capitalize(),
                          text=f"All about {text}.")
                 self.ads += 1
             for text in sorted({popularity.draw(generator) for _ in range(generator.randint(3, 14))}):
                 bid = int(price * generator.lognormvariate(0, 0.6) * 1_000_000)
                 number = len(self.keywords)
-                self.put(document_id("keyword", number, advertiser), advertiser=advertiser, ad_group=group, lexicon_entry=text, bid_micros=bid)
+                self.put(document_id("keyword", number, group), advertiser=advertiser, ad_group=group, lexicon_entry=text,
+                         text=self.texts[text], match="broad", bid_micros=bid)
                 self.keywords.append({"number": number, "advertiser": advertiser, "campaign": campaign, "group": group, "text": text,
                                       "bid": bid, "ads": ads})
 

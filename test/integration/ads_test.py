@@ -105,6 +105,16 @@ class AdsTest(unittest.TestCase):
             one = expected[int(row["keyword"]),]
             self.assertEqual({name: float(row[name]) for name in one}, one)
 
+    def test_a_search_gives_ads_of_different_advertisers_whose_keywords_match(self):
+        result = json.loads((self.folder / "search.json").read_text())
+        self.assertTrue(result["complete"])
+        self.assertGreater(len(result["places"]), 1)
+        advertisers = [place["advertiser"] for place in result["places"]]
+        self.assertEqual(len(set(advertisers)), len(advertisers))
+        for place in result["places"]:
+            self.assertLessEqual(set(place["matched"].split()), {"cheap", "flight", "today"})
+            self.assertLessEqual(place["price_micros"], place["bid_micros"])
+
     def test_how_impressions_are_spread_over_keywords(self):
         spread = collections.defaultdict(collections.Counter)
         for one in self.expected("keyword").values():

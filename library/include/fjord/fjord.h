@@ -10,5 +10,6 @@
 #include "fjord/library/files.h"
 #include "fjord/library/jobs.h"
 #include "fjord/library/pending.h"
+#include "fjord/library/search.h"
 #include "fjord/library/subscription.h"
 #include "fjord/library/visit.h"

@@ -8,6 +8,7 @@ std::atomic<bool> exits_at_save = false;
 std::atomic<int> saved = 0;
 
 void use(const fjord::Document&) { ++documents_used; }
+void use(const fjord::SearchPlace&) {}
 void complain(const fjord::Status& status) {
   ++complaints;
   std::fprintf(stderr, "%s\n", status.to_string().c_str());

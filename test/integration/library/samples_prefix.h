@@ -11,6 +11,7 @@
 #include <fjord/fjord.h>
 
 void use(const fjord::Document& document);
+void use(const fjord::SearchPlace& place);
 void complain(const fjord::Status& status);
 void save(const std::string& cursor);
 std::string load();

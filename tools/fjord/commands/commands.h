@@ -105,6 +105,17 @@ struct VisitArgs {
 };
 int run_visit(const VisitArgs& args);
 
+struct SearchArgs {
+  Common common;
+  std::string query;
+  std::vector<std::string> context;  ///< "name=value"
+  std::uint32_t limit = 4;
+  std::uint32_t within_ms = 0;  ///< 0: as the cluster is set.
+  bool session = false;
+  bool explain = false;
+};
+int run_search(const SearchArgs& args);
+
 /// Arguments of remove and update with --where.
 struct BulkArgs {
   Common common;

@@ -47,6 +47,7 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action);
 void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action);
 void add_visit(CLI::App& app, VisitArgs& args, Action& action);
 void add_export(CLI::App& app, ExportArgs& args, Action& action);
+void add_search(CLI::App& app, SearchArgs& args, Action& action);
 void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action);
 
 // options_jobs.cpp: jobs, aggregations and plugins.

@@ -26,6 +26,8 @@ struct ExportSummary;
 struct ImportOptions;
 struct ImportSummary;
 class Jobs;
+struct SearchRequest;
+struct SearchResult;
 struct SubscribeOptions;
 class Subscription;
 struct VisitOptions;
@@ -111,6 +113,8 @@ class Client {
   ImportSummary import_from(const std::vector<std::string>& paths, const ImportOptions& options);
   /// Follows the changes of documents. subscription.h
   Subscription subscribe(SubscribeOptions options);
+  /// Finds the ads whose keywords match a query, and holds an auction among them. search.h
+  Pending<SearchResult> search(SearchRequest request);
   /// MapReduce jobs. jobs.h
   Jobs jobs();
 

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fjord/common/clock.h"
+#include "fjord/common/status.h"
+
+namespace fjord {
+
+/// A search for ads by keywords; docs/operating/search.md tells what documents it needs.
+struct SearchRequest {
+  std::string query = {};
+  /// Describes who searches: device (phone, desktop, tablet), language, region, hour, age, interests. Others are refused.
+  std::map<std::string, std::string> context = {};
+  std::uint32_t limit = 4;  ///< Number of places, 1 to 100.
+  /// What is not searched by then is missing in the answer. 0: the live setting search.timeout.
+  Duration timeout{0};
+  /// True: the answer shows every write that was acknowledged before. False: those acknowledged 50 ms before.
+  bool session = false;
+  bool explain = false;  ///< The answer names the storage nodes and what each did.
+};
+
+/// A place that an ad has won.
+struct SearchPlace {
+  std::uint64_t advertiser = 0;
+  std::string ad;       ///< Id of the document.
+  std::string keyword;  ///< Id of the document.
+  std::string title;
+  std::string matched;            ///< The words of the keyword.
+  std::int64_t bid_micros = 0;    ///< Millionths of a unit of money.
+  std::int64_t price_micros = 0;  ///< What a click costs.
+  std::int64_t quality_ppm = 0;   ///< About a million for an ordinary ad.
+};
+
+/// What a storage node did for a search.
+struct SearchedNode {
+  std::string node;  ///< "storage.2"
+  std::uint32_t slices_asked = 0;
+  std::uint32_t slices_searched = 0;
+  std::uint64_t keywords_compared = 0;
+  std::uint64_t keywords_matched = 0;
+  Duration took{0};         ///< From the question to the answer.
+  Duration search_took{0};  ///< The search on the node alone.
+  Status status;            ///< Why it searched less than it was asked for.
+};
+
+struct SearchResult {
+  /// Errors: InvalidArgument (a broken query or context), Busy, NotReady, Timeout. OK also if slices are missing.
+  Status status;
+  std::vector<SearchPlace> places = {};  ///< Best first.
+  std::uint64_t state_version = 0;       ///< Cluster state under which the slices were searched.
+  std::uint32_t slices = 0;              ///< Slices of all documents.
+  std::uint32_t slices_searched = 0;
+  Status missing;  ///< Why slices are missing; OK if none is.
+  std::uint64_t keywords_matched = 0;
+  Duration took{0};
+  std::vector<std::string> variants = {};  ///< The forms of the query that were searched.
+  std::vector<SearchedNode> nodes = {};    ///< With SearchRequest::explain.
+
+  /// True if every slice was searched.
+  bool is_complete() const { return status && slices_searched == slices; }
+};
+
+}  // namespace fjord
