@@ -1137,6 +1137,13 @@ struct BalanceRow {
   3: optional NodeIndex target = 0
 }
 
+/** The part of a bucket's reads that one of its replicas serves, in thousandths. */
+struct BalanceReads {
+  1: optional u64 bucket = 0
+  2: optional NodeIndex node = 0
+  3: optional u32 permille = 0
+}
+
 /** A change of the table of overrides. */
 struct BalanceStep {
   1: optional u64 step = 0
@@ -1159,6 +1166,8 @@ struct BalanceStep {
   15: optional string why = ""
   /** For a revert: the oldest step that it takes back. */
   16: optional u64 reverts = 0
+  17: optional list<BalanceReads> reads_removed = []
+  18: optional list<BalanceReads> reads_added = []
 }
 
 /** A question to the balancer, or an order. */

@@ -38,6 +38,33 @@ std::string print_exceptions(std::span<const PlacementException> exceptions) {
   return out;
 }
 
+/// Rows of one bucket are joined: "1f=4*200+7*800".
+std::string print_read_shares(std::span<const ReadShare> shares) {
+  std::string out;
+  const ReadShare* before = nullptr;
+  for (const ReadShare& one : shares) {
+    if (before != nullptr && before->bucket == one.bucket) {
+      out += '+';
+    } else {
+      fmt::format_to(std::back_inserter(out), "{}{:x}=", out.empty() ? "" : ",", one.bucket);
+    }
+    fmt::format_to(std::back_inserter(out), "{}*{}", one.node, one.permille);
+    before = &one;
+  }
+  return out;
+}
+
+/// Returns the rows of `bucket` in a list that is ordered by bucket.
+template <typename Row>
+std::span<const Row> rows_of(const std::vector<Row>& rows, std::uint64_t bucket) {
+  if (rows.empty()) return {};
+  const auto begin =
+      std::partition_point(rows.begin(), rows.end(), [&](const Row& one) { return one.bucket < bucket; });
+  auto end = begin;
+  while (end != rows.end() && end->bucket == bucket) ++end;
+  return {begin, end};
+}
+
 void trim(std::vector<NodeStateInfo>& nodes) {
   while (!nodes.empty() && is_plainly_down(nodes.back()) && nodes.back().description.empty()) nodes.pop_back();
 }
@@ -56,6 +83,7 @@ struct Parser {
   std::vector<NodeStateInfo>* current = nullptr;
   NodeType current_type = NodeType::Storage;
   std::vector<PlacementException> exceptions;
+  std::vector<ReadShare> read_shares;
   std::vector<std::string> features;
 
   Status read(std::string_view token) {
@@ -94,6 +122,8 @@ struct Parser {
       return read_count(token, key == "storage" ? NodeType::Storage : NodeType::Distributor, value);
     } else if (key == "except") {
       return read_exceptions(token, value);
+    } else if (key == "read") {
+      return read_read_shares(token, value);
     } else if (key == "features") {
       read_features(value);
     } else if (key == "m") {
@@ -139,6 +169,45 @@ struct Parser {
         return bad_token(token, fmt::format("'{}' is not <bucket>=<from>><to>", one));
       }
       exceptions.push_back({*bucket, *from, *to});
+    }
+    return Status::ok();
+  }
+
+  /// Reads the read shares: `<bucket>=<node>*<permille>+...`, separated by commas.
+  Status read_read_shares(std::string_view token, std::string_view value) {
+    read_shares.clear();
+    while (!value.empty()) {
+      const std::size_t end = std::min(value.find(','), value.size());
+      const std::string_view one = value.substr(0, end);
+      value.remove_prefix(std::min(end + 1, value.size()));
+      const std::size_t equal = std::min(one.find('='), one.size());
+      const auto bucket = cluster_text::parse_hex(one.substr(0, equal));
+      std::string_view parts = one.substr(std::min(equal + 1, one.size()));
+      do {
+        const std::size_t plus = std::min(parts.find('+'), parts.size());
+        const std::string_view part = parts.substr(0, plus);
+        const std::size_t star = std::min(part.find('*'), part.size());
+        const auto node = cluster_text::parse_number<std::uint16_t>(part.substr(0, star));
+        const auto permille = cluster_text::parse_number<std::uint16_t>(part.substr(std::min(star + 1, part.size())));
+        if (!bucket || !node || !permille || *permille > 1000) {
+          return bad_token(token, fmt::format("'{}' is not <bucket>=<node>*<0 to 1000>+...", one));
+        }
+        read_shares.push_back({*bucket, *node, *permille});
+        parts.remove_prefix(std::min(plus + 1, parts.size()));
+      } while (!parts.empty());
+    }
+    return Status::ok();
+  }
+
+  Status check_read_shares() {
+    std::sort(read_shares.begin(), read_shares.end());
+    for (std::size_t i = 0; i < read_shares.size(); ++i) {
+      const ReadShare& one = read_shares[i];
+      const bool is_double = i > 0 && read_shares[i - 1].bucket == one.bucket && read_shares[i - 1].node == one.node;
+      if (is_double || one.bucket >> bits != 0) {
+        return bad_token(fmt::format("read:{}", print_read_shares({&one, 1})),
+                         is_double ? "occurs twice" : "there is no such bucket");
+      }
     }
     return Status::ok();
   }
@@ -227,6 +296,7 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   parser.finish(parser.distributors, NodeType::Distributor);
   parser.finish(parser.storage, NodeType::Storage);
   FJORD_TRY(parser.check_exceptions());
+  FJORD_TRY(parser.check_read_shares());
   if (parser.skipped != 0 && parser.skipped >= parser.version) {
     return bad_token(fmt::format("skipped:{}", parser.skipped), "there are not so many versions before this one");
   }
@@ -242,6 +312,7 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   state.distributors_ = std::move(parser.distributors);
   state.storage_ = std::move(parser.storage);
   state.exceptions_ = std::move(parser.exceptions);
+  state.read_shares_ = std::move(parser.read_shares);
   state.set_features(std::move(parser.features));
   return state;
 }
@@ -260,6 +331,7 @@ std::string ClusterState::to_string(Print print) const {
   if (copies_assured_ != 0) add("copies", copies_assured_);
   if (!features_.empty()) add("features", fmt::format("{}", fmt::join(features_, ",")));
   if (!exceptions_.empty()) add("except", print_exceptions(exceptions_));
+  if (!read_shares_.empty()) add("read", print_read_shares(read_shares_));
   if (print != Print::Normal && !description_.empty()) add("m", cluster_text::escape(description_));
   for (const NodeType type : kPrintOrder) {
     const std::vector<NodeStateInfo>& list = nodes(type);
@@ -284,7 +356,10 @@ void ClusterState::set_cluster(NodeState state) {
 
 void ClusterState::set_bits(unsigned bits) {
   FJORD_CHECK(bits >= 1 && bits <= kMaxDistributionBits);
-  if (bits != bits_) exceptions_.clear();
+  if (bits != bits_) {
+    exceptions_.clear();
+    read_shares_.clear();
+  }
   bits_ = bits;
 }
 
@@ -300,12 +375,21 @@ void ClusterState::set_exceptions(std::vector<PlacementException> exceptions) {
 }
 
 std::span<const PlacementException> ClusterState::exceptions_of(std::uint64_t bucket) const {
-  if (exceptions_.empty()) return {};
-  const auto begin = std::partition_point(exceptions_.begin(), exceptions_.end(),
-                                          [&](const PlacementException& one) { return one.bucket < bucket; });
-  auto end = begin;
-  while (end != exceptions_.end() && end->bucket == bucket) ++end;
-  return {begin, end};
+  return rows_of(exceptions_, bucket);
+}
+
+void ClusterState::set_read_shares(std::vector<ReadShare> shares) {
+  std::sort(shares.begin(), shares.end());
+  for (std::size_t i = 0; i < shares.size(); ++i) {
+    FJORD_CHECK(shares[i].bucket >> bits_ == 0);
+    FJORD_CHECK(shares[i].permille <= 1000);
+    FJORD_CHECK(i == 0 || shares[i - 1].bucket != shares[i].bucket || shares[i - 1].node != shares[i].node);
+  }
+  read_shares_ = std::move(shares);
+}
+
+std::span<const ReadShare> ClusterState::read_shares_of(std::uint64_t bucket) const {
+  return rows_of(read_shares_, bucket);
 }
 
 void ClusterState::set_node(NodeId id, NodeStateInfo info) {
@@ -341,15 +425,17 @@ bool are_nodes_similar(const ClusterState& a, const ClusterState& b, Similar sim
 
 bool ClusterState::is_similar(const ClusterState& other) const {
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
-         copies_assured_ == other.copies_assured_ && features_ == other.features_ &&
+         read_shares_ == other.read_shares_ && copies_assured_ == other.copies_assured_ &&
+         features_ == other.features_ &&
          are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar(b); });
 }
 
 bool ClusterState::is_similar_ignoring_progress(const ClusterState& other) const {
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
-         copies_assured_ == other.copies_assured_ && features_ == other.features_ &&
-         are_nodes_similar(*this, other,
-                           [](const auto& a, const auto& b) { return a.is_similar_ignoring_progress(b); });
+         read_shares_ == other.read_shares_ && copies_assured_ == other.copies_assured_ &&
+         features_ == other.features_ && are_nodes_similar(*this, other, [](const auto& a, const auto& b) {
+           return a.is_similar_ignoring_progress(b);
+         });
 }
 
 std::string ClusterState::diff(const ClusterState& next) const {
@@ -361,6 +447,7 @@ std::string ClusterState::diff(const ClusterState& next) const {
   add_difference(out, "features", fmt::format("{}", fmt::join(features_, " ")),
                  fmt::format("{}", fmt::join(next.features_, " ")));
   add_difference(out, "exceptions", print_exceptions(exceptions_), print_exceptions(next.exceptions_));
+  add_difference(out, "read shares", print_read_shares(read_shares_), print_read_shares(next.read_shares_));
   add_difference(out, "description", description_, next.description_);
   for (const NodeType type : {NodeType::Storage, NodeType::Distributor}) {
     std::string changed;

@@ -9,7 +9,7 @@ constexpr std::size_t kNameMax = 32;
 
 }  // namespace
 
-std::vector<std::string> known_features() { return {std::string(feature::kForget)}; }
+std::vector<std::string> known_features() { return {std::string(feature::kForget), std::string(feature::kReadShares)}; }
 
 bool is_feature_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameMax && std::all_of(name.begin(), name.end(), [](char c) {

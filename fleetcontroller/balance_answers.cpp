@@ -20,12 +20,19 @@ std::vector<rpc::BalanceRow> rows_of(const std::vector<PlacementException>& tabl
   return rows;
 }
 
+std::vector<rpc::BalanceReads> rows_of(const std::vector<ReadShare>& shares) {
+  std::vector<rpc::BalanceReads> rows;
+  for (const ReadShare& row : shares) rows.push_back({row.bucket, row.node, row.permille});
+  return rows;
+}
+
 rpc::BalanceMove move_of(const BalancedReplica& replica) {
   rpc::BalanceMove move;
   move.bucket = replica.bucket;
   move.source = replica.from;
   move.target = replica.to;
   move.bytes = replica.bytes;
+  move.read_permille = replica.read_permille;
   return move;
 }
 
@@ -39,6 +46,8 @@ rpc::BalanceStep step_of(const BalanceStep& step, unsigned bits) {
   said.bits = bits;
   said.removed = rows_of(step.removed);
   said.added = rows_of(step.added);
+  said.reads_removed = rows_of(step.reads_removed);
+  said.reads_added = rows_of(step.reads_added);
   for (const BalancedReplica& replica : step.moves) said.moves.push_back(move_of(replica));
   said.bytes = step.bytes();
   said.bytes_total = step.bytes_total;
@@ -193,7 +202,10 @@ rpc::BalancePlan BalanceAnswers::plan_message(const BalanceProposal& proposal) c
     if (known_.round.model && replica.bucket < known_.round.model->slices.size()) {
       const balancer::Slice& slice = known_.round.model->slices[replica.bucket];
       const balancer::Holder* holder = slice.holders.find(replica.from);
-      if (holder != nullptr) move.load = whole(slice.load_at(*holder));
+      if (holder != nullptr) {
+        move.load =
+            whole(replica.read_permille == 0 ? slice.load_at(*holder) : slice.reads * replica.read_permille / 1000);
+      }
     }
     move.reason = fmt::format("storage.{} is hotter than storage.{}", replica.from, replica.to);
     plan.bytes += replica.bytes;
@@ -202,7 +214,7 @@ rpc::BalancePlan BalanceAnswers::plan_message(const BalanceProposal& proposal) c
   plan.duration_s = seconds_for(proposal.moves, config());
   plan.imbalance_before = permille(proposal.before);
   plan.imbalance_after = permille(proposal.after);
-  plan.rows = static_cast<std::uint32_t>(proposal.table.size());
+  plan.rows = static_cast<std::uint32_t>(proposal.table.rows());
   plan.notes = proposal.left_out;
   return plan;
 }
@@ -221,7 +233,7 @@ rpc::BalanceReply BalanceAnswers::status(const rpc::Balance& request) const {
   reply.waits_for = known_.round.waits_for;
   reply.state_version = records_.newest().version();
   reply.bits = records_.active().bits();
-  reply.rows = static_cast<std::uint32_t>(records_.active().exceptions().size());
+  reply.rows = static_cast<std::uint32_t>(table_of(records_.active()).rows());
   reply.rows_max = kBalanceRowsMax;
   reply.leader = options_.name;
   if (request.action == rpc::BalanceAction::History) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "balance_steps.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
 
@@ -46,8 +45,7 @@ BalanceProposal propose(const BalanceKnowledge& known, const balancer::Balancing
   proposal.state_version = known.places.version();
   proposal.before = known.round.imbalance;
   proposal.after = known.round.imbalance;
-  const auto rows = known.places.view().state->exceptions();
-  proposal.table.assign(rows.begin(), rows.end());
+  proposal.table = table_of(*known.places.view().state);
   Random random(mix64(known.round.number, known.places.version()));
   const balancer::Plan plan = algorithm.step(model, memory, random);
   forget_moves_of_round(memory, model.round, known.last_moves);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "balance_model.h"
+#include "balance_steps.h"
 #include "fjord/balancer/algorithm.h"
 #include "live_config.h"
 
@@ -26,7 +27,7 @@ struct BalanceProposal {
   std::string algorithm;
   std::uint64_t state_version = 0;
   std::vector<BalancedReplica> moves;
-  std::vector<PlacementException> table;
+  OverrideTable table;
   std::vector<std::string> left_out;
   double before = 1.0;
   double after = 1.0;

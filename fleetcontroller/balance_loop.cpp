@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "balance_steps.h"
+#include "fjord/cluster/feature.h"
 #include "fjord/common/log.h"
 #include "live_config.h"
 
@@ -15,10 +16,6 @@ namespace {
 constexpr Duration kLoadsTimeout = seconds(5);
 // Disk stage from which a node gets no more replicas (rpc::PollReply::space_stage): warn.
 constexpr std::uint32_t kFullFrom = 1;
-
-std::vector<PlacementException> table_of(const ClusterState& state) {
-  return {state.exceptions().begin(), state.exceptions().end()};
-}
 
 }  // namespace
 
@@ -146,7 +143,7 @@ void BalanceLoop::make_round_model() {
   known_.round.model.reset();
   known_.proposal.reset();
   known_.round.by_operations = balances_by_operations(config());
-  rows_.set(static_cast<double>(records_.active().exceptions().size()));
+  rows_.set(static_cast<double>(table_of(records_.active()).rows()));
   if (!unknown.empty() || known_.places.holders().empty()) {
     known_.round.waits_for.insert(known_.round.waits_for.end(), unknown.begin(), unknown.end());
     return;
@@ -237,8 +234,9 @@ Status BalanceLoop::check_base(std::uint64_t state_version) const {
   const ClusterState& now = records_.newest();
   const NodeTable& nodes = records_.cluster().nodes;
   // A table that is stored is in the next state, which may not be made yet.
-  const bool is_same_table =
-      nodes.exceptions_bits != now.bits() ? now.exceptions().empty() : nodes.exceptions == table_of(now);
+  OverrideTable stored = nodes.exceptions_bits == now.bits() ? table_of(nodes) : OverrideTable{};
+  if (!now.announces(feature::kReadShares)) stored.reads.clear();
+  const bool is_same_table = stored == table_of(now);
   if (state_version == now.version() && is_same_table) return Status::ok();
   return {StatusCode::TestAndSetFailed,
           fmt::format("the plan was made on cluster state {}, and the cluster is in state {}{}: plan again",
@@ -258,8 +256,10 @@ void BalanceLoop::run_apply(const rpc::Balance& request, rpc::Responder respond)
   std::vector<BalancedReplica> wanted;
   for (const rpc::BalanceMove& move : request.moves) {
     const bool is_known = move.bucket < known_.round.model->slices.size();
-    wanted.push_back(
-        {move.bucket, move.source, move.target, is_known ? known_.round.model->slices[move.bucket].bytes : 0});
+    const bool is_copied = is_known && move.read_permille == 0;
+    wanted.push_back({move.bucket, move.source, move.target,
+                      is_copied ? known_.round.model->slices[move.bucket].bytes : 0,
+                      static_cast<std::uint16_t>(std::min<std::uint32_t>(move.read_permille, 1000))});
   }
   CheckedMoves checked = check_moves(wanted, *known_.round.model, known_.last_moves);
   TableChange change = with_moves(known_.places.view(), checked.moves, kBalanceRowsMax);
@@ -285,7 +285,7 @@ void BalanceLoop::run_revert(const rpc::Balance& request, rpc::Responder respond
   rpc::BalanceReply reply;
   const ClusterRecord& record = records_.cluster();
   reply.state_version = records_.newest().version();
-  Result<std::vector<PlacementException>> table = table_before(record, request.step);
+  Result<OverrideTable> table = table_before(record, request.step);
   if (!table) {
     reply.status = table.error();
   } else if (record.nodes.exceptions_bits != records_.active().bits()) {
@@ -306,7 +306,7 @@ void BalanceLoop::run_revert(const rpc::Balance& request, rpc::Responder respond
   if (known_.round.model) {
     for (const balancer::Slice& slice : known_.round.model->slices) bytes.push_back(slice.bytes);
   }
-  step.moves = moves_between(view_of_places(publisher_.facts().active), *table, bytes);
+  step.moves = moves_between(view_of_places(publisher_.facts().active), table->exceptions, bytes);
   BalanceProposal shown;
   shown.state_version = step.state_version;
   shown.moves = step.moves;
@@ -318,8 +318,7 @@ void BalanceLoop::run_revert(const rpc::Balance& request, rpc::Responder respond
   save_step(std::move(*table), std::move(step), std::move(reply), std::move(respond));
 }
 
-void BalanceLoop::save_step(std::vector<PlacementException> table, BalanceStep step, rpc::BalanceReply reply,
-                            rpc::Responder respond) {
+void BalanceLoop::save_step(OverrideTable table, BalanceStep step, rpc::BalanceReply reply, rpc::Responder respond) {
   ClusterRecord record = records_.cluster();
   step.unix_us = clock_.wall_now().us;
   step.round = known_.round.number;
@@ -330,13 +329,16 @@ void BalanceLoop::save_step(std::vector<PlacementException> table, BalanceStep s
   entry.unix_us = step.unix_us;
   entry.who = step.who;
   entry.why = step.why;
-  const std::size_t count = step.moves.size();
+  const auto count = static_cast<std::size_t>(
+      std::count_if(step.moves.begin(), step.moves.end(), [](const auto& move) { return move.read_permille == 0; }));
+  const std::size_t shifts = step.moves.size() - count;
   const std::uint64_t reverts = step.reverts;
   const unsigned bits = records_.active().bits();
   const std::uint64_t id = change_table(record, std::move(table), bits, std::move(step));
   if (id == 0) return respond(std::move(reply));
-  entry.what = reverts == 0 ? fmt::format("balancer: step {} moves {} replicas", id, count)
-                            : fmt::format("balancer: step {} takes back step {} and later ones", id, reverts);
+  entry.what = reverts == 0
+                   ? fmt::format("balancer: step {} moves {} replicas, and reads of {} buckets", id, count, shifts)
+                   : fmt::format("balancer: step {} takes back step {} and later ones", id, reverts);
   log::info("balancer", "{} ({}): {}", entry.what, entry.who, entry.why);
   record.add_history(std::move(entry));
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));

@@ -42,8 +42,7 @@ class BalanceLoop {
   void run_apply(const rpc::Balance& request, rpc::Responder respond);
   void run_revert(const rpc::Balance& request, rpc::Responder respond);
   /// Stores the table with the step. `respond` is called when it is stored or not.
-  void save_step(std::vector<PlacementException> table, BalanceStep step, rpc::BalanceReply reply,
-                 rpc::Responder respond);
+  void save_step(OverrideTable table, BalanceStep step, rpc::BalanceReply reply, rpc::Responder respond);
 
   const SettingValues& config() const { return records_.cluster().config(); }
 

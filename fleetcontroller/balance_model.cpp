@@ -2,14 +2,31 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
+#include "fjord/cluster/feature.h"
 #include "fjord/cluster/placement.h"
 
 namespace fjord::fleetcontroller {
 namespace {
 
-double load_of(const LoadRate& rate, bool by_operations) {
-  return by_operations ? (rate.reads + rate.writes) * 1000 : rate.read_ns + rate.write_ns;
+double reads_of(const LoadRate& rate, bool by_operations) { return by_operations ? rate.reads * 1000 : rate.read_ns; }
+double writes_of(const LoadRate& rate, bool by_operations) {
+  return by_operations ? rate.writes * 1000 : rate.write_ns;
+}
+
+/// Sets the parts of reads as the state has them. A replica without a row has none.
+void share_reads(balancer::Holders& holders, std::span<const ReadShare> rows) {
+  double sum = 0;
+  for (balancer::Holder& holder : holders) {
+    holder.read_share = 0;
+    for (const ReadShare& row : rows) {
+      if (row.node == holder.node) holder.read_share = row.permille;
+    }
+    sum += holder.read_share;
+  }
+  if (sum == 0) return holders.share_equally();
+  for (balancer::Holder& holder : holders) holder.read_share /= sum;
 }
 
 /// Sets what the distribution says of the nodes: capacity, and the leaf group. Nodes of a distribution without groups
@@ -84,7 +101,7 @@ balancer::BalanceModel make_model(const ModelInput& input) {
     balancer::Slice& slice = model.slices[bucket];
     slice.range = {static_cast<std::uint32_t>(bucket), static_cast<std::uint32_t>(bucket + 1)};
     for (const std::uint16_t node : holders[bucket]) slice.holders.push_back({node, 0});
-    if (!slice.holders.empty()) slice.holders.share_equally();
+    if (!slice.holders.empty()) share_reads(slice.holders, input.places.view().state->read_shares_of(bucket));
     slice.in_transfer = input.last.rests(bucket, input.round);
     fewest = std::min<std::size_t>(fewest, holders[bucket].size());
   }
@@ -94,13 +111,17 @@ balancer::BalanceModel make_model(const ModelInput& input) {
     if (node == nullptr || !node->has_rates || node->rates.size() != holders.size()) continue;
     for (std::size_t bucket = 0; bucket < holders.size(); ++bucket) {
       balancer::Slice& slice = model.slices[bucket];
-      slice.writes += load_of(node->rates[bucket], input.by_operations);
+      slice.reads += reads_of(node->rates[bucket], input.by_operations);
+      slice.writes += writes_of(node->rates[bucket], input.by_operations);
       slice.bytes = std::max(slice.bytes, node->stored_bytes[bucket]);
     }
   }
-  // Reads are spread evenly over the replicas, so each carries the same part of all that the bucket costs.
+  // Each replica carries all writes, and the measured sum is that of all replicas.
+  const bool may_share = input.places.view().state->announces(feature::kReadShares);
   for (balancer::Slice& slice : model.slices) {
-    if (!slice.holders.empty()) slice.writes /= static_cast<double>(slice.holders.size());
+    if (slice.holders.empty()) continue;
+    if (!may_share) slice.writes += std::exchange(slice.reads, 0);
+    slice.writes /= static_cast<double>(slice.holders.size());
   }
   model.step_bytes_max = static_cast<std::uint64_t>(static_cast<double>(model.bytes()) * input.bytes_part);
   return model;

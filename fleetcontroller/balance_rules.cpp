@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "balance_steps.h"
+
 namespace fjord::fleetcontroller {
 
 void BalanceTrigger::note(double imbalance) {
@@ -37,7 +39,11 @@ void BalanceMoves::update(const std::vector<BalanceStep>& steps, std::uint64_t r
   for (const BalanceStep& step : steps) {
     if (step.id <= newest_step_) continue;
     newest_step_ = step.id;
-    for (const BalancedReplica& move : step.moves) last_[move.bucket] = {round, move.from, move.to};
+    for (const BalancedReplica& move : step.moves) {
+      Last& last = last_[move.bucket];
+      last.round = round;
+      if (move.read_permille == 0) last = {round, move.from, move.to};
+    }
   }
   std::erase_if(last_, [&](const auto& entry) { return entry.second.round + kBalanceNotBack <= round; });
 }
@@ -84,10 +90,10 @@ CheckedMoves check_moves(std::span<const BalancedReplica> moves, const balancer:
   CheckedMoves checked;
   std::uint64_t left = model.step_bytes_max;
   std::set<std::uint64_t> moved;
+  std::set<std::uint64_t> shifted;
   for (const BalancedReplica& move : moves) {
     const auto leave_out = [&](std::string_view why) {
-      checked.left_out.push_back(
-          fmt::format("bucket {:x} from storage.{} to storage.{}: {}", move.bucket, move.from, move.to, why));
+      checked.left_out.push_back(fmt::format("{}: {}", text_of(move), why));
     };
     if (move.bucket >= model.slices.size() || move.from >= model.nodes.size() || move.to >= model.nodes.size()) {
       leave_out("there is no such bucket or node");
@@ -95,20 +101,21 @@ CheckedMoves check_moves(std::span<const BalancedReplica> moves, const balancer:
     }
     const bool is_gone = !model.nodes[move.from].usable;
     const BalanceMoves::Last* before = last.last_of(move.bucket);
-    const bool goes_back = before != nullptr && before->from == move.to && before->to == move.from;
-    if (!model.nodes[move.to].usable || !model.nodes[move.to].accepts) {
+    const bool moves_reads = move.read_permille != 0;
+    const bool goes_back = !moves_reads && before != nullptr && before->from == move.to && before->to == move.from;
+    if (!model.nodes[move.to].usable || (!moves_reads && !model.nodes[move.to].accepts)) {
       leave_out("the target accepts nothing");
     } else if (last.rests(move.bucket, model.round) && !is_gone) {
       leave_out(fmt::format("it was moved less than {} rounds ago", kBalanceCoolDown));
     } else if (goes_back && !is_gone) {
       leave_out("it came from there");
-    } else if (moved.contains(move.bucket)) {
+    } else if (moved.contains(move.bucket) || (!moves_reads && shifted.contains(move.bucket))) {
       leave_out("another replica of it moves in this step");
     } else if (move.bytes > left) {
       leave_out("the step would move more bytes than it may (balancer.bytes_part)");
     } else {
       left -= move.bytes;
-      moved.insert(move.bucket);
+      (moves_reads ? shifted : moved).insert(move.bucket);
       checked.moves.push_back(move);
     }
   }
@@ -118,9 +125,11 @@ CheckedMoves check_moves(std::span<const BalancedReplica> moves, const balancer:
 std::vector<BalancedReplica> replicas_of(const balancer::Plan& plan, const balancer::BalanceModel& model) {
   std::vector<BalancedReplica> replicas;
   for (const balancer::Move& move : plan.moves) {
-    if (move.kind != balancer::MoveKind::Place || move.from == move.to) continue;
+    const bool moves_reads = move.kind == balancer::MoveKind::ReadShare;
+    const std::uint16_t part = moves_reads ? static_cast<std::uint16_t>(permille(move.share)) : std::uint16_t{0};
+    if (moves_reads ? part == 0 : move.kind != balancer::MoveKind::Place || move.from == move.to) continue;
     for (std::uint32_t bucket = move.range.begin; bucket < move.range.end; ++bucket) {
-      replicas.push_back({bucket, move.from, move.to, model.slices[bucket].bytes});
+      replicas.push_back({bucket, move.from, move.to, moves_reads ? 0 : model.slices[bucket].bytes, part});
     }
   }
   return replicas;
@@ -129,8 +138,16 @@ std::vector<BalancedReplica> replicas_of(const balancer::Plan& plan, const balan
 double imbalance_after(const balancer::BalanceModel& model, std::span<const BalancedReplica> moves) {
   balancer::BalanceModel after = model;
   for (const BalancedReplica& move : moves) {
-    balancer::Holder* holder = after.slices[move.bucket].holders.find(move.from);
-    if (holder != nullptr) holder->node = move.to;
+    balancer::Holders& holders = after.slices[move.bucket].holders;
+    balancer::Holder* source = holders.find(move.from);
+    if (source == nullptr) continue;
+    if (move.read_permille == 0) {
+      source->node = move.to;
+    } else if (balancer::Holder* target = holders.find(move.to)) {
+      const double part = std::min(source->read_share, move.read_permille / 1000.0);
+      source->read_share -= part;
+      target->read_share += part;
+    }
   }
   return balancer::imbalance(after, balancer::node_loads(after));
 }

@@ -56,13 +56,14 @@ class BalanceWatch {
   unsigned worse_rounds_ = 0;
 };
 
-/// The last move of each bucket, for the rounds in which it rests.
+/// The last change of each bucket, for the rounds in which it rests.
 class BalanceMoves {
  public:
+  static constexpr std::uint16_t kNoNode = 0xffff;
   struct Last {
-    std::uint64_t round = 0;
-    std::uint16_t from = 0;
-    std::uint16_t to = 0;
+    std::uint64_t round = 0;       ///< In which a replica or reads moved.
+    std::uint16_t from = kNoNode;  ///< Where the last replica that moved came from.
+    std::uint16_t to = kNoNode;
   };
   /// Takes in the steps that it does not know yet. They count as made in `round`, so after a change of the leader
   /// buckets rest longer and not shorter.
@@ -92,8 +93,8 @@ struct CheckedMoves {
 CheckedMoves check_moves(std::span<const BalancedReplica> moves, const balancer::BalanceModel& model,
                          const BalanceMoves& last);
 
-/// Returns the replicas that a plan moves, with the bytes of the model. Several moves of one slice are one for each of
-/// its buckets.
+/// Returns the replicas and reads that a plan moves, with the bytes of the model. Several moves of one slice are one
+/// for each of its buckets.
 std::vector<BalancedReplica> replicas_of(const balancer::Plan& plan, const balancer::BalanceModel& model);
 
 /// Returns the imbalance of the model after the moves.

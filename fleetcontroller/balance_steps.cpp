@@ -17,16 +17,16 @@ void drop_old_steps(std::vector<BalanceStep>& steps) {
   std::size_t kept = 0;
   while (kept < steps.size() && kept < kStepsMax) {
     const BalanceStep& step = steps[steps.size() - 1 - kept];
-    rows += step.removed.size() + step.added.size();
+    rows += step.removed.size() + step.added.size() + step.reads_removed.size() + step.reads_added.size();
     if (kept > 0 && rows > kStepRowsMax) break;
     ++kept;
   }
   steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(kept));
 }
 
-std::vector<PlacementException> difference(const std::vector<PlacementException>& a,
-                                           const std::vector<PlacementException>& b) {
-  std::vector<PlacementException> only_a;
+template <typename Row>
+std::vector<Row> difference(const std::vector<Row>& a, const std::vector<Row>& b) {
+  std::vector<Row> only_a;
   std::set_difference(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(only_a));
   return only_a;
 }
@@ -42,9 +42,9 @@ std::vector<std::uint16_t> without(const std::vector<std::uint16_t>& a, const st
   return left;
 }
 
-ClusterView with_table(const ClusterView& places, std::vector<PlacementException> table) {
+ClusterView with_exceptions(const ClusterView& places, std::vector<PlacementException> exceptions) {
   auto state = std::make_shared<ClusterState>(*places.state);
-  state->set_exceptions(std::move(table));
+  state->set_exceptions(std::move(exceptions));
   return {std::move(state), places.distribution};
 }
 
@@ -59,51 +59,146 @@ bool find_rows(const ClusterView& bare, BucketId bucket, const std::vector<std::
   do {
     rows.clear();
     for (std::size_t i = 0; i < from.size(); ++i) rows.push_back({bucket.bits(), from[i], to[i]});
-    if (sorted(with_table(bare, rows).ideal_nodes(bucket).to_vector()) == wanted) return true;
+    if (sorted(with_exceptions(bare, rows).ideal_nodes(bucket).to_vector()) == wanted) return true;
   } while (std::next_permutation(to.begin(), to.end()));
   return false;
 }
 
-std::string text_of(const BalancedReplica& move) {
-  return fmt::format("bucket {:x} from storage.{} to storage.{}", move.bucket, move.from, move.to);
-}
+/// The table while moves are applied to it, by bucket.
+class Changed {
+ public:
+  explicit Changed(const ClusterView& places) : bare_(with_exceptions(places, {})) {
+    for (const PlacementException& row : places.state->exceptions()) exceptions_[row.bucket].push_back(row);
+    for (const ReadShare& row : places.state->read_shares()) reads_[row.bucket][row.node] = row.permille;
+    rows_ = places.state->exceptions().size() + reads_.size();
+  }
+
+  /// Returns why the move is left out; empty: it is applied.
+  std::string apply(const BalancedReplica& move, std::size_t rows_max) {
+    std::vector<std::uint16_t> nodes = nodes_of(move.bucket);
+    const auto source = std::find(nodes.begin(), nodes.end(), move.from);
+    const bool has_target = std::find(nodes.begin(), nodes.end(), move.to) != nodes.end();
+    const bool moves_reads = move.read_permille != 0;
+    if (source == nodes.end() || has_target != moves_reads) return "the replicas lie otherwise by now";
+    if (moves_reads) return shift_reads(move, nodes, rows_max);
+    *source = move.to;
+    std::vector<PlacementException> has;
+    if (!find_rows(bare_, BucketId(bare_.bits(), move.bucket), sorted(std::move(nodes)), has)) {
+      return "the target takes no replicas, or shares a group with another one";
+    }
+    const std::size_t rows = rows_ - exceptions_[move.bucket].size() + has.size();
+    if (rows > rows_max) return fmt::format("the table has room for {} rows", rows_max);
+    rows_ = rows;
+    exceptions_[move.bucket] = std::move(has);
+    if (const auto reads = reads_.find(move.bucket); reads != reads_.end()) {
+      auto part = reads->second.extract(move.from);
+      reads->second.erase(move.to);
+      if (!part.empty()) reads->second[move.to] = part.mapped();
+    }
+    return {};
+  }
+
+  OverrideTable table() const {
+    OverrideTable table;
+    for (const auto& [bucket, rows] : exceptions_) {
+      table.exceptions.insert(table.exceptions.end(), rows.begin(), rows.end());
+    }
+    for (const auto& [bucket, parts] : reads_) {
+      for (const auto& [node, permille] : parts) table.reads.push_back({bucket, node, permille});
+    }
+    return table;
+  }
+
+ private:
+  std::vector<std::uint16_t> nodes_of(std::uint64_t bucket) const {
+    const auto rows = exceptions_.find(bucket);
+    const auto has = rows == exceptions_.end() ? std::vector<PlacementException>{} : rows->second;
+    return with_exceptions(bare_, has).ideal_nodes(BucketId(bare_.bits(), bucket)).to_vector();
+  }
+
+  std::string shift_reads(const BalancedReplica& move, const std::vector<std::uint16_t>& nodes, std::size_t rows_max) {
+    auto found = reads_.find(move.bucket);
+    std::map<std::uint16_t, std::uint16_t> parts;
+    if (found != reads_.end()) {
+      parts = found->second;
+      std::erase_if(parts,
+                    [&](const auto& part) { return std::find(nodes.begin(), nodes.end(), part.first) == nodes.end(); });
+    } else {
+      if (rows_ + 1 > rows_max) return fmt::format("the table has room for {} rows", rows_max);
+      for (const std::uint16_t node : nodes) parts[node] = static_cast<std::uint16_t>(1000 / nodes.size());
+    }
+    // Thousandths are rounded, so a plan may move one more than there is.
+    const std::uint16_t moved = std::min(parts[move.from], move.read_permille);
+    if (moved + 1 < move.read_permille || parts[move.to] + moved > 1000) return "the reads are shared otherwise by now";
+    parts[move.from] = static_cast<std::uint16_t>(parts[move.from] - moved);
+    parts[move.to] = static_cast<std::uint16_t>(parts[move.to] + moved);
+    if (found == reads_.end()) ++rows_;
+    reads_[move.bucket] = std::move(parts);
+    return {};
+  }
+
+  const ClusterView bare_;
+  std::map<std::uint64_t, std::vector<PlacementException>> exceptions_;
+  std::map<std::uint64_t, std::map<std::uint16_t, std::uint16_t>> reads_;  // By bucket, then by node.
+  std::size_t rows_ = 0;
+};
 
 }  // namespace
 
-std::uint64_t change_table(ClusterRecord& record, std::vector<PlacementException> table, unsigned bits,
-                           BalanceStep step) {
-  std::sort(table.begin(), table.end());
+std::size_t OverrideTable::rows() const {
+  std::size_t rows = exceptions.size();
+  for (std::size_t i = 0; i < reads.size(); ++i) rows += i == 0 || reads[i].bucket != reads[i - 1].bucket ? 1 : 0;
+  return rows;
+}
+
+OverrideTable table_of(const ClusterState& state) {
+  return {{state.exceptions().begin(), state.exceptions().end()},
+          {state.read_shares().begin(), state.read_shares().end()}};
+}
+
+OverrideTable table_of(const NodeTable& nodes) { return {nodes.exceptions, nodes.read_shares}; }
+
+std::uint64_t change_table(ClusterRecord& record, OverrideTable table, unsigned bits, BalanceStep step) {
+  std::sort(table.exceptions.begin(), table.exceptions.end());
+  std::sort(table.reads.begin(), table.reads.end());
   NodeTable& nodes = record.nodes;
   if (nodes.exceptions_bits != bits) {
-    if (table.empty() && nodes.exceptions.empty()) return 0;
+    if (table == OverrideTable{} && table_of(nodes) == OverrideTable{}) return 0;
     nodes.exceptions.clear();
+    nodes.read_shares.clear();
     nodes.exceptions_bits = bits;
     record.balance_steps.clear();
   }
   std::sort(nodes.exceptions.begin(), nodes.exceptions.end());
-  if (table == nodes.exceptions) return 0;
+  if (table == table_of(nodes)) return 0;
   step.id = ++record.balance_step;
-  step.removed = difference(nodes.exceptions, table);
-  step.added = difference(table, nodes.exceptions);
-  nodes.exceptions = std::move(table);
+  step.removed = difference(nodes.exceptions, table.exceptions);
+  step.added = difference(table.exceptions, nodes.exceptions);
+  step.reads_removed = difference(nodes.read_shares, table.reads);
+  step.reads_added = difference(table.reads, nodes.read_shares);
+  nodes.exceptions = std::move(table.exceptions);
+  nodes.read_shares = std::move(table.reads);
   record.balance_steps.push_back(std::move(step));
   drop_old_steps(record.balance_steps);
   return record.balance_step;
 }
 
-Result<std::vector<PlacementException>> table_before(const ClusterRecord& record, std::uint64_t id) {
+Result<OverrideTable> table_before(const ClusterRecord& record, std::uint64_t id) {
   const auto& steps = record.balance_steps;
   const bool is_kept = std::any_of(steps.begin(), steps.end(), [&](const BalanceStep& step) { return step.id == id; });
   if (!is_kept) {
     return Status(StatusCode::NotFound,
                   fmt::format("step {} is not kept; `fjord balance history` lists those that are", id));
   }
-  std::set<PlacementException> table(record.nodes.exceptions.begin(), record.nodes.exceptions.end());
+  std::set<PlacementException> exceptions(record.nodes.exceptions.begin(), record.nodes.exceptions.end());
+  std::set<ReadShare> reads(record.nodes.read_shares.begin(), record.nodes.read_shares.end());
   for (auto step = steps.rbegin(); step != steps.rend() && step->id >= id; ++step) {
-    for (const PlacementException& row : step->added) table.erase(row);
-    table.insert(step->removed.begin(), step->removed.end());
+    for (const PlacementException& row : step->added) exceptions.erase(row);
+    exceptions.insert(step->removed.begin(), step->removed.end());
+    for (const ReadShare& row : step->reads_added) reads.erase(row);
+    reads.insert(step->reads_removed.begin(), step->reads_removed.end());
   }
-  return std::vector<PlacementException>(table.begin(), table.end());
+  return OverrideTable{{exceptions.begin(), exceptions.end()}, {reads.begin(), reads.end()}};
 }
 
 std::vector<BalancedReplica> moves_between(const ClusterView& places, const std::vector<PlacementException>& after,
@@ -111,7 +206,7 @@ std::vector<BalancedReplica> moves_between(const ClusterView& places, const std:
   std::set<std::uint64_t> touched;
   for (const PlacementException& row : places.state->exceptions()) touched.insert(row.bucket);
   for (const PlacementException& row : after) touched.insert(row.bucket);
-  const ClusterView then = with_table(places, after);
+  const ClusterView then = with_exceptions(places, after);
   std::vector<BalancedReplica> moves;
   for (const std::uint64_t key : touched) {
     const BucketId bucket(places.bits(), key);
@@ -127,41 +222,25 @@ std::vector<BalancedReplica> moves_between(const ClusterView& places, const std:
 }
 
 TableChange with_moves(const ClusterView& places, std::span<const BalancedReplica> moves, std::size_t rows_max) {
-  const ClusterView bare = with_table(places, {});
-  std::map<std::uint64_t, std::vector<PlacementException>> table;
-  for (const PlacementException& row : places.state->exceptions()) table[row.bucket].push_back(row);
-  std::size_t rows = places.state->exceptions().size();
+  Changed changed(places);
   TableChange change;
   for (const BalancedReplica& move : moves) {
-    const BucketId bucket(places.bits(), move.bucket);
-    const auto old_rows = table.find(move.bucket);
-    const std::vector<PlacementException> had =
-        old_rows == table.end() ? std::vector<PlacementException>{} : old_rows->second;
-    std::vector<std::uint16_t> wanted = with_table(bare, had).ideal_nodes(bucket).to_vector();
-    const auto source = std::find(wanted.begin(), wanted.end(), move.from);
-    const bool is_there = std::find(wanted.begin(), wanted.end(), move.to) != wanted.end();
-    if (source == wanted.end() || is_there) {
-      change.left_out.push_back(text_of(move) + ": the replicas lie otherwise by now");
-      continue;
+    std::string why = changed.apply(move, rows_max);
+    if (why.empty()) {
+      change.moves.push_back(move);
+    } else {
+      change.left_out.push_back(text_of(move) + ": " + std::move(why));
     }
-    *source = move.to;
-    std::vector<PlacementException> has;
-    if (!find_rows(bare, bucket, sorted(std::move(wanted)), has)) {
-      change.left_out.push_back(text_of(move) + ": the target takes no replicas, or shares a group with another one");
-      continue;
-    }
-    if (rows - had.size() + has.size() > rows_max) {
-      change.left_out.push_back(fmt::format("{}: the table has room for {} rows", text_of(move), rows_max));
-      continue;
-    }
-    rows = rows - had.size() + has.size();
-    table[move.bucket] = std::move(has);
-    change.moves.push_back(move);
   }
-  for (const auto& [bucket, of_bucket] : table) {
-    change.table.insert(change.table.end(), of_bucket.begin(), of_bucket.end());
-  }
+  change.table = changed.table();
   return change;
+}
+
+std::string text_of(const BalancedReplica& move) {
+  const std::string what = move.read_permille == 0 ? fmt::format("bucket {:x}", move.bucket)
+                                                   : fmt::format("{:.1f} % of the reads of bucket {:x}",
+                                                                 move.read_permille / 10.0, move.bucket);
+  return fmt::format("{} from storage.{} to storage.{}", what, move.from, move.to);
 }
 
 }  // namespace fjord::fleetcontroller

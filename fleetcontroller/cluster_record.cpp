@@ -1,5 +1,6 @@
 #include "cluster_record.h"
 
+#include <algorithm>
 #include <concepts>
 #include <type_traits>
 
@@ -9,9 +10,10 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-// The newest format version. Version 1 has no exceptions, version 2 no term base, version 3 no steps of the balancer. A
-// record is written in the lowest version that can hold it, so that an earlier program can read it.
-constexpr std::uint16_t kVersion = 4;
+// The newest format version. Version 1 has no exceptions, version 2 no term base, version 3 no steps of the balancer,
+// version 4 no read shares. A record is written in the lowest version that can hold it, so that an earlier program can
+// read it.
+constexpr std::uint16_t kVersion = 5;
 constexpr std::size_t kHistoryMax = 500;
 constexpr std::size_t kConfigsMax = 100;
 constexpr std::size_t kTextMax = 400;
@@ -92,19 +94,26 @@ template <typename V, Is<PlacementException> M>
 void visit(V& v, M& m) {
   v(m.bucket), v(m.from), v(m.to);
 }
+template <typename V, Is<ReadShare> M>
+void visit(V& v, M& m) {
+  v(m.bucket), v(m.node), v(m.permille);
+}
 template <typename V, Is<BalancedReplica> M>
 void visit(V& v, M& m) {
   v(m.bucket), v(m.from), v(m.to), v(m.bytes);
+  if (v.version >= 5) v(m.read_permille);
 }
 template <typename V, Is<BalanceStep> M>
 void visit(V& v, M& m) {
   v(m.id), v(m.kind), v(m.unix_us), v(m.state_version), v(m.round), v(m.removed), v(m.added), v(m.moves);
   v(m.bytes_total), v(m.imbalance_before), v(m.imbalance_after), v(m.who), v(m.why), v(m.reverts);
+  if (v.version >= 5) v(m.reads_removed), v(m.reads_added);
 }
 template <typename V, Is<NodeTable> M>
 void visit(V& v, M& m) {
   v(m.distribution), v(m.distributors), v(m.storage), v(m.distribution_bits);
   if (v.version >= 2) v(m.exceptions_bits), v(m.exceptions);
+  if (v.version >= 5) v(m.read_shares);
 }
 template <typename V, Is<HistoryEntry> M>
 void visit(V& v, M& m) {
@@ -161,6 +170,13 @@ Result<T> parse_any(std::string_view bytes, const char* what) {
   return record;
 }
 
+/// True if the record says something about read shares, which versions before 5 cannot.
+bool has_read_shares(const ClusterRecord& record) {
+  return !record.nodes.read_shares.empty() ||
+         std::any_of(record.balance_steps.begin(), record.balance_steps.end(),
+                     [](const BalanceStep& step) { return !step.reads_removed.empty() || !step.reads_added.empty(); });
+}
+
 }  // namespace
 
 const std::map<std::string, std::string>& ClusterRecord::config() const {
@@ -190,6 +206,7 @@ std::string encode(const ClusterRecord& record) {
   std::uint16_t lowest = record.nodes.exceptions.empty() ? 1 : 2;
   if (record.term_base != 0) lowest = 3;
   if (record.balance_step != 0) lowest = 4;
+  if (has_read_shares(record)) lowest = 5;
   return encode_any(record, lowest);
 }
 std::string encode(const SchemaRecord& record) { return encode_any(record, 1); }

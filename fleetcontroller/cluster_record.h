@@ -28,9 +28,11 @@ struct NodeTable {
   std::vector<std::string> distributors;  ///< Addresses by index; empty if removed. An index is never reused.
   std::vector<std::string> storage;
   std::uint64_t distribution_bits = 8;  ///< Used unless the live configuration has another value.
-  /// Placement exceptions. They are in force only while the cluster state has `exceptions_bits` distribution bits.
+  /// The table of overrides. It is in force only while the cluster state has `exceptions_bits` distribution bits; its
+  /// read shares only while all serving nodes announce the feature.
   std::vector<PlacementException> exceptions = {};
   std::uint64_t exceptions_bits = 0;
+  std::vector<ReadShare> read_shares = {};
   friend bool operator==(const NodeTable&, const NodeTable&) = default;
 };
 
@@ -54,16 +56,17 @@ struct ConfigVersion {
   friend bool operator==(const ConfigVersion&, const ConfigVersion&) = default;
 };
 
-/// A replica that changes its node by a step of the balancer.
+/// A replica that changes its node by a step of the balancer, or reads of a bucket that do.
 struct BalancedReplica {
   std::uint64_t bucket = 0;
   std::uint16_t from = 0;
   std::uint16_t to = 0;
-  std::uint64_t bytes = 0;  ///< Bytes of one replica.
+  std::uint64_t bytes = 0;          ///< Bytes of one replica; 0 if only reads move.
+  std::uint16_t read_permille = 0;  ///< The part of all reads of the bucket that moves; 0: the replica moves.
   friend bool operator==(const BalancedReplica&, const BalancedReplica&) = default;
 };
 
-/// One change of NodeTable::exceptions. Applied backwards it restores the table before it.
+/// One change of the table of overrides. Applied backwards it restores the table before it.
 struct BalanceStep {
   std::uint64_t id = 0;  ///< Rises with each step; an id is never used again.
   std::string kind;      ///< "load": planned from loads; "bytes": from sizes (fjord node balance); "revert".
@@ -72,6 +75,8 @@ struct BalanceStep {
   std::uint64_t round = 0;          ///< Round of the balancer; 0: made by something else.
   std::vector<PlacementException> removed;
   std::vector<PlacementException> added;
+  std::vector<ReadShare> reads_removed;
+  std::vector<ReadShare> reads_added;
   std::vector<BalancedReplica> moves;
   std::uint64_t bytes_total = 0;       ///< Bytes of all replicas then; 0: not known.
   std::uint64_t imbalance_before = 0;  ///< In thousandths; 0: not known.

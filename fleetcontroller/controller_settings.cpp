@@ -48,6 +48,7 @@ GeneratorOptions ControllerSettings::generator(MonotonicTime elected_at, WallTim
   options.group_up_ratio_min = ratio("controller.group_up_ratio_min");
   options.exceptions = nodes.exceptions;
   options.exceptions_bits = static_cast<unsigned>(nodes.exceptions_bits);
+  options.read_shares = nodes.read_shares;
   return options;
 }
 

@@ -305,7 +305,7 @@ class NodeChange {
     if (!request_.nodes.empty()) return invalid("the whole cluster is balanced, not single nodes");
     reply.nodes.push_back("cluster");
     if (request_.balance_to == "off") {
-      change_exceptions({});
+      change_table_to({});
       return Status::ok();
     }
     ExceptionPlanOptions options;
@@ -325,16 +325,18 @@ class NodeChange {
       reply.warnings.push_back(fmt::format("{} is not reached: the buckets are too large, too few or too many for it",
                                            options.max_over_mean));
     }
-    change_exceptions(std::move(plan.exceptions));
+    OverrideTable table = table_of(*facts_.active.state);
+    table.exceptions = std::move(plan.exceptions);
+    change_table_to(std::move(table));
     return Status::ok();
   }
 
-  void change_exceptions(std::vector<PlacementException> table) {
+  void change_table_to(OverrideTable table) {
     BalanceStep step;
     step.kind = "bytes";
     step.unix_us = unix_us_;
     step.state_version = facts_.active.version();
-    step.moves = moves_between(view_of_places(facts_.active), table, facts_.bucket_bytes);
+    step.moves = moves_between(view_of_places(facts_.active), table.exceptions, facts_.bucket_bytes);
     step.who = request_.who.empty() ? "an operator" : request_.who;
     step.why = request_.reason;
     change_table(changed, std::move(table), facts_.active.bits(), std::move(step));

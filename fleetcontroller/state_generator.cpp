@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "fjord/cluster/cluster_view.h"
+#include "fjord/cluster/feature.h"
 
 namespace fjord::fleetcontroller {
 namespace {
@@ -34,6 +35,8 @@ class Generator {
     out_.state.set_exceptions(fits ? options_.exceptions : std::vector<PlacementException>{});
     out_.state.set_copies_assured(copies_assured());
     out_.state.set_features(common_features());
+    const bool has_reads = fits && out_.state.announces(feature::kReadShares);
+    out_.state.set_read_shares(has_reads ? options_.read_shares : std::vector<ReadShare>{});
     judge_cluster();
     out_.is_new = current_.version() == 0 || restarted_ || !current_.is_similar_ignoring_progress(out_.state) ||
                   current_.description() != out_.state.description();

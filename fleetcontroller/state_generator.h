@@ -74,6 +74,8 @@ struct GeneratorOptions {
   /// Exceptions of the placement; they are in the state while it has `exceptions_bits` distribution bits.
   std::vector<PlacementException> exceptions = {};
   unsigned exceptions_bits = 0;
+  /// Read shares; they are in the state under the same condition while all serving nodes announce the feature.
+  std::vector<ReadShare> read_shares = {};
   /// Number of in-sync replicas observed for every bucket while all storage nodes were there; 0: not observed.
   unsigned copies_in_sync = 0;
 };

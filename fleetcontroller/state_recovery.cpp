@@ -168,7 +168,8 @@ class Recovery {
                     state_->storage_addresses,
                     state.bits(),
                     {state.exceptions().begin(), state.exceptions().end()},
-                    state.exceptions().empty() ? 0U : state.bits()};
+                    state.exceptions().empty() && state.read_shares().empty() ? 0U : state.bits(),
+                    {state.read_shares().begin(), state.read_shares().end()}};
     take_wanted(state);
     take_config();
     out_.schemas = {schemas_->schema_version, schemas_->schemas};

@@ -1,5 +1,7 @@
 #include "fjord/library/balancing.h"
 
+#include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "fjord/cluster/node.h"
@@ -21,7 +23,8 @@ double load_of(std::uint64_t load, LoadUnit unit) {
 }
 
 BucketMove move_of(const rpc::BalanceMove& move, LoadUnit unit) {
-  return {move.bucket, name_of(move.source), name_of(move.target), move.bytes, load_of(move.load, unit), move.reason};
+  return {move.bucket, name_of(move.source),       name_of(move.target), move.bytes, load_of(move.load, unit),
+          move.reason, move.read_permille / 1000.0};
 }
 
 BalancePlan plan_of(const rpc::BalanceReply& reply) {
@@ -100,6 +103,7 @@ Result<std::vector<std::string>> Balancing::apply(const BalancePlan& plan, const
     wire.bucket = move.bucket;
     wire.source = from.index;
     wire.target = to.index;
+    wire.read_permille = static_cast<std::uint32_t>(std::lround(std::clamp(move.read_part, 0.0, 1.0) * 1000));
     request.moves.push_back(wire);
   }
   FJORD_TRY_ASSIGN(rpc::BalanceReply reply, ask(*core_, request));

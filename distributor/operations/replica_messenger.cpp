@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fjord/rpc/deadline.h"
+#include "operations/read_choice.h"
 
 namespace fjord::distributor {
 
@@ -127,7 +128,7 @@ std::uint16_t ReplicaMessenger::choose_reader(const OpRef& ref, const BucketEntr
       if (latencies_.wants_probe(node, now)) probe(ref, node, entry.set.epoch);
     }
   }
-  return fast[context_.random.below(fast.size())];
+  return choose_by_share(fast, read_shares_of(entry.bucket, context_.snapshot->state()), context_.random);
 }
 
 void ReplicaMessenger::probe(const OpRef& ref, std::uint16_t node, std::uint64_t epoch) {

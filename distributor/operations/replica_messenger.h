@@ -32,7 +32,8 @@ class ReplicaMessenger {
     hooks_.dispatch(ref);
     flush();
   }
-  /// Chooses one of these replicas to read, at random among those that are not slow, if there are any. Sends a probe to
+  /// Chooses one of these replicas to read, among those that are not slow, if there are any: at random, by the read
+  /// shares of the cluster state if it has any for the bucket (distributor/operations/read_choice.h). Sends a probe to
   /// slow ones now and then, for which no client waits.
   std::uint16_t choose_reader(const OpRef& ref, const BucketEntry& entry, const NodeIndexes& candidates);
 

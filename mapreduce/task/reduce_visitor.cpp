@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "fjord/common/check.h"
+#include "key_reducer.h"
 #include "task_visitors.h"
 
 namespace fjord::mapreduce {

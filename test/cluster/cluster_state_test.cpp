@@ -173,6 +173,37 @@ TEST_CASE("node ids: names outside the range are refused", "[cluster]") {
   CHECK(NodeId::storage(2) < NodeId::storage(3));
 }
 
+TEST_CASE("cluster state: read shares travel with the state", "[cluster]") {
+  const auto state = ClusterState::parse("version:3 bits:8 read:ff=2*1000,0=4*200+3*800 storage:6").value();
+  CHECK(state.to_string() == "version:3 bits:8 read:0=3*800+4*200,ff=2*1000 storage:6");
+  CHECK(ClusterState::parse(state.to_string()).value() == state);
+  CHECK(state.read_shares().size() == 3);
+  REQUIRE(state.read_shares_of(0).size() == 2);
+  CHECK(state.read_shares_of(0)[1] == ReadShare{0, 4, 200});
+  CHECK(state.read_shares_of(1).empty());
+  CHECK(state.read_shares_of(0xff).size() == 1);
+  CHECK(ClusterState::parse("read: storage:2").value().to_string() == "storage:2");
+
+  ClusterState other = state;
+  CHECK(other.is_similar(state));
+  other.set_read_shares({{7, 1, 0}, {3, 1, 1}});
+  CHECK(other.to_string() == "version:3 bits:8 read:3=1*1,7=1*0 storage:6");
+  CHECK_FALSE(other.is_similar(state));
+  CHECK_FALSE(other.is_similar_ignoring_progress(state));
+  CHECK(state.diff(other) == "read shares: 0=3*800+4*200,ff=2*1000 => 3=1*1,7=1*0");
+  other.set_bits(8);
+  CHECK(other.read_shares().size() == 2);
+  other.set_bits(9);
+  CHECK(other.read_shares().empty());
+
+  for (const char* text :
+       {"read:100=1*2 bits:8", "bits:8 read:0=1*2,0=1*3", "read:0=1*2+1*3", "read:g=1*2", "read:1=1*1001", "read:1=1",
+        "read:1", "read:1=", "read:=1*2", "read:1=1*", "read:1=70000*1", "read:1=*1"}) {
+    INFO(text);
+    CHECK_FALSE(ClusterState::parse(text));
+  }
+}
+
 TEST_CASE("cluster state: exceptions of the placement travel with the state", "[cluster]") {
   const auto state = ClusterState::parse("version:3 bits:8 except:ff=2>1,0=4>5,0=3>1 storage:6").value();
   CHECK(state.to_string() == "version:3 bits:8 except:0=3>1,0=4>5,ff=2>1 storage:6");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fjord/cluster/feature.h"
 #include "fleet_world.h"
 
 namespace fjord::fleetcontroller {
@@ -10,13 +11,14 @@ namespace {
 /// Three or more storage nodes that count operations on the buckets that they hold under their cluster state.
 class LoadedFleet {
  public:
-  explicit LoadedFleet(unsigned storage = 4) {
+  explicit LoadedFleet(unsigned storage = 4, std::vector<std::string> all_know = {}) : features(std::move(all_know)) {
     fleet.options.storage.clear();
     for (unsigned i = 0; i < storage; ++i) fleet.options.storage.push_back(fmt::format("storage.{}:1", i));
     fleet.options.distribution = DistributionConfig::flat(static_cast<std::uint16_t>(storage), 2).to_string();
     fleet.options.distribution_bits = 5;
     for (unsigned i = 0; i < storage; ++i) start(i);
     fleet.start_node("distributor.0");
+    fleet.node("distributor.0").features = features;
     REQUIRE(fleet.start_controller());
     REQUIRE(fleet.run_until_all_know(1, seconds(5)));
     rate.assign(32, 10);
@@ -26,6 +28,7 @@ class LoadedFleet {
     const std::string name = fmt::format("storage.{}", i);
     fleet.start_node(name);
     PolledNode& node = fleet.node(name);
+    node.features = features;
     node.loads = [this, i, &node, counts = std::vector<rpc::BucketLoad>(32),
                   at = now_us()](std::uint64_t incarnation) mutable {
       const double elapsed_s = static_cast<double>(now_us() - std::exchange(at, now_us())) / 1e6;
@@ -38,12 +41,22 @@ class LoadedFleet {
         counts[bucket].bucket = bucket;
         const bool holds = snapshot->ideal_nodes(BucketId(5, bucket)).contains(static_cast<std::uint16_t>(i));
         counts[bucket].stored_bytes = holds ? 1000 : 0;
-        if (holds) counts[bucket].reads += static_cast<std::uint64_t>(rate[bucket] * elapsed_s);
+        const double part = holds ? read_part(snapshot->state(), bucket, static_cast<std::uint16_t>(i)) : 0;
+        counts[bucket].reads += static_cast<std::uint64_t>(rate[bucket] * 2 * part * elapsed_s);
         reply.total.reads += counts[bucket].reads;
       }
       reply.buckets = counts;
       return reply;
     };
+  }
+
+  /// The part of a bucket's reads that comes to one of its two replicas.
+  static double read_part(const ClusterState& state, std::uint64_t bucket, std::uint16_t node) {
+    const auto shares = state.read_shares_of(bucket);
+    for (const ReadShare& share : shares) {
+      if (share.node == node) return share.permille / 1000.0;
+    }
+    return shares.empty() ? 0.5 : 0;
   }
 
   void configure(const std::string& mode) {
@@ -75,6 +88,7 @@ class LoadedFleet {
   }
   std::int64_t now_us() { return fleet.world.scheduler.clock().now().us; }
 
+  std::vector<std::string> features;
   Fleet fleet;
   std::vector<double> rate;
 };
@@ -112,6 +126,33 @@ TEST_CASE("balancer: in mode on buckets leave the hot node, within the budget an
   REQUIRE(status.nodes.size() == 4);
   for (const rpc::BalanceNode& node : status.nodes) CHECK(node.counted > 0);
   CHECK(status.slices.size() == 10);
+}
+
+TEST_CASE("balancer: reads go to cooler replicas before replicas move, and a revert takes their rows away") {
+  LoadedFleet loaded(4, {std::string(feature::kReadShares)});
+  loaded.heat();
+  loaded.configure("on");
+  REQUIRE(loaded.run_until([&] { return !loaded.fleet.state().read_shares().empty(); }, seconds(15)));
+  REQUIRE(loaded.run_until([&] { return loaded.status().imbalance < 1100; }, seconds(60)));
+  const auto steps = loaded.steps();
+  REQUIRE_FALSE(steps.empty());
+  REQUIRE_FALSE(steps[0].moves.empty());
+  CHECK(steps[0].moves[0].read_permille > 0);
+  CHECK(steps[0].moves[0].source == 0);
+  for (const rpc::BalanceMove& move : steps[0].moves) CHECK((move.read_permille == 0) == (move.bytes > 0));
+  // Reads of a bucket add up to all of them.
+  std::map<std::uint64_t, unsigned> sums;
+  const ClusterState state = loaded.fleet.state();
+  for (const ReadShare& row : state.read_shares()) sums[row.bucket] += row.permille;
+  for (const auto& [bucket, sum] : sums) CHECK(sum == 1000);
+  CHECK(loaded.status().rows == state.exceptions().size() + sums.size());
+
+  REQUIRE(loaded.fleet.caller.ask(kController, set({"balancer.mode=advise"})).status);
+  rpc::Balance revert;
+  revert.action = rpc::BalanceAction::Revert;
+  revert.step = 1;
+  REQUIRE(loaded.fleet.caller.ask(kController, revert).status);
+  REQUIRE(loaded.run_until([&] { return loaded.fleet.state().read_shares().empty(); }, seconds(5)));
 }
 
 TEST_CASE("balancer: advice moves nothing, and is carried out on the state that it was made on alone") {

@@ -169,23 +169,23 @@ TEST_CASE("balance steps: rows put replicas exactly where the moves say, also wh
   TableChange change = with_moves(before, moves, 100);
   CHECK(change.left_out.empty());
   CHECK(change.moves == moves);
-  ClusterView after = view(4, 6, 2, change.table);
+  ClusterView after = view(4, 6, 2, change.table.exceptions);
   for (const BalancedReplica& move : moves) {
     const NodeList nodes = after.ideal_nodes(BucketId(4, move.bucket));
     CHECK(nodes.contains(move.to));
     CHECK_FALSE(nodes.contains(move.from));
   }
-  CHECK(moves_between(before, change.table, {}).size() == moves.size());
+  CHECK(moves_between(before, change.table.exceptions, {}).size() == moves.size());
   // Back: no row is left.
   std::vector<BalancedReplica> back;
   for (const BalancedReplica& move : moves) back.push_back({move.bucket, move.to, move.from, 1});
   change = with_moves(after, back, 100);
   CHECK(change.left_out.empty());
-  CHECK(change.table.empty());
+  CHECK(change.table == OverrideTable{});
   // A source without the replica, a target that has it, a full table.
   const std::vector<BalancedReplica> wrong = {back[0], {0, moves[0].to, moves[0].to, 1}};
   CHECK(with_moves(before, wrong, 100).left_out.size() == 2);
-  CHECK(with_moves(before, moves, 3).table.size() == 3);
+  CHECK(with_moves(before, moves, 3).table.rows() == 3);
 }
 
 TEST_CASE("balance steps: replicas do not come closer together than the algorithm has them") {
@@ -204,28 +204,98 @@ TEST_CASE("balance steps: replicas do not come closer together than the algorith
 
 TEST_CASE("balance steps: a revert restores the exact table, and other distribution bits begin a new one") {
   ClusterRecord record;
-  const std::vector<PlacementException> first = {{1, 0, 3}, {5, 2, 4}};
-  const std::vector<PlacementException> second = {{1, 0, 4}, {5, 2, 4}, {9, 1, 0}};
+  const OverrideTable first = {{{1, 0, 3}, {5, 2, 4}}, {{1, 0, 300}, {1, 2, 700}}};
+  const OverrideTable second = {{{1, 0, 4}, {5, 2, 4}, {9, 1, 0}}, {{1, 0, 300}, {1, 2, 600}}};
   CHECK(change_table(record, {}, 4, {}) == 0);
   CHECK(record == ClusterRecord{});
   CHECK(change_table(record, first, 4, {}) == 1);
   CHECK(change_table(record, first, 4, {}) == 0);
   CHECK(change_table(record, second, 4, {}) == 2);
   CHECK(change_table(record, {}, 4, {}) == 3);
-  CHECK(table_before(record, 1).value().empty());
+  CHECK(table_before(record, 1).value() == OverrideTable{});
   CHECK(table_before(record, 2).value() == first);
   CHECK(table_before(record, 3).value() == second);
   CHECK(table_before(record, 4).error().code() == StatusCode::NotFound);
   REQUIRE(record.balance_steps.size() == 3);
   CHECK(record.balance_steps[1].removed == std::vector<PlacementException>{{1, 0, 3}});
   CHECK(record.balance_steps[1].added == std::vector<PlacementException>{{1, 0, 4}, {9, 1, 0}});
+  CHECK(record.balance_steps[1].reads_removed == std::vector<ReadShare>{{1, 2, 700}});
+  CHECK(record.balance_steps[1].reads_added == std::vector<ReadShare>{{1, 2, 600}});
   CHECK(parse_cluster_record(encode(record)).value() == record);
 
   CHECK(change_table(record, first, 5, {}) == 4);
   CHECK(record.nodes.exceptions_bits == 5);
   CHECK(record.balance_steps.size() == 1);
-  CHECK(table_before(record, 4).value().empty());
+  CHECK(table_before(record, 4).value() == OverrideTable{});
   CHECK_FALSE(table_before(record, 3));
+}
+
+TEST_CASE("balance steps: a record without read shares is written for earlier programs") {
+  ClusterRecord record;
+  REQUIRE(change_table(record, {{{1, 0, 3}}, {}}, 4, {}) == 1);
+  CHECK(encode(record).substr(0, 2) == std::string("\4\0", 2));
+  REQUIRE(change_table(record, {{{1, 0, 3}}, {{1, 3, 1000}}}, 4, {}) == 2);
+  CHECK(encode(record).substr(0, 2) == std::string("\5\0", 2));
+}
+
+TEST_CASE("balance steps: reads are shifted between replicas, and go with a replica that moves") {
+  ClusterView now = view(4, 6, 3);
+  const std::vector<std::uint16_t> nodes = now.ideal_nodes(BucketId(4, 5)).to_vector();
+  const auto shift = [&](std::uint16_t from, std::uint16_t to, std::uint16_t permille) {
+    const std::vector<BalancedReplica> moves = {{5, from, to, 0, permille}};
+    return with_moves(now, moves, 100);
+  };
+  const auto share_of = [](const OverrideTable& table, std::uint16_t node) {
+    for (const ReadShare& row : table.reads) {
+      if (row.node == node) return int{row.permille};
+    }
+    return -1;
+  };
+  const auto adopt = [&](const OverrideTable& table) {
+    auto state = std::make_shared<ClusterState>(*now.state);
+    state->set_exceptions(table.exceptions);
+    state->set_read_shares(table.reads);
+    now.state = std::move(state);
+  };
+  TableChange change = shift(nodes[0], nodes[1], 300);
+  CHECK(change.left_out.empty());
+  CHECK(change.table.rows() == 1);
+  CHECK(share_of(change.table, nodes[0]) == 33);
+  CHECK(share_of(change.table, nodes[1]) == 633);
+  CHECK(share_of(change.table, nodes[2]) == 333);
+  CHECK(with_moves(now, change.moves, 0).moves.empty());  // No room.
+  adopt(change.table);
+  CHECK(shift(nodes[0], nodes[1], 300).moves.empty());  // So many are not there.
+  const auto other = static_cast<std::uint16_t>(nodes[0] == 0 ? (nodes[1] == 1 ? 2 : 1) : 0);
+  std::uint16_t outside = other;
+  while (std::find(nodes.begin(), nodes.end(), outside) != nodes.end()) ++outside;
+  CHECK(shift(nodes[1], outside, 100).moves.empty());  // No replica is there.
+  const std::vector<BalancedReplica> moves = {{5, nodes[1], outside, 7, 0}};
+  change = with_moves(now, moves, 100);
+  REQUIRE(change.moves.size() == 1);
+  CHECK(share_of(change.table, outside) == 633);
+  CHECK(share_of(change.table, nodes[1]) == -1);
+  CHECK(change.table.rows() == 2);
+}
+
+TEST_CASE("balance rules: reads cost no bytes, and a bucket whose reads were shifted rests") {
+  BalanceMoves last;
+  last.update({step_of(1, {{3, 1, 2, 0, 200}})}, 10);
+  CHECK(last.rests(3, 15));
+  CHECK(last.last_of(3)->from == BalanceMoves::kNoNode);
+  balancer::BalanceModel now = model(20);
+  for (balancer::Slice& slice : now.slices) {
+    slice.reads = 2 * std::exchange(slice.writes, 0);
+    slice.holders.push_back({static_cast<std::uint16_t>((slice.range.begin + 1) % 4), 0.0});
+  }
+  now.step_bytes_max = 0;
+  const std::vector<BalancedReplica> shifts = {{0, 0, 1, 0, 250}, {0, 0, 1, 0, 250}, {4, 0, 1, 0, 500}};
+  CHECK(check_moves(shifts, now, {}).moves == shifts);
+  CHECK(check_moves(shifts, now, last).moves == shifts);
+  const double before = balancer::imbalance(now, balancer::node_loads(now));
+  CHECK(imbalance_after(now, shifts) < before);
+  const std::vector<BalancedReplica> mixed = {{0, 0, 1, 0, 250}, {0, 0, 2, 0, 0}};
+  CHECK(check_moves(mixed, now, {}).moves.size() == 1);
 }
 
 }  // namespace fjord::fleetcontroller

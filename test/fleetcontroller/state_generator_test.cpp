@@ -106,6 +106,30 @@ TEST_CASE("state generator: the state lists the features that all serving nodes 
   }
 }
 
+TEST_CASE("state generator: read shares are in the state while all serving nodes know them, and the bits fit") {
+  World world;
+  world.all_answer(0);
+  for (NodeReport& r : world.reports) r.features = {"read_shares"};
+  world.report(kS1).features = {};
+  world.options.read_shares = {{1, 0, 1000}};
+  world.options.exceptions_bits = world.state.bits();
+  REQUIRE(world.generate(0));
+  CHECK(world.state.read_shares().empty());
+  world.options.exceptions_bits = world.state.bits();
+  world.report(kS1).features = {"read_shares"};
+  CHECK(world.generate(10));
+  CHECK(world.state.read_shares().size() == 1);
+  world.report(kS1).features = {};
+  CHECK(world.generate(20));
+  CHECK(world.state.read_shares().empty());
+  world.report(kS1).features = {"read_shares"};
+  CHECK(world.generate(30));
+  CHECK(world.state.read_shares().size() == 1);
+  world.options.exceptions_bits = world.state.bits() + 1;
+  CHECK(world.generate(40));
+  CHECK(world.state.read_shares().empty());
+}
+
 TEST_CASE("state generator: a new leader keeps the features until it has heard the nodes") {
   World world;
   world.all_answer(0);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -41,7 +42,9 @@ class BalanceChecker {
   std::size_t loads_seen() const { return loads_seen_; }
 
  private:
-  using Row = std::pair<std::uint64_t, std::pair<std::uint16_t, std::uint16_t>>;
+  /// Bucket, and for a replica that lies elsewhere: from, to. For a read share: node, permille.
+  enum class Kind { Elsewhere, Reads };
+  using Row = std::tuple<std::uint64_t, Kind, std::uint32_t, std::uint32_t>;
   using Table = std::set<Row>;
   struct Tables {
     Table before;
@@ -51,6 +54,9 @@ class BalanceChecker {
   void ask();
   void keep(std::string failure);
   static Table table_of(const ClusterState& state);
+  /// The part of the table that the state may have: no read shares unless all nodes know them.
+  static Table visible_in(const ClusterState& state, Table table);
+  static std::string replay(const rpc::BalanceStep& step, Table& table);
   /// Replays the steps. Fills `tables` by the step's id; steps behind a gap have none.
   std::string replay(std::map<std::uint64_t, Tables>& tables) const;
   std::string check_states(const std::map<std::uint64_t, Tables>& tables) const;

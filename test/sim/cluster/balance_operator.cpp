@@ -12,7 +12,8 @@ void BalanceOperator::schedule() {
 }
 
 void BalanceOperator::step() {
-  const std::uint64_t dice = cluster_.random().below(10);
+  const std::uint64_t dice = cluster_.random().below(12);
+  if (dice >= 10) return shift_reads();
   if (dice < 6) return plan_and_apply();
   if (dice < 9) return revert();
   rpc::ChangeNodes request;
@@ -29,6 +30,28 @@ void BalanceOperator::plan_and_apply() {
     // Some plans are outdated when they are applied.
     const Duration wait(cluster_.random().chance(0.5) ? 0 : cluster_.random().below(3'000'000));
     cluster_.scheduler().outside().post_after(wait, [this, plan = reply->plan] { apply(plan); });
+  });
+}
+
+void BalanceOperator::shift_reads() {
+  rpc::Balance question;
+  question.action = rpc::BalanceAction::Slices;
+  cluster_.admin().call_any(std::move(question), seconds(5), [this](const Result<rpc::BalanceReply>& reply) {
+    if (!reply || reply->slices.empty()) return;
+    rpc::BalancePlan plan;
+    plan.state_version = reply->state_version;
+    for (std::uint64_t n = 1 + cluster_.random().below(5); n > 0; --n) {
+      const rpc::BalanceSlice& slice = reply->slices[cluster_.random().below(reply->slices.size())];
+      if (slice.nodes.size() < 2) continue;
+      rpc::BalanceMove move;
+      move.bucket = slice.bucket;
+      const std::size_t from = cluster_.random().below(slice.nodes.size());
+      move.source = slice.nodes[from];
+      move.target = slice.nodes[(from + 1) % slice.nodes.size()];
+      move.read_permille = static_cast<std::uint32_t>(1 + cluster_.random().below(1000 / slice.nodes.size()));
+      plan.moves.push_back(move);
+    }
+    if (!plan.moves.empty()) apply(plan);
   });
 }
 

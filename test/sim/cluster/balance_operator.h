@@ -6,8 +6,8 @@
 
 namespace fjord::sim {
 
-/// An operator who plans, applies and takes back steps of the balancer at random, also plans that are outdated, and
-/// balances by bytes in between.
+/// An operator who plans, applies and takes back steps of the balancer at random, also plans that are outdated, shifts
+/// reads between replicas, and balances by bytes in between.
 ///
 /// Lifetime: the cluster outlives it; it outlives the run of the cluster.
 class BalanceOperator {
@@ -24,6 +24,8 @@ class BalanceOperator {
   void schedule();
   void step();
   void plan_and_apply();
+  /// Moves random parts of the reads of random buckets.
+  void shift_reads();
   void apply(const rpc::BalancePlan& plan);
   void revert();
 

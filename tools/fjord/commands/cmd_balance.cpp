@@ -33,6 +33,7 @@ void add_moves(JsonText& json, const std::vector<BucketMove>& moves) {
   json.key("moves").begin_array();
   for (const BucketMove& move : moves) {
     json.begin_object().key("bucket").number(move.bucket).key("from").text(move.from).key("to").text(move.to);
+    json.key("read_part").real(move.read_part, 3);
     json.key("bytes").number(move.bytes).key("load").real(move.load, 6).key("reason").text(move.reason).end_object();
   }
   json.end_array();
@@ -55,7 +56,9 @@ std::string plan_json(const BalancePlan& plan, bool done) {
 std::string plan_text(const BalancePlan& plan) {
   std::string text;
   for (const BucketMove& move : plan.moves) {
-    text += fmt::format("bucket {:>6x}  {} -> {}  {:.1f} MiB{}\n", move.bucket, move.from, move.to, mib(move.bytes),
+    const std::string what = move.read_part > 0 ? fmt::format("{:.1f} % of its reads", move.read_part * 100)
+                                                : fmt::format("{:.1f} MiB", mib(move.bytes));
+    text += fmt::format("bucket {:>6x}  {} -> {}  {}{}\n", move.bucket, move.from, move.to, what,
                         move.reason.empty() ? "" : "  " + move.reason);
   }
   text +=

@@ -84,6 +84,16 @@ struct PlacementException {
   friend auto operator<=>(const PlacementException&, const PlacementException&) = default;
 };
 
+/// The part of a bucket's reads that one of its replicas serves. A row says only which of the replicas that may be read
+/// is asked: rows about other nodes have no effect, and a replica without a row is asked least.
+struct ReadShare {
+  std::uint64_t bucket = 0;  ///< The bucket's first ClusterState::bits() bits.
+  std::uint16_t node = 0;
+  std::uint16_t permille = 0;  ///< From 0 to 1000.
+
+  friend auto operator<=>(const ReadShare&, const ReadShare&) = default;
+};
+
 /// The versioned list of node states that all nodes agree on.
 ///
 /// Text form: `version:7 bits:8 distributor:3 storage:6 .2.s:d .4.s:r`; see README.md of this module for all keys. A
@@ -135,6 +145,10 @@ class ClusterState {
   std::span<const PlacementException> exceptions() const { return exceptions_; }
   /// The exceptions of one bucket, which is named by its first bits() bits.
   std::span<const PlacementException> exceptions_of(std::uint64_t bucket) const;
+  /// Ordered by bucket, then by node; no two have the same. The span lives until the state is changed or destroyed.
+  std::span<const ReadShare> read_shares() const { return read_shares_; }
+  /// The read shares of one bucket, which is named by its first bits() bits. Empty: all replicas are read alike.
+  std::span<const ReadShare> read_shares_of(std::uint64_t bucket) const;
 
   /// Also sets follows() to version - 1.
   void set_version(std::uint64_t version) {
@@ -153,10 +167,13 @@ class ClusterState {
   /// `state` is one of Up, Down, Initializing, Stopping.
   void set_cluster(NodeState state);
   void set_description(std::string description) { description_ = std::move(description); }
-  /// `bits` is from 1 to 58. Another number than before drops the exceptions, as all buckets are placed again.
+  /// `bits` is from 1 to 58. Another number than before drops exceptions and read shares, as all buckets are placed
+  /// again.
   void set_bits(unsigned bits);
   /// In any order. Each bucket is below 2^bits(), and no two have the same bucket and `from`.
   void set_exceptions(std::vector<PlacementException> exceptions);
+  /// In any order. Each bucket is below 2^bits(), and no two have the same bucket and node.
+  void set_read_shares(std::vector<ReadShare> shares);
   /// Sets one node. Nodes between the old count and its index become down; nodes at the end that are plainly down are
   /// cut off.
   void set_node(NodeId id, NodeStateInfo info);
@@ -164,8 +181,8 @@ class ClusterState {
   void set_node_state(NodeId id, NodeState state);
 
   /// True if `other` need not be published as a new version: it has the same bits, cluster state, exceptions,
-  /// assured copies and features, and similar nodes. Version and descriptions do not count. Nodes count also while the
-  /// cluster is down: reads may go on, and another node that fails must be known to be down.
+  /// read shares, assured copies and features, and similar nodes. Version and descriptions do not count. Nodes count
+  /// also while the cluster is down: reads may go on, and another node that fails must be known to be down.
   bool is_similar(const ClusterState& other) const;
   bool is_similar_ignoring_progress(const ClusterState& other) const;
   /// The changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if none.
@@ -190,6 +207,7 @@ class ClusterState {
   std::vector<NodeStateInfo> distributors_;
   std::vector<NodeStateInfo> storage_;
   std::vector<PlacementException> exceptions_;
+  std::vector<ReadShare> read_shares_;
   std::vector<std::string> features_;
 };
 

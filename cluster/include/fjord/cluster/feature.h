@@ -13,6 +13,8 @@ namespace feature {
 
 /// Replicas drop old remove entries and tokens together (docs/design/0013-retention.md).
 inline constexpr std::string_view kForget = "forget";
+/// Reads go to replicas by ClusterState::read_shares() (docs/design/0020-balancing-by-load.md).
+inline constexpr std::string_view kReadShares = "read_shares";
 
 }  // namespace feature
 

@@ -19,7 +19,7 @@ enum class LoadUnit : std::uint8_t {
   OperationsPerSecond,
 };
 
-/// One replica that moves from node to node.
+/// One replica that moves from node to node, or reads of its bucket that do.
 struct BucketMove {
   std::uint64_t bucket = 0;  ///< The distribution bits of the bucket.
   std::string from;          ///< "storage.4"
@@ -27,6 +27,7 @@ struct BucketMove {
   std::uint64_t bytes = 0;
   double load = 0;  ///< Load that leaves `from`.
   std::string reason;
+  double read_part = 0;  ///< Part of all reads of the bucket that goes to `to`, above 0 to 1; 0: the replica moves.
 };
 
 struct BalancePlan {

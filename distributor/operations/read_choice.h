@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fjord/cluster/cluster_state.h"
+#include "fjord/common/random.h"
+#include "fjord/document/bucket_id.h"
+
+namespace fjord::distributor {
+
+/// The read shares that the state has for a bucket of at least as many bits as the distribution. The span lives as long
+/// as the state.
+std::span<const ReadShare> read_shares_of(BucketId bucket, const ClusterState& state);
+
+/// Chooses one of the nodes, of which there is at least one: each with a probability proportional to its share, or all
+/// alike if none of them has one. A node without a share is taken only then.
+std::uint16_t choose_by_share(const std::vector<std::uint16_t>& nodes, std::span<const ReadShare> shares,
+                              Random& random);
+
+}  // namespace fjord::distributor
