@@ -12,8 +12,8 @@
 #include "fjord/search/node_indexes.h"
 #include "fjord/storage/memory/memory_provider.h"
 
-/// Times of keyword searches. `node`: one stripe of a storage node, in memory, without messages. `cluster`: searches that begin
-/// at a fixed rate, whether or not the former ones have ended, each from its planned begin to its answer.
+/// Times of keyword searches. `node`: one stripe of a storage node, in memory, without messages. `cluster`: searches
+/// that begin at a fixed rate, whether or not the former ones have ended, each from its planned begin to its answer.
 namespace fjord {
 namespace {
 
@@ -56,7 +56,9 @@ std::vector<std::pair<std::string, std::string>> group_of(const Corpus& corpus, 
 
 void print(const char* what, std::vector<double> us) {
   std::sort(us.begin(), us.end());
-  const auto at = [&](double share) { return us[std::min(us.size() - 1, static_cast<std::size_t>(share * static_cast<double>(us.size())))]; };
+  const auto at = [&](double share) {
+    return us[std::min(us.size() - 1, static_cast<std::size_t>(share * static_cast<double>(us.size())))];
+  };
   fmt::print("{}: {} searches, p50 {:.1f} us, p90 {:.1f} us, p99 {:.1f} us, max {:.1f} us\n", what, us.size(), at(0.5),
              at(0.9), at(0.99), us.back());
 }
@@ -93,8 +95,12 @@ int run_node(const Corpus& corpus, int repeat) {
       const DocumentId parsed = *DocumentId::parse(id);
       const auto encoded = fields_from_json(*snapshots.get()->types()->find(parsed.type()), parsed, fields);
       FJORD_CHECK(encoded.has_value());
-      const spi::Write write{.bucket = parsed.bucket(1), .gid = parsed.gid(), .timestamp = Timestamp{++time}, .id = id,
-                             .header = encoded->header, .body = encoded->body};
+      const spi::Write write{.bucket = parsed.bucket(1),
+                             .gid = parsed.gid(),
+                             .timestamp = Timestamp{++time},
+                             .id = id,
+                             .header = encoded->header,
+                             .body = encoded->body};
       spi::WriteResult result;
       provider.apply(std::span(&write, 1), std::span(&result, 1), spi::Durability::Process);
     }
@@ -106,8 +112,12 @@ int run_node(const Corpus& corpus, int repeat) {
     const auto begin = std::chrono::steady_clock::now();
     const auto variants = *search::parse_query("cheap hotel in prague");
     const auto context = *search::SearchContext::parse({{"device", "phone"}, {"hour", "12"}});
-    const auto answer = provider.index().search({.slices = all, .variants = variants, .context = context, .hits_max = 5,
-                                                 .reserve_micros = 10'000, .session = true},
+    const auto answer = provider.index().search({.slices = all,
+                                                 .variants = variants,
+                                                 .context = context,
+                                                 .hits_max = 5,
+                                                 .reserve_micros = 10'000,
+                                                 .session = true},
                                                 *snapshots.get());
     us.push_back(us_since(begin));
     candidates = answer->candidates;
@@ -150,10 +160,13 @@ int run_cluster(const std::string& address, const Corpus& corpus, double rate, d
   Random random(2);
   const auto began = std::chrono::steady_clock::now();
   for (std::size_t i = 0; i < count; ++i) {
-    const auto planned = began + std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * static_cast<double>(i) / rate));
+    const auto planned =
+        began + std::chrono::nanoseconds(static_cast<std::int64_t>(1e9 * static_cast<double>(i) / rate));
     std::this_thread::sleep_until(planned);
     SearchRequest request;
-    request.query = random.below(10) == 0 ? "cheap hotel" : fmt::format("w{} w{}", random.below(corpus.words), random.below(corpus.words));
+    request.query = random.below(10) == 0
+                        ? "cheap hotel"
+                        : fmt::format("w{} w{}", random.below(corpus.words), random.below(corpus.words));
     request.context = {{"device", "phone"}};
     client.search(std::move(request)).then([&, i, planned](const SearchResult& result) {
       us[i] = us_since(planned);

@@ -75,16 +75,21 @@ class Stripe {
       for (const auto& [name, value] : fields) REQUIRE(document.set(name, value));
       encoded = encode(document);
     }
-    const spi::Write write{.bucket = parsed.bucket(bits), .gid = parsed.gid(),
-                           .timestamp = Timestamp{timestamp == 0 ? ++time_ : timestamp}, .remove = remove, .id = id,
-                           .header = encoded.header, .body = encoded.body};
+    const spi::Write write{.bucket = parsed.bucket(bits),
+                           .gid = parsed.gid(),
+                           .timestamp = Timestamp{timestamp == 0 ? ++time_ : timestamp},
+                           .remove = remove,
+                           .id = id,
+                           .header = encoded.header,
+                           .body = encoded.body};
     spi::WriteResult result;
     provider_->apply(std::span(&write, 1), std::span(&result, 1), spi::Durability::Process);
   }
   /// A group with one ad and one keyword, whose number is that of its location.
   void put_group(std::uint64_t group, const std::string& text = "red car", unsigned bits = kBits) {
     const std::string at = ":n=" + std::to_string(group) + ":1";
-    write("id:a:ad_group" + at, {{"name", std::string("g")}, {"advertiser", static_cast<std::int32_t>(group)}}, false, 0, bits);
+    write("id:a:ad_group" + at, {{"name", std::string("g")}, {"advertiser", static_cast<std::int32_t>(group)}}, false,
+          0, bits);
     write("id:a:ad" + at, {{"title", std::string("Car")}}, false, 0, bits);
     write("id:a:keyword" + at, {{"text", text}, {"bid_micros", std::int64_t{100'000}}}, false, 0, bits);
   }
@@ -92,8 +97,12 @@ class Stripe {
     const SliceSet asked(kBits, slices);
     const auto variants = *parse_query(query);
     const SearchContext context;
-    auto answer = provider_->index().search({.slices = asked, .variants = variants, .context = context, .hits_max = 10,
-                                             .reserve_micros = 1, .session = session},
+    auto answer = provider_->index().search({.slices = asked,
+                                             .variants = variants,
+                                             .context = context,
+                                             .hits_max = 10,
+                                             .reserve_micros = 1,
+                                             .session = session},
                                             *snapshots_.get());
     REQUIRE(answer);
     return std::move(*answer);
@@ -204,9 +213,10 @@ TEST_CASE("when types begin to take part in searches, what is stored is indexed 
   Stripe stripe(kSchemaWithoutSearch);
   CHECK(stripe.searched() == 4);
   const std::string later = kSchemaWithoutSearch;
-  stripe.publish(6, "document keyword { field text type string { header } field bid_micros type long { header } }\n"
-                    "document ad_group { field name type string { header } field advertiser type int { header } }\n"
-                    "document ad { field title type string { header } }");
+  stripe.publish(6,
+                 "document keyword { field text type string { header } field bid_micros type long { header } }\n"
+                 "document ad_group { field name type string { header } field advertiser type int { header } }\n"
+                 "document ad { field title type string { header } }");
   stripe.put_group(4);
   CHECK(stripe.advertisers("red car").empty());
   stripe.publish(7, kSchema);

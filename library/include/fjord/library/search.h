@@ -13,7 +13,8 @@ namespace fjord {
 /// A search for ads by keywords; docs/operating/search.md tells what documents it needs.
 struct SearchRequest {
   std::string query = {};
-  /// Describes who searches: device (phone, desktop, tablet), language, region, hour, age, interests. Others are refused.
+  /// Describes who searches: device (phone, desktop, tablet), language, region, hour, age, interests. Others are
+  /// refused.
   std::map<std::string, std::string> context = {};
   std::uint32_t limit = 4;  ///< Number of places, 1 to 100.
   /// What is not searched by then is missing in the answer. 0: the live setting search.timeout.
