@@ -10,41 +10,66 @@
 
 namespace fjord::search {
 
-/// A search under way: each stripe adds its part.
-struct SearchService::Search {
-  rpc::SearchSlices request;
-  rpc::Responder respond;
-  std::vector<QueryVariant> variants;
-  SearchContext context;
-  MonotonicTime arrived;
+class SearchService::Impl : public std::enable_shared_from_this<SearchService::Impl> {
+ public:
+  Impl(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots)
+      : clock_(runtime.clock),
+        access_(access),
+        snapshots_(snapshots),
+        searches_(runtime.metrics.counter("fjord_search_node_searches_total", "Searches of slices")),
+        slices_(runtime.metrics.counter("fjord_search_node_slices_total", "Slices searched")),
+        refused_(runtime.metrics.counter("fjord_search_node_refused_total",
+                                         "Slices not searched: the replica is not in sync, not indexed, or not here")),
+        candidates_(runtime.metrics.counter("fjord_search_node_candidates_total", "Keywords that matched a query")),
+        scanned_(runtime.metrics.counter("fjord_search_node_scanned_total", "Keywords compared with a query")),
+        seconds_(runtime.metrics.histogram("fjord_search_node_seconds", "Time of a search on a storage node")) {}
 
-  std::mutex mutex;
-  std::size_t left FJORD_GUARDED_BY(mutex) = 0;  ///< Stripes that have not answered.
-  rpc::SearchSlicesReply reply FJORD_GUARDED_BY(mutex);
-  SliceSet searched FJORD_GUARDED_BY(mutex) = SliceSet(0);
-  std::vector<Hit> hits FJORD_GUARDED_BY(mutex);
+  void start(rpc::SearchSlices request, rpc::Responder respond);
+
+ private:
+  /// A search under way: each stripe adds its part.
+  struct Search {
+    rpc::SearchSlices request;
+    rpc::Responder respond;
+    std::vector<QueryVariant> variants;
+    SearchContext context;
+    MonotonicTime arrived;
+
+    std::mutex mutex;
+    std::size_t left FJORD_GUARDED_BY(mutex) = 0;  ///< Stripes that have not answered.
+    rpc::SearchSlicesReply reply FJORD_GUARDED_BY(mutex);
+    SliceSet searched FJORD_GUARDED_BY(mutex) = SliceSet(0);
+    std::vector<Hit> hits FJORD_GUARDED_BY(mutex);
+  };
+
+  void search_stripe(Search& search, const SliceSet& slices, spi::PersistenceProvider& provider);
+  /// Adds the answer of a stripe (null: there was nothing to ask) and sends the reply after the last one.
+  void finish_part(Search& search, const Result<StripeIndex::Answer>* answer);
+
+  Clock& clock_;
+  spi::BucketAccess& access_;
+  const rpc::SnapshotHolder& snapshots_;
+  Counter& searches_;
+  Counter& slices_;
+  Counter& refused_;
+  Counter& candidates_;
+  Counter& scanned_;
+  Histogram& seconds_;
 };
 
 SearchService::SearchService(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots)
-    : clock_(runtime.clock),
-      access_(access),
-      snapshots_(snapshots),
-      searches_(runtime.metrics.counter("fjord_search_node_searches_total", "Searches of slices")),
-      slices_(runtime.metrics.counter("fjord_search_node_slices_total", "Slices searched")),
-      refused_(runtime.metrics.counter("fjord_search_node_refused_total",
-                                       "Slices not searched: the replica is not in sync, not indexed, or not here")),
-      candidates_(runtime.metrics.counter("fjord_search_node_candidates_total", "Keywords that matched a query")),
-      scanned_(runtime.metrics.counter("fjord_search_node_scanned_total", "Keywords compared with a query")),
-      seconds_(runtime.metrics.histogram("fjord_search_node_seconds", "Time of a search on a storage node")) {}
+    : impl_(std::make_shared<Impl>(runtime, access, snapshots)) {}
+
+SearchService::~SearchService() = default;
 
 bool SearchService::handle(rpc::Request& request, rpc::Responder& respond) {
   auto* search = std::get_if<rpc::SearchSlices>(&request);
   if (search == nullptr) return false;
-  start(std::move(*search), std::move(respond));
+  impl_->start(std::move(*search), std::move(respond));
   return true;
 }
 
-void SearchService::start(rpc::SearchSlices request, rpc::Responder respond) {
+void SearchService::Impl::start(rpc::SearchSlices request, rpc::Responder respond) {
   rpc::SearchSlicesReply refusal;
   const auto state = snapshots_.get();
   refusal.state_version = state == nullptr ? 0 : state->state_version();
@@ -86,13 +111,12 @@ void SearchService::start(rpc::SearchSlices request, rpc::Responder respond) {
     std::size_t first = 0;
     while (!slices.contains(first)) ++first;
     access_.on_stripe(asked.bucket(first),
-                      [this, search, slices = std::move(slices)](spi::PersistenceProvider& provider) {
-                        search_stripe(*search, slices, provider);
-                      });
+                      [self = shared_from_this(), search, slices = std::move(slices)](
+                          spi::PersistenceProvider& provider) { self->search_stripe(*search, slices, provider); });
   }
 }
 
-void SearchService::search_stripe(Search& search, const SliceSet& slices, spi::PersistenceProvider& provider) {
+void SearchService::Impl::search_stripe(Search& search, const SliceSet& slices, spi::PersistenceProvider& provider) {
   const Duration waited = clock_.now() - search.arrived;
   Result<StripeIndex::Answer> answer = Status(StatusCode::Timeout, "the stripe came to the search too late");
   // The broker waits no longer, and another search waits behind this one.
@@ -113,7 +137,7 @@ void SearchService::search_stripe(Search& search, const SliceSet& slices, spi::P
   finish_part(search, &answer);
 }
 
-void SearchService::finish_part(Search& search, const Result<StripeIndex::Answer>* answer) {
+void SearchService::Impl::finish_part(Search& search, const Result<StripeIndex::Answer>* answer) {
   std::unique_lock lock(search.mutex);
   if (answer != nullptr && *answer) {
     (*answer)->searched.for_each([&](std::size_t slice) { search.searched.add(slice); });

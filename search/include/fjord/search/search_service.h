@@ -1,13 +1,10 @@
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 
 #include "fjord/common/runtime.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
-#include "fjord/search/stripe_index.h"
 #include "fjord/storage/spi/bucket_access.h"
 
 namespace fjord::search {
@@ -17,29 +14,17 @@ namespace fjord::search {
 /// the broker asks for the others elsewhere.
 ///
 /// Threading: handle() on any thread. Lifetime: destroyed before the node behind `access`, whose providers are
-/// IndexedProvider.
+/// IndexedProvider; searches that still wait on stripes go on without it.
 class SearchService final : public rpc::Service {
  public:
   SearchService(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots);
+  ~SearchService() override;
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;
 
  private:
-  struct Search;
-  void start(rpc::SearchSlices request, rpc::Responder respond);
-  void search_stripe(Search& search, const SliceSet& slices, spi::PersistenceProvider& provider);
-  /// Adds the answer of a stripe (null: there was nothing to ask) and sends the reply after the last one.
-  void finish_part(Search& search, const Result<StripeIndex::Answer>* answer);
-
-  Clock& clock_;
-  spi::BucketAccess& access_;
-  const rpc::SnapshotHolder& snapshots_;
-  Counter& searches_;
-  Counter& slices_;
-  Counter& refused_;
-  Counter& candidates_;
-  Counter& scanned_;
-  Histogram& seconds_;
+  class Impl;
+  std::shared_ptr<Impl> impl_;
 };
 
 }  // namespace fjord::search
