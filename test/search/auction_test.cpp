@@ -33,11 +33,11 @@ std::vector<std::pair<GlobalId, SearchDocument>> random_documents(Random& random
   for (std::uint64_t group = 0; group < groups; ++group) {
     const std::string group_id = fmt::format("id:ads:ad_group:n={}:0", group);
     const GroupData data{
-        .id = group_id, .advertiser = random.below(6), .trust = static_cast<double>(random.below(5)) / 4};
+        .id = group_id, .advertiser = random.below(6), .trust = 0.25 * static_cast<double>(random.below(2))};
     if (random.below(10) != 0) add(group_id, {.role = IndexRole::Group, .group = group, .payload = data.encode()});
     for (std::uint64_t i = random.below(4); i > 0; --i) {
       const std::string id = fmt::format("id:ads:ad:n={}:{}", group, i);
-      const AdData ad{.id = id, .title = kWords[random.below(7)], .ctr = 0.01 * static_cast<double>(random.below(5))};
+      const AdData ad{.id = id, .title = kWords[random.below(2)]};
       add(id, {.role = IndexRole::Ad, .group = group, .payload = ad.encode()});
     }
     for (std::uint64_t i = random.below(5); i > 0; --i) {
