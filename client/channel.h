@@ -18,7 +18,7 @@ struct ChannelKey {
   rpc::Address address;
   rpc::Priority priority = rpc::Priority::Default;
   bool is_write = false;
-  bool is_strict = false;  ///< rpc::is_strict()
+  bool is_strict = false;  ///< For operations that an older node has to refuse: see rpc::is_strict().
   friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
 };
 

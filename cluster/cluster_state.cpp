@@ -271,7 +271,7 @@ std::string node_difference(const NodeStateInfo& before, const NodeStateInfo& af
     ++count;
   }
   add("capacity", before.capacity, after.capacity);
-  // The progress belongs to a state. When the state changes, the end of its progress is not worth reporting.
+  // Each state of a node has a progress of its own, so a change of state says nothing of progress.
   if (before.state == after.state) add("progress", before.init_progress, after.init_progress);
   add("start time", before.start_time, after.start_time);
   add("up since version", before.up_since_version, after.up_since_version);

@@ -37,7 +37,7 @@ void shuffle(std::vector<T>& items, Random& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
 }
 
-/// What the traces share: loads that stay as they are.
+/// Base of all traces: the load of a bucket does not change over time.
 class SteadyTrace : public Trace {
  public:
   explicit SteadyTrace(const TraceOptions& options)

@@ -181,7 +181,7 @@ std::vector<std::uint32_t> Corpus::shuffled(std::uint64_t stream) const {
 }
 
 std::span<const EngineWrite> CorpusBatch::puts(std::span<const std::uint32_t> numbers, unsigned version) {
-  // Reserved ahead, so that views into it stay valid.
+  // The writes hold views into bytes_, which therefore must not grow later.
   bytes_.clear();
   bytes_.reserve(numbers.size() * (StoredForm::kPrefixBytes + corpus_->document_bytes()));
   ids_.clear();

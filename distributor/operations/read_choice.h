@@ -14,8 +14,8 @@ namespace fjord::distributor {
 /// as the state.
 std::span<const ReadShare> read_shares_of(BucketId bucket, const ClusterState& state);
 
-/// Chooses one of the nodes, of which there is at least one: each with a probability proportional to its share, or all
-/// alike if none of them has one. A node without a share is taken only then.
+/// Chooses one of the nodes (at least one) at random, with a probability proportional to its share. A node without a
+/// share is never chosen, unless none of the nodes has a share: then all are equally probable.
 std::uint16_t choose_by_share(const std::vector<std::uint16_t>& nodes, std::span<const ReadShare> shares,
                               Random& random);
 

@@ -25,7 +25,7 @@ class ReplicaMessenger {
   /// Puts the operation into the next message to the node; flush() sends it.
   void send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
   void flush();
-  /// Sends what is still current of these again after a pause.
+  /// Sends or dispatches the operations again after a pause, without those that have ended meanwhile.
   void retry_later(std::uint16_t node, std::vector<OpRef> refs);
   /// Dispatches the operation again at once.
   void dispatch_again(const OpRef& ref) {

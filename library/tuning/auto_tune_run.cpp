@@ -98,7 +98,7 @@ class AutoTuneRun {
     if (!order.reverts.empty()) {
       id = order.reverts.front();
       tag = "revert of " + id;
-      // A change too old for the history is reverted to the number in the order, even if the old value was a default.
+      // The history says whether the old value was a default. Without it, the number in the order is set.
       if (auto as_before = value_before(config.history, id, setting)) values = std::move(*as_before);
     }
     FJORD_TRY_ASSIGN(

@@ -50,7 +50,7 @@ std::uint64_t PartialCache::query(const std::string& text, const std::shared_ptr
   query.used = ++uses_;
   if (query.number == 0 || query.types != types) {
     forget(query);
-    query.number = ++numbers_;  // entries taken for the former types are not put back
+    query.number = ++numbers_;  // put() then refuses partials of the former types.
     query.types = types;
   }
   return query.number;

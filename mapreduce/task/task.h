@@ -55,11 +55,10 @@ struct TaskSpec {
   bool reads_rows = false;
   std::vector<AggregateColumn> columns = {};  ///< Columns of the rows; empty: key and value.
   std::string row_selection = {};             ///< Map: selects rows.
-  // Outputs of reduce and put tasks: a result per key (last pass), rows for the next pass or the runner, lasting
-  // documents.
-  bool puts_results = true;
-  bool puts_rows = false;
-  bool puts_all = false;  ///< `puts_rows` covers all rows; the runner selects some of them later.
+  // A reduce or put task writes one or more of these: results, rows, documents of the target `into`.
+  bool puts_results = true;  ///< One result for each key, in the last pass.
+  bool puts_rows = false;    ///< Rows for the next pass or for the runner.
+  bool puts_all = false;     ///< `puts_rows` covers all rows; the runner selects some of them later.
   rpc::RowTarget into = {};
   bool counts_processors = false;  ///< Reports contain the processor time. Nodes of older releases refuse such a task.
   /// Version of the application (ApplicationInfo::version). A node that has another version refuses the task.

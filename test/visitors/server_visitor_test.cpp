@@ -148,7 +148,7 @@ TEST_CASE("a visitor that is destroyed early abandons its open buckets, and its 
   REQUIRE(ask(world, create).status.is_ok());
   world.scheduler.run_for(seconds(1));
   CHECK(seen.begun == std::vector<BucketId>{kBucket});
-  REQUIRE(stripe.waiting() == 1);  // The read that closes the reader, because the bucket ends with it.
+  REQUIRE(stripe.waiting() == 1);  // The read of the end of the bucket, which closes the reader.
   REQUIRE(ask(world, rpc::DestroyVisitor{.visitor_id = 7}).status.is_ok());
   world.scheduler.run_for(seconds(1));
   CHECK(seen.abandoned == std::vector<BucketId>{kBucket});

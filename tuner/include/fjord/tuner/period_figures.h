@@ -75,7 +75,7 @@ struct Objective {
   std::optional<double> scans;
   double demand = 0;  ///< Operations per second; decides only whether two periods are comparable.
 
-  /// Returns speed^(1 - share) * scans^share; `speed` without scans.
+  /// Returns speed^(1 - scan_share) * scans^scan_share, or `speed` if no visitor was running.
   double total(double scan_share) const;
 };
 

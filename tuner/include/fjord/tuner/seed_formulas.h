@@ -40,7 +40,7 @@ std::uint64_t buckets_max_for_jobs(double entries_max, double slotfiles_max);
 /// Returns the mean size of a bucket, b = d * |D| / |B| [VDS 2007, 5.5].
 double bucket_bytes_mean(double documents, double document_bytes, double buckets);
 
-/// Returns 2^ceil(log2(b / slotfile size)), at least 1 [VDS 2007, 5.5].
+/// Returns 2^ceil(log2(bucket_bytes / slotfile_bytes_max)), at least 1 [VDS 2007, 5.5].
 std::uint64_t slotfiles_per_bucket(double bucket_bytes, double slotfile_bytes_max);
 /// Returns twice slotfiles_per_bucket(), which leaves a margin of one split.
 std::uint64_t slotfiles_per_bucket_with_margin(double bucket_bytes, double slotfile_bytes_max);

@@ -37,7 +37,7 @@ struct ChangeFeedOptions {
 
 struct ChangeFeedProgress {
   std::uint64_t buckets = 0;     ///< Buckets that the distributors named in the last round.
-  std::uint64_t waiting = 0;     ///< Buckets among these that cannot be read because their replicas are being repaired.
+  std::uint64_t waiting = 0;     ///< Buckets of the last round that cannot be read while their replicas are repaired.
   std::uint64_t begun_anew = 0;  ///< Number of times that a bucket was given again from its beginning.
   std::uint64_t changes = 0;     ///< Changes given, including repeated ones.
 };

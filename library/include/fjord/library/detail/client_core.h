@@ -41,8 +41,8 @@ class ClientCore {
   Clock& clock() { return seams_ ? seams_->clock : connection_->runtime().clock; }
   Executor& executor() { return seams_ ? seams_->executor : connection_->executor(); }
   Random new_random() { return seams_ ? seams_->random.fork() : Random::from_system(); }
-  /// Waits until the condition holds. `lock` is locked when it is evaluated, and afterwards. Ends the process on the
-  /// executor, where the wait would not end.
+  /// Waits until is_done(), which is called with `lock` held; returns with it held. Must not be called on the executor
+  /// (ends the process): the wait would block the thread that is to end it.
   template <typename F>
   void wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed, F is_done) {
     if (is_done()) return;

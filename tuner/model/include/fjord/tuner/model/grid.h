@@ -51,7 +51,7 @@ struct GridSummary {
   double worst_of_default = 0;
   double mean_gain = 0;       ///< Geometric mean of the gain over the defaults.
   double mean_gain_low = 0;   ///< Lower bound of the 95 % confidence interval of mean_gain.
-  double mean_gain_high = 0;  ///< Upper bound of that interval.
+  double mean_gain_high = 0;  ///< Upper bound of the 95 % confidence interval of mean_gain.
   double median_throughput_error = 0;
   double median_latency_error = 0;
 };
