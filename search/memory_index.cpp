@@ -58,6 +58,7 @@ void MemoryIndex::carry_out(Change& change) {
 }
 
 void MemoryIndex::add(const IndexedDocument& document) {
+  document_bytes_ += bytes_of(document);
   if (document.role == IndexRole::Keyword) {
     by_first_word_[std::string(first_word(document.words))].push_back(&document);
   } else {
@@ -68,6 +69,7 @@ void MemoryIndex::add(const IndexedDocument& document) {
 
 void MemoryIndex::drop(Documents::iterator at) {
   const IndexedDocument& document = at->second;
+  document_bytes_ -= bytes_of(document);
   if (document.role == IndexRole::Keyword) {
     erase_from(by_first_word_, first_word(document.words), &document);
   } else {
@@ -106,6 +108,7 @@ void MemoryIndex::clear(const std::string& label) {
   documents_.clear();
   delta_.clear();
   delta_bytes_ = 0;
+  document_bytes_ = 0;
   checksums_.clear();
   label_ = label;
 }

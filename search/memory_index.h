@@ -35,17 +35,26 @@ class MemoryIndex final : public IndexStore {
   std::string label() const override { return label_; }
   void clear(const std::string& label) override;
   Result<bool> maintain() override { return false; }
+  bool take_lost() override { return false; }
 
- private:
   /// Documents in the order of the bucket tree, so that a bucket is a range.
   using Key = std::pair<std::uint64_t, GlobalId>;
   using Documents = std::map<Key, IndexedDocument>;
+  /// What searches see.
+  const Documents& documents() const { return documents_; }
+  /// Bytes of documents(), without the delta.
+  std::size_t document_bytes() const { return document_bytes_; }
+
+ private:
   using Change = std::variant<IndexedDocument, GlobalId, BucketId>;  // A put, a remove, a bucket that is removed.
   struct WordHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
   };
 
+  static std::size_t bytes_of(const IndexedDocument& document) {
+    return sizeof(Change) + document.words.size() + document.payload.size();
+  }
   static Key key_of(const GlobalId& gid) { return {bucket_of(gid, BucketId::kUsedBitsMax).position(), gid}; }
   void change(Change change, std::size_t bytes);
   void carry_out(Change& change);
@@ -54,6 +63,7 @@ class MemoryIndex final : public IndexStore {
 
   std::vector<Change> delta_;
   std::size_t delta_bytes_ = 0;
+  std::size_t document_bytes_ = 0;
   Documents documents_;
   std::unordered_map<std::string, std::vector<const IndexedDocument*>, WordHash, std::equal_to<>> by_first_word_;
   std::unordered_map<std::uint64_t, std::vector<const IndexedDocument*>> by_group_;  // By gid; without keywords.

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "index/disk_index.h"
 #include "memory_index.h"
 
 namespace fjord::search {
@@ -28,6 +29,18 @@ void NodeIndexes::follow(const rpc::SnapshotHolder& snapshots) {
 NodeIndexes::IndexFactory memory_indexes() {
   return [](unsigned, unsigned) -> Result<std::unique_ptr<IndexStore>> {
     return std::unique_ptr<IndexStore>(std::make_unique<MemoryIndex>());
+  };
+}
+
+NodeIndexes::IndexFactory disk_indexes(Runtime& runtime, const DiskIndexesOptions& options) {
+  return [&runtime, options](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<IndexStore>> {
+    // With another number of stripes each has other documents, so the name has both numbers.
+    DiskIndexOptions one{.directory =
+                             options.directory + "/" + std::to_string(stripe) + "of" + std::to_string(stripes)};
+    one.recent_bytes_max = options.recent_bytes_max;
+    one.cache_bytes = options.cache_bytes / stripes;
+    FJORD_TRY_ASSIGN(std::unique_ptr<DiskIndex> index, DiskIndex::open(runtime.env, one, &runtime.metrics));
+    return std::unique_ptr<IndexStore>(std::move(index));
   };
 }
 

@@ -265,6 +265,12 @@ std::optional<Duration> StripeIndex::maintain(MonotonicTime now) {
   if (delta_since_ && now - *delta_since_ >= options_.delta_age_max) merge_delta();
   const Result<bool> more = index_->maintain();
   if (!more) log::error("search", "the index of keywords: {}", more.error().to_string());
+  if (index_->take_lost()) {
+    delta_since_.reset();
+    unsaved_.clear();
+    index_all_again();
+    return Duration(0);
+  }
   return more && *more ? Duration(0) : kLookInterval;
 }
 

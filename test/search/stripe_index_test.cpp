@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 
 #include "fjord/search/node_indexes.h"
+#include "fjord/sim/sim_env.h"
 #include "fjord/storage/memory/memory_provider.h"
+#include "index/disk_index.h"
 
 namespace fjord::search {
 namespace {
@@ -31,15 +33,16 @@ class HandClock final : public Clock {
   MonotonicTime now_{1'000'000};
 };
 
+std::unique_ptr<IndexStore> memory_index() { return memory_indexes()(0, 1).value(); }
+
 /// A stripe of storage node 0 with four buckets, of which it is a member since state 2.
 class Stripe {
  public:
-  explicit Stripe(const std::string& schema = kSchema) {
+  explicit Stripe(const std::string& schema = kSchema, std::unique_ptr<IndexStore> index = memory_index()) {
     publish(5, schema);
     facts_.snapshots = &snapshots_;
     auto engine = make_memory_provider();
-    provider_ = std::make_unique<IndexedProvider>(std::move(engine), memory_indexes()(0, 1).value(), facts_, clock_,
-                                                  IndexOptions());
+    provider_ = std::make_unique<IndexedProvider>(std::move(engine), std::move(index), facts_, clock_, IndexOptions());
     for (std::uint64_t bucket = 0; bucket < 4; ++bucket) {
       REQUIRE(provider_->create_bucket(BucketId(kBits, bucket)));
       set_replicas(BucketId(kBits, bucket), ReplicaSet::make_epoch(2, 1), {0, 1});
@@ -117,6 +120,7 @@ class Stripe {
 
   IndexedProvider& provider() { return *provider_; }
   HandClock& clock() { return clock_; }
+  const rpc::ClusterSnapshot& state() { return *snapshots_.get(); }
 
  private:
   HandClock clock_;
@@ -223,6 +227,34 @@ TEST_CASE("when types begin to take part in searches, what is stored is indexed 
   CHECK_FALSE(stripe.search("red").refused.is_ok());
   stripe.settle();
   CHECK(stripe.searched() == 4);
+  CHECK(stripe.advertisers("red car") == Numbers{4});
+}
+
+TEST_CASE("an index whose file is damaged fails searches until all is indexed again, and then finds everything") {
+  sim::SimEnv env;
+  DiskIndexOptions options{.directory = "/index"};
+  options.recent_bytes_max = 1;  // Each document that a search may see is in a file.
+  auto index = DiskIndex::open(env, options);
+  REQUIRE(index.has_value());
+  Stripe stripe(kSchema, std::move(*index));
+  stripe.put_group(4);
+  stripe.clock().pass(milliseconds(50));
+  stripe.settle();
+  const auto names = env.list_directory("/index");
+  REQUIRE(names.has_value());
+  for (const std::string& name : *names) {
+    if (name.ends_with(".segment")) REQUIRE(env.flip_bit("/index/" + name, 20, 1));
+  }
+  const SliceSet all(kBits, "\x0f");
+  const auto variants = *parse_query("red car");
+  const SearchContext context;
+  const auto failed =
+      stripe.provider().index().search({.slices = all, .variants = variants, .context = context}, stripe.state());
+  REQUIRE_FALSE(failed);
+  CHECK(failed.error().code() == StatusCode::Corruption);
+  stripe.provider().maintain(stripe.clock().now());
+  CHECK(stripe.searched() == 0);
+  stripe.settle();
   CHECK(stripe.advertisers("red car") == Numbers{4});
 }
 

@@ -49,7 +49,8 @@ class StorageProcess final : public Node {
                                                     runtime, *sync_executor_));
     options.stripes = engine_.stripes;
     FJORD_TRY(set_space_limits(config));
-    indexes_ = std::make_unique<search::NodeIndexes>(name.index, runtime, search::memory_indexes());
+    indexes_ = std::make_unique<search::NodeIndexes>(
+        name.index, runtime, search::disk_indexes(runtime, {.directory = options.directory + "/search"}));
     FJORD_TRY_ASSIGN(
         node_, storage::StorageNode::open(options, runtime, process_.transport(), indexes_->indexed(engine_.open)));
     indexes_->follow(node_->snapshots());

@@ -140,7 +140,9 @@ class SimCluster::StorageProcess final : public Process {
     if (cluster_.options_.search) {
       search::IndexOptions index;
       index.step_bytes = 600;  // Small, so that a bucket is indexed in many steps.
-      indexes_ = std::make_unique<search::NodeIndexes>(options.index, life_->runtime, search::memory_indexes(), index);
+      indexes_ = std::make_unique<search::NodeIndexes>(
+          options.index, life_->runtime,
+          search::disk_indexes(life_->runtime, {.directory = "/search", .recent_bytes_max = 1500}), index);
       engines = indexes_->indexed(std::move(engines));
     }
     Result<std::unique_ptr<storage::StorageNode>> opened =
@@ -417,8 +419,10 @@ void SimCluster::wipe(const std::string& name) {
   process(name).crash();
   SimEnv& env = process(name).env();
   env.clear_faults();
-  const Status removed = env.remove_all("/data");
-  FJORD_CHECK(removed || removed.code() == StatusCode::NotFound);
+  for (const char* folder : {"/data", "/search"}) {
+    const Status removed = env.remove_all(folder);
+    FJORD_CHECK(removed || removed.code() == StatusCode::NotFound);
+  }
   FJORD_CHECK(env.sync_directory("/").is_ok());
 }
 

@@ -72,8 +72,11 @@ class IndexStore {
   virtual std::string label() const = 0;
   /// Drops everything, also the checksums, and takes a new label.
   virtual void clear(const std::string& label) = 0;
-  /// A bounded step of background work. True if more is due. Errors: those of the store.
+  /// A bounded step of background work. True if more is due. Ends the life of views. Errors: those of the store.
   virtual Result<bool> maintain() = 0;
+  /// True once after content was lost, for a file was damaged. The index is empty then, without checksums, and its owner
+  /// indexes all buckets again.
+  virtual bool take_lost() = 0;
 };
 
 }  // namespace fjord::search

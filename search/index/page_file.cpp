@@ -1,0 +1,82 @@
+#include "page_file.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "fjord/common/coding.h"
+#include "fjord/common/hash.h"
+#include "segment_format.h"
+
+namespace fjord::search {
+namespace {
+
+constexpr std::size_t kWriteBytes = 64 * kPageBytes;
+
+std::uint64_t place(std::uint64_t file, std::uint64_t page) { return mix64(file, page); }
+
+}  // namespace
+
+Result<std::unique_ptr<PageFileWriter>> PageFileWriter::create(Env& env, const std::string& path,
+                                                               std::uint64_t number) {
+  FJORD_TRY_ASSIGN(std::unique_ptr<RandomAccessFile> file, env.create_random_access(path));
+  return std::unique_ptr<PageFileWriter>(new PageFileWriter(std::move(file), number));
+}
+
+Status PageFileWriter::append(std::string_view bytes) {
+  size_ += bytes.size();
+  while (!bytes.empty()) {
+    const std::size_t part = std::min(bytes.size(), kPageContent - page_.size());
+    page_ += bytes.substr(0, part);
+    bytes.remove_prefix(part);
+    if (page_.size() == kPageContent) end_page();
+    if (pages_.size() >= kWriteBytes) FJORD_TRY(write_pages());
+  }
+  return Status::ok();
+}
+
+void PageFileWriter::end_page() {
+  page_.resize(kPageContent, '\0');
+  put_fixed(page_, checksum32(page_, place(number_, page_number_++)));
+  pages_ += page_;
+  page_.clear();
+}
+
+Status PageFileWriter::write_pages() {
+  FJORD_TRY(file_->write(written_, pages_));
+  written_ += pages_.size();
+  pages_.clear();
+  return Status::ok();
+}
+
+Status PageFileWriter::finish() {
+  if (!page_.empty()) end_page();
+  FJORD_TRY(write_pages());
+  return file_->sync();
+}
+
+std::uint64_t PageFile::pages(std::uint64_t offset, std::size_t length) {
+  return length == 0 ? 0 : (offset + length - 1) / kPageContent - offset / kPageContent + 1;
+}
+
+Result<std::string> PageFile::read(std::uint64_t offset, std::size_t length) const {
+  const std::uint64_t first = offset / kPageContent;
+  const auto count = static_cast<std::size_t>(pages(offset, length));
+  std::string raw(count * kPageBytes, '\0');
+  FJORD_TRY_ASSIGN(const std::size_t got, file_->read(first * kPageBytes, std::span(raw.data(), raw.size())));
+  if (got != raw.size()) return Status(StatusCode::Corruption, "a segment of the keyword index is too short");
+  std::string content;
+  content.reserve(count * kPageContent);
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string_view page = std::string_view(raw).substr(i * kPageBytes, kPageContent);
+    if (checksum32(page, place(number_, first + i)) != load_fixed<std::uint32_t>(page.data() + kPageContent)) {
+      return Status(StatusCode::Corruption, "a page of a segment of the keyword index does not verify");
+    }
+    content += page;
+  }
+  content.erase(0, static_cast<std::size_t>(offset - first * kPageContent));
+  content.resize(length);
+  return content;
+}
+
+}  // namespace fjord::search

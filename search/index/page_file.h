@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "fjord/common/env.h"
+
+namespace fjord::search {
+
+/// Writes a file of checksummed pages from its beginning to its end.
+class PageFileWriter {
+ public:
+  /// Creates the file. `number` goes into each checksum, so that pages of another file do not verify.
+  static Result<std::unique_ptr<PageFileWriter>> create(Env& env, const std::string& path, std::uint64_t number);
+
+  Status append(std::string_view bytes);
+  /// Content appended so far, without checksums.
+  std::uint64_t size() const { return size_; }
+  /// Writes what is left and makes all of it durable.
+  Status finish();
+
+ private:
+  PageFileWriter(std::unique_ptr<RandomAccessFile> file, std::uint64_t number)
+      : file_(std::move(file)), number_(number) {}
+  void end_page();
+  Status write_pages();
+
+  std::unique_ptr<RandomAccessFile> file_;
+  std::uint64_t number_;
+  std::uint64_t size_ = 0;
+  std::string page_;   ///< Content of the page that is not full.
+  std::string pages_;  ///< Whole pages to be written.
+  std::uint64_t written_ = 0;
+  std::uint64_t page_number_ = 0;
+};
+
+/// Reads content of a file that PageFileWriter wrote.
+class PageFile {
+ public:
+  PageFile(std::unique_ptr<RandomAccessFile> file, std::uint64_t number) : file_(std::move(file)), number_(number) {}
+
+  /// Errors: Corruption if a page does not verify or the file is too short; those of the file.
+  Result<std::string> read(std::uint64_t offset, std::size_t length) const;
+  /// Pages that such a read looks at.
+  static std::uint64_t pages(std::uint64_t offset, std::size_t length);
+
+ private:
+  std::unique_ptr<RandomAccessFile> file_;
+  std::uint64_t number_;
+};
+
+}  // namespace fjord::search
