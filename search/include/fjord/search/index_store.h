@@ -74,8 +74,8 @@ class IndexStore {
   virtual void clear(const std::string& label) = 0;
   /// A bounded step of background work. True if more is due. Ends the life of views. Errors: those of the store.
   virtual Result<bool> maintain() = 0;
-  /// True once after content was lost, for a file was damaged. The index is empty then, without checksums, and its owner
-  /// indexes all buckets again.
+  /// True once after content was lost, for a file was damaged. The index is empty then, without checksums, and its
+  /// owner indexes all buckets again.
   virtual bool take_lost() = 0;
 };
 
