@@ -20,6 +20,8 @@ BucketCensus::BucketCensus(Context& context)
                                      "Buckets whose merges have failed several times in a row")),
       unplaced_(context.metrics.gauge("fjord_distributor_buckets_unplaced",
                                       "Buckets for which the cluster state names no storage node")),
+      unreported_(context.metrics.gauge("fjord_distributor_buckets_unreported",
+                                        "Buckets that may exist only on storage nodes that are not up")),
       under_replicated_(
           context.metrics.gauge("fjord_distributor_buckets_under_replicated",
                                 "Buckets that are served with fewer current replicas than they should have")) {}
@@ -29,9 +31,10 @@ void BucketCensus::count(rpc::PollReply& reply, MergeFailures::Summary failing) 
   count_known(reply);
   count_unknown(reply);
   reply.buckets_unplaced = unplaced_buckets();
+  const std::size_t unreported = context_.ready && reply.buckets_unplaced == 0 ? unreported_buckets() : 0;
   if (context_.ready) {  // Until then these count as unknown.
-    reply.buckets += reply.buckets_unplaced;
-    reply.buckets_unavailable += reply.buckets_unplaced;
+    reply.buckets += reply.buckets_unplaced + unreported;
+    reply.buckets_unavailable += reply.buckets_unplaced + unreported;
   }
   reply.buckets_failing = failing.buckets;
   reply.failing = std::move(failing.newest);
@@ -42,6 +45,7 @@ void BucketCensus::count(rpc::PollReply& reply, MergeFailures::Summary failing) 
   damaged_.set(static_cast<double>(reply.buckets_damaged));
   failing_.set(static_cast<double>(reply.buckets_failing));
   unplaced_.set(static_cast<double>(reply.buckets_unplaced));
+  unreported_.set(static_cast<double>(unreported));
   under_replicated_.set(static_cast<double>(reply.buckets_under_replicated));
 }
 
@@ -62,9 +66,9 @@ void BucketCensus::count_known(rpc::PollReply& reply) const {
 
 /// Until the storage nodes have reported, nothing is known of buckets that are not in the database, and "no buckets"
 /// would look like an empty cluster that is healthy.
-void BucketCensus::count_unknown(rpc::PollReply& reply) const {
-  if (context_.ready) return;
-  const std::uint64_t owned = owned_buckets();
+void BucketCensus::count_unknown(rpc::PollReply& reply) {
+  if (context_.ready || context_.snapshot == nullptr) return;
+  const std::uint64_t owned = owned_buckets().size();
   if (owned <= reply.buckets) return;
   const std::uint64_t unknown = owned - reply.buckets;
   reply.buckets = owned;
@@ -77,14 +81,24 @@ void BucketCensus::count_unknown(rpc::PollReply& reply) const {
 }
 
 /// All buckets of this distributor, empty or not.
-std::size_t BucketCensus::owned_buckets() const {
-  if (context_.snapshot == nullptr) return 0;
+const std::vector<BucketId>& BucketCensus::owned_buckets() {
+  if (owned_) return *owned_;
   const unsigned bits = context_.snapshot->distribution_bits();
-  std::size_t owned = 0;
+  owned_.emplace();
   for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
-    owned += context_.snapshot->distributor_of(BucketId(bits, i)) == context_.options.index ? 1 : 0;
+    const BucketId bucket(bits, i);
+    if (context_.snapshot->distributor_of(bucket) == context_.options.index) owned_->push_back(bucket);
   }
-  return owned;
+  return *owned_;
+}
+
+/// Buckets that no storage node has reported, whole or in part, while so many nodes are away that these may hold them.
+/// Operations on them get Unavailable, as nobody knows whether they exist.
+std::size_t BucketCensus::unreported_buckets() {
+  if (context_.snapshot == nullptr || !context_.unreported_buckets_may_exist()) return 0;
+  const std::vector<BucketId>& owned = owned_buckets();
+  return static_cast<std::size_t>(
+      std::count_if(owned.begin(), owned.end(), [&](BucketId bucket) { return context_.buckets.has_gap(bucket); }));
 }
 
 /// Buckets of this distributor for which the cluster state names no storage node and that no node holds. They can
@@ -99,6 +113,11 @@ std::size_t BucketCensus::unplaced_buckets() const {
     unplaced += context_.snapshot->ideal_nodes(bucket).empty() && context_.buckets.overlapping(bucket).empty() ? 1 : 0;
   }
   return unplaced;
+}
+
+void BucketCensus::state_changed() {
+  owned_.reset();
+  none_is_placed_ = is_nothing_placed();
 }
 
 /// True if the cluster state places no bucket, because no node is up and has a capacity. Placement names no node for

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
+#include <vector>
 
 #include "context.h"
 #include "maintenance/merge_failures.h"
@@ -13,7 +15,7 @@ class BucketCensus {
   explicit BucketCensus(Context& context);
 
   /// The context has another snapshot.
-  void state_changed() { none_is_placed_ = is_nothing_placed(); }
+  void state_changed();
   /// Sets the numbers of buckets in the reply to a poll, and the metrics. One pass over the database. `failing`: the
   /// buckets whose merges fail repeatedly.
   void count(rpc::PollReply& reply, MergeFailures::Summary failing);
@@ -26,9 +28,10 @@ class BucketCensus {
   /// Counts the buckets in the database.
   void count_known(rpc::PollReply& reply) const;
   /// Counts those that are owned and that the database lacks while it is not complete.
-  void count_unknown(rpc::PollReply& reply) const;
-  std::size_t owned_buckets() const;
+  void count_unknown(rpc::PollReply& reply);
+  const std::vector<BucketId>& owned_buckets();
   std::size_t unplaced_buckets() const;
+  std::size_t unreported_buckets();
   bool is_nothing_placed() const;
   /// True if storage nodes have been asked only for a short time.
   bool is_asked_since_shortly() const {
@@ -37,6 +40,7 @@ class BucketCensus {
 
   Context& context_;
   bool none_is_placed_ = false;  ///< True if no storage node of the state in use takes buckets.
+  std::optional<std::vector<BucketId>> owned_;  ///< Empty until it is needed under the state in use.
   Gauge& buckets_;
   Gauge& out_of_sync_;
   Gauge& collecting_;
@@ -44,6 +48,7 @@ class BucketCensus {
   Gauge& damaged_;
   Gauge& failing_;
   Gauge& unplaced_;
+  Gauge& unreported_;
   Gauge& under_replicated_;
 };
 

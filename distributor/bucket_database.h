@@ -138,6 +138,14 @@ class BucketDatabase {
     for (; it != entries_.end() && bucket.contains(it->second.bucket); ++it) found.push_back(it->second.bucket);
     return found;
   }
+  /// True if no known bucket covers some part of `bucket`.
+  bool has_gap(BucketId bucket) const {
+    auto it = entries_.lower_bound(bucket.sort_key());
+    if (it != entries_.begin() && std::prev(it)->second.bucket.contains(bucket)) return false;
+    std::uint64_t missing = narrowest_in(bucket);
+    for (; it != entries_.end() && bucket.contains(it->second.bucket); ++it) missing -= narrowest_in(it->second.bucket);
+    return missing != 0;
+  }
   /// Adds an empty entry in place of an older one, whose tickets become invalid.
   BucketEntry& add(BucketId bucket) {
     BucketEntry& entry = entries_[bucket.sort_key()];
@@ -156,6 +164,10 @@ class BucketDatabase {
   auto end() { return entries_.end(); }
 
  private:
+  /// Number of buckets with the most bits that `bucket` contains.
+  static std::uint64_t narrowest_in(BucketId bucket) {
+    return std::uint64_t{1} << (BucketId::kUsedBitsMax - bucket.used_bits());
+  }
   bool has_part_of(BucketId bucket) const {
     auto it = entries_.lower_bound(bucket.sort_key());
     return it != entries_.end() && bucket.contains(it->second.bucket);

@@ -185,6 +185,9 @@ class NodeChange {
         reply.warnings.push_back(fmt::format("{} was {} by {}: {}", name, fjord::to_string(found->second.state),
                                              found->second.who, found->second.reason));
       }
+      if (facts_.active.node(id).state == state && state != NodeState::Up) {
+        reply.warnings.push_back(fmt::format("{} is {} already", name, fjord::to_string(state)));
+      }
       if (state == NodeState::Up) {
         const NodeFacts* node = facts_.find(id);
         if (found == changed.wanted.end()) reply.warnings.push_back(name + " was not taken out by anybody");

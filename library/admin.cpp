@@ -1,6 +1,5 @@
 #include "fjord/library/admin.h"
 
-#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <thread>
@@ -8,6 +7,7 @@
 #include "fjord/library/detail/admin_calls.h"
 #include "fjord/library/detail/client_core.h"
 #include "fjord/library/detail/cluster_health.h"
+#include "fjord/library/detail/node_progress.h"
 
 namespace fjord {
 
@@ -62,28 +62,6 @@ rpc::NodeAction wire(NodeAction action) {
       return rpc::NodeAction::Balance;
   }
   return rpc::NodeAction::Unknown;
-}
-
-/// Returns what is left of the change; `most` is the largest number of buckets left so far.
-NodeChangeProgress left_of(const rpc::GetStatusReply& status, const NodeChange& change, const NodePlan& plan,
-                           std::uint64_t& most) {
-  NodeChangeProgress left;
-  left.is_known = true;
-  const bool changes_state = change.action != NodeAction::Up;
-  left.is_in_force =
-      status.info.pending_state.empty() && (!changes_state || status.info.state_version > plan.state_version);
-  for (const rpc::NodeStatus& node : status.nodes) {
-    if (node.state == "up" && node.last.state_version != status.info.state_version) left.is_in_force = false;
-    if (node.node.starts_with("distributor.") && node.state == "up") {
-      left.buckets_left += node.last.buckets_out_of_sync + node.last.buckets_unavailable;
-    }
-    const bool is_emptied = change.action == NodeAction::Retire &&
-                            std::find(plan.nodes.begin(), plan.nodes.end(), node.node) != plan.nodes.end();
-    if (is_emptied) left.buckets_left += node.last.buckets;
-  }
-  most = std::max(most, left.buckets_left);
-  if (most != 0) left.fraction_done = 1 - static_cast<double>(left.buckets_left) / static_cast<double>(most);
-  return left;
 }
 
 std::string to_text(const NodeChangeProgress& left) {
@@ -206,7 +184,7 @@ Status Admin::wait_for(const NodeChange& change, const NodePlan& plan, Duration 
   for (;;) {
     const auto status = ask_cluster(core_->connection(), rpc::GetStatus{}, core_->timeout({}));
     NodeChangeProgress left;
-    if (status) left = left_of(*status, change, plan, most);
+    if (status) left = progress_of(*status, change, plan, most);
     if (left.is_in_force && left.buckets_left == 0) return Status::ok();
     const auto now = SteadyClock::now();
     const double spent = std::chrono::duration<double>(now - begin).count();

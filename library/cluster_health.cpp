@@ -57,6 +57,18 @@ void add_failing(const rpc::GetStatusReply& status, ClusterHealth& health, Reaso
   }
 }
 
+/// Adds the buckets that cannot be served, with the storage nodes that are away and may have them.
+void add_unavailable(const rpc::GetStatusReply& status, const ClusterHealth& health, Reasons& reasons) {
+  if (health.buckets_unavailable == 0) return;
+  std::vector<std::string> away;
+  for (const rpc::NodeStatus& node : status.nodes) {
+    const bool serves = node.state == "up" || node.state == "retired";
+    if (node.node.starts_with("storage.") && !serves) away.push_back(node.node);
+  }
+  reasons.add(2, fmt::format("{} buckets cannot be served: `fjord bucket list`{}", health.buckets_unavailable,
+                             away.empty() ? "" : fmt::format("; away: {}", fmt::join(away, ", "))));
+}
+
 void add_unserved(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons& reasons) {
   for (const rpc::NodeStatus& node : status.nodes) {
     if (node.state == "up") health.buckets_unplaced += node.last.buckets_unplaced;
@@ -162,8 +174,7 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
                 fmt::format("{} buckets have fewer replicas than they should have", health.buckets_under_replicated));
   if (health.buckets_damaged > 0)
     reasons.add(1, fmt::format("{} buckets have a damaged replica: `fjord bucket list`", health.buckets_damaged));
-  if (health.buckets_unavailable > 0)
-    reasons.add(2, fmt::format("{} buckets cannot be served: `fjord bucket list`", health.buckets_unavailable));
+  add_unavailable(status, health, reasons);
   add_unserved(status, health, reasons);
   add_space(status, health, reasons);
   add_failing(status, health, reasons);

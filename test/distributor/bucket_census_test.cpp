@@ -75,6 +75,55 @@ TEST_CASE("census: a bucket whose members are all down is unavailable at once") 
   CHECK(world.counts().buckets_collecting == 0);
 }
 
+TEST_CASE("census: a bucket that may exist only on nodes that are away is unavailable after collecting, too") {
+  DistributorWorld world(3);
+  const auto state_without = [](std::vector<std::uint16_t> away) {
+    std::string state = " .0.v:1 .1.v:1 .2.v:1";
+    for (const std::uint16_t node : away) state += " ." + std::to_string(node) + ".s:d";
+    return state;
+  };
+  world.give_state(1, state_without({}));
+  REQUIRE(world.ask(put_batch(kId)).results.at(0).status);
+  const std::vector<std::uint16_t> holders = world.set_at(world.ideal(kBucket)[0], kBucket).nodes;
+  REQUIRE(holders.size() == 2);
+  const BucketId other(1, 1 - (kBucket.raw() & 1));
+  const std::string other_id = [&] {
+    for (int i = 0;; ++i) {
+      std::string id = "id:test:item::" + std::to_string(i);
+      if (bucket_of_id(id) == other) return id;
+    }
+  }();
+  const auto counts_after = [&](std::uint64_t version, const std::string& state) {
+    world.restart();
+    world.give_state(version, state);
+    world.give_state(version + 1, state, " .0.v:" + std::to_string(version + 1));
+    world.run(seconds(5));
+    return world.ask(rpc::Poll{});
+  };
+
+  SECTION("no node that is up has reported any bucket") {
+    const rpc::PollReply counts = counts_after(2, state_without(holders));
+    CHECK(world.ask(get_batch(kId)).results.at(0).status.code() == StatusCode::Unavailable);
+    CHECK(counts.buckets == 2);
+    CHECK(counts.buckets_unavailable == 2);
+    CHECK(counts.buckets_collecting == 0);
+    CHECK(world.gauge("fjord_distributor_buckets_unreported") == 2);
+  }
+  SECTION("one half of a bucket has been reported") {
+    const auto third = static_cast<std::uint16_t>(3 - holders[0] - holders[1]);
+    world.storage[third][BucketId(2, other.raw() & 1).raw()].set = {ReplicaSet::make_epoch(1, 1), {third}};
+    const rpc::PollReply counts = counts_after(2, state_without(holders));
+    CHECK(counts.buckets == 3);  // The half, the bucket that lacks the other half, and the bucket of the document.
+    CHECK(counts.buckets_unavailable == 2);
+  }
+  SECTION("so few are away that each bucket was reported") {
+    const rpc::PollReply counts = counts_after(2, state_without({holders[0]}));
+    CHECK(world.ask(get_batch(other_id)).results.at(0).status.code() == StatusCode::NotFound);
+    CHECK(counts.buckets == 1);
+    CHECK(counts.buckets_unavailable == 0);
+  }
+}
+
 TEST_CASE("census: a bucket that was unavailable stays so while storage nodes are asked for it again") {
   DistributorWorld world(3);
   world.storage[0][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0, 1}};

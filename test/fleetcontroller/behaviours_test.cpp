@@ -533,6 +533,24 @@ TEST_CASE("node changes: a dry run and a refusal change nothing, force does, and
   CHECK(parse_cluster_record(encode(record)).value() == record);
 }
 
+TEST_CASE("node changes: a change that the cluster state has already is made with a warning") {
+  ClusterRecord record;
+  record.nodes = {"redundancy:2 (root 0-3)", {"d0:1", "d1:1"}, {"s0:1", "s1:1", "s2:1", "s3:1"}, 6};
+  ClusterFacts facts = well();
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Retire;
+  request.nodes = {kNode.to_string()};
+  CHECK(change_nodes(record, facts, request, 5).warnings.empty());
+  CHECK(change_nodes(record, facts, request, 5).warnings.empty());  // Ordered before, but not in force yet.
+  ClusterState state = *facts.active.state;
+  state.set_node_state(kNode, NodeState::Retired);
+  facts.active = ClusterView::make(state, *facts.active.distribution);
+  node_of(facts, kNode).state = NodeState::Retired;
+  const rpc::ChangeNodesReply reply = change_nodes(record, facts, request, 5);
+  CHECK(reply.refusals.empty());
+  CHECK(reply.warnings == std::vector<std::string>{kNode.to_string() + " is retired already"});
+}
+
 TEST_CASE("node changes: so many nodes keep data as there are copies, also by orders that are not in force yet") {
   ClusterRecord record;
   record.nodes = {"redundancy:2 (root 0-3)", {"d0:1", "d1:1"}, {"s0:1", "s1:1", "s2:1", "s3:1"}, 6};

@@ -286,6 +286,9 @@ class DevTest(unittest.TestCase):
                 with self.subTest(action=action):
                     cluster.wait_healthy()
                     cluster.must("node", action, "storage.1", "--wait", 60)
+                    if action == "retire":  # Again: it does not wait for a cluster state that will not come.
+                        again = cluster.must("node", action, "storage.1", "--wait", 60)
+                        self.assertIn("storage.1 is retired already", again.err)
                     pids = self.pids(cluster)
                     cluster.local("restart", "storage.1", "--timeout", 30)
                     self.assertNotEqual(self.pids(cluster)["storage.1"], pids["storage.1"])

@@ -61,7 +61,10 @@ TEST_CASE("cluster health: nothing is served, or nothing has a place") {
   rpc::GetStatusReply status = healthy();
   status.nodes[0].last.buckets_unavailable = 3;
   CHECK(health_of(status).level == 2);
-  CHECK(health_of(status).reasons.size() == 1);
+  CHECK(health_of(status).reasons == std::vector<std::string>{"3 buckets cannot be served: `fjord bucket list`"});
+  status.nodes[1].state = "down";
+  check(status, 2, "3 buckets cannot be served: `fjord bucket list`; away: storage.0");
+  status.nodes[1].state = "up";
   status.nodes[0].last.buckets_unavailable = 8;
   check(status, 2, "none of the 8 buckets is served");
   status.nodes[0].last.buckets_unplaced = 8;

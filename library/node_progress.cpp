@@ -1,0 +1,62 @@
+#include "fjord/library/detail/node_progress.h"
+
+#include <algorithm>
+#include <string_view>
+
+namespace fjord {
+namespace {
+
+/// State of the nodes after the change; empty: the change does not set one, or the node may take another.
+std::string_view state_after(NodeAction action) {
+  switch (action) {
+    case NodeAction::Maintenance:
+      return "maintenance";
+    case NodeAction::Retire:
+      return "retired";
+    case NodeAction::Down:
+      return "down";
+    default:
+      return {};
+  }
+}
+
+/// True if a cluster state in force has the change. A change that sets the state that the nodes have already makes no
+/// new cluster state.
+bool is_in_state(const rpc::GetStatusReply& status, const NodeChange& change, const NodePlan& plan) {
+  if (change.action == NodeAction::Up || status.info.state_version > plan.state_version) return true;
+  const std::string_view wanted = state_after(change.action);
+  return !wanted.empty() && std::all_of(plan.nodes.begin(), plan.nodes.end(), [&](const std::string& name) {
+    return std::any_of(status.nodes.begin(), status.nodes.end(),
+                       [&](const rpc::NodeStatus& node) { return node.node == name && node.state == wanted; });
+  });
+}
+
+/// True if the change takes nodes out. It makes no bucket available, so no wait for that would end.
+bool takes_nodes_out(NodeAction action) {
+  return action == NodeAction::Maintenance || action == NodeAction::Retire || action == NodeAction::Down ||
+         action == NodeAction::Remove;
+}
+
+}  // namespace
+
+NodeChangeProgress progress_of(const rpc::GetStatusReply& status, const NodeChange& change, const NodePlan& plan,
+                               std::uint64_t& most) {
+  NodeChangeProgress left;
+  left.is_known = true;
+  left.is_in_force = status.info.pending_state.empty() && is_in_state(status, change, plan);
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (node.state == "up" && node.last.state_version != status.info.state_version) left.is_in_force = false;
+    if (node.node.starts_with("distributor.") && node.state == "up") {
+      left.buckets_left += node.last.buckets_out_of_sync;
+      if (!takes_nodes_out(change.action)) left.buckets_left += node.last.buckets_unavailable;
+    }
+    const bool is_emptied = change.action == NodeAction::Retire &&
+                            std::find(plan.nodes.begin(), plan.nodes.end(), node.node) != plan.nodes.end();
+    if (is_emptied) left.buckets_left += node.last.buckets;
+  }
+  most = std::max(most, left.buckets_left);
+  if (most != 0) left.fraction_done = 1 - static_cast<double>(left.buckets_left) / static_cast<double>(most);
+  return left;
+}
+
+}  // namespace fjord
