@@ -51,7 +51,7 @@ class Planner {
   bool is_allowed(Index index, std::uint16_t from, std::uint16_t to) const;
   /// The same, and the bytes of the slice are within the budget. What leaves a node that is gone is not counted.
   bool may_move(Index index, std::uint16_t from, std::uint16_t to) const;
-  /// True if a replica that has no source may be placed there.
+  /// True if a new replica of the slice, which moves from no other node, may be placed on `to`.
   bool may_hold(Index index, std::uint16_t to) const;
 
   /// Moves a replica. Requires may_move().

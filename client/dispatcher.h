@@ -34,7 +34,7 @@ struct ClientMetrics {
   Counter& busy_pauses;
   Counter& batches;
   Histogram& operation_seconds;
-  MetricRegistry& registry;  ///< For the counters by reason; each is created at its first use.
+  MetricRegistry& registry;  ///< Holds a counter for each reason of a failure, created when first used.
 
   void count(Outcome outcome, StatusCode reason);
 };
@@ -115,7 +115,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   std::uint64_t next_sequence_ = 1;
   SettledWindow settled_;
   LiveOperations live_;
-  std::unordered_map<GlobalId, DocumentLine> lines_;  // for each id with pending operations
+  std::unordered_map<GlobalId, DocumentLine> lines_;  // one for each document id with pending operations
   Batch parked_;
   std::map<ChannelKey, Channel> channels_;  // elements keep their addresses, which Channel pointers rely on
   std::vector<Channel*> dirty_;

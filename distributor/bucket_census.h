@@ -39,7 +39,7 @@ class BucketCensus {
   }
 
   Context& context_;
-  bool none_is_placed_ = false;  ///< True if no storage node of the state in use takes buckets.
+  bool none_is_placed_ = false;                 ///< True if no storage node of the state in use takes buckets.
   std::optional<std::vector<BucketId>> owned_;  ///< Empty until it is needed under the state in use.
   Gauge& buckets_;
   Gauge& out_of_sync_;

@@ -31,7 +31,7 @@ std::vector<std::pair<std::string, rpc::Address>> nodes_of(const rpc::ClusterSna
 Result<Plugins> Admin::plugins() {
   FJORD_TRY(core_->wait_ready());
   Plugins plugins;
-  // By name, kind (applications first) and version, as every node reports its own.
+  // The functions that nodes report, by name, kind (applications first) and version: several nodes report the same one.
   std::map<std::tuple<std::string, bool, std::string>, PluginFunction> functions;
   for (const auto& [node, address] : nodes_of(*core_->client().snapshot())) {
     const bool is_storage = node.starts_with("storage");

@@ -278,7 +278,7 @@ class ScriptApplication final : public BatchApplication {
   std::size_t documents_max_ =
       std::numeric_limits<std::size_t>::max() / 2;  ///< Maximum number of documents in a call of map.
   std::size_t last_batch_ = 0;
-  std::size_t suspects_ = 0;  ///< Number of next documents that were in a batch in which a process was lost.
+  std::size_t suspects_ = 0;  ///< Documents still to be mapped one by one: one of them ended the process.
 };
 
 }  // namespace

@@ -75,7 +75,7 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   std::vector<std::string> blocks_;
   // Entries of the source that the engine refused.
   std::vector<MissingEntry> refused_;
-  bool retaking_ = false;  // True while missing_ holds the refused entries.
+  bool retaking_ = false;  // True while the entries that the engine refused are applied a second time.
 };
 
 }  // namespace fjord::storage

@@ -27,7 +27,7 @@ class SpaceGate {
   SpaceState space_;
   std::uint64_t put_bytes_ = 0;   ///< Bytes of the puts accepted since the space was last measured.
   std::uint64_t last_bytes_ = 0;  ///< Bytes accepted in RefuseAll since then, which other members had.
-  unsigned refused_share_ = 0;    ///< Refused puts that are still due, in hundredths of a put.
+  unsigned refused_share_ = 0;    ///< Sum of the refused percentages of puts; at 100 the next put is refused.
 };
 
 }  // namespace fjord::storage

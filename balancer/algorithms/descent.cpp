@@ -11,7 +11,7 @@ namespace fjord::balancer {
 namespace {
 
 constexpr double kGoal = 1.03;        // A step ends when the expected imbalance is below this.
-constexpr double kGainMin = 0.01;     // A step that would lower the imbalance by less is not made.
+constexpr double kGainMin = 0.01;     // Least decrease of the imbalance that is worth a step.
 constexpr double kRounding = 1e-9;    // Part of a load that the sums of loads may be wrong by.
 constexpr double kBytesFloor = 1e-4;  // Share of all bytes that is added to the cost of each move.
 /// Maximum number of slices with uneven read shares. Each of them is a row of the placement (SimulationResult::rows).

@@ -12,8 +12,9 @@
 
 namespace fjord::distributor {
 
-/// Brings every bucket to its ideal replicas and keeps it there. Puts the parts of maintenance together, polls storage
-/// nodes for what they need, and is what the operations know of it. Confined to the executor.
+/// Brings every bucket to its ideal replicas and keeps it there. Owns the parts of maintenance, asks storage nodes
+/// regularly for damaged and large buckets, and is the only part of maintenance that operations call. Confined to the
+/// executor.
 class BucketMaintainer {
  public:
   struct Callbacks {

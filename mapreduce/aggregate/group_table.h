@@ -99,7 +99,7 @@ class GroupTable final : public Accumulator {
   /// Values of the waiting documents, one document after the other, and of the next document.
   std::vector<ScalarView> inputs_;
   std::string keys_;
-  std::unique_ptr<Aligned[]> alone_;  ///< Memory for the states of one document.
+  std::unique_ptr<Aligned[]> alone_;  ///< Memory for the aggregates of a document on its own.
   std::string encoded_;
   std::string encoded_empty_;
 };

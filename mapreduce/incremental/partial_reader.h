@@ -33,8 +33,8 @@ class PartialReader final : public visitors::BucketReader {
   Found found() const { return found_; }
   /// Content of the bucket when reading began.
   const ContentVersion& content() const { return before_; }
-  /// Found::Changed: all changed documents, including those that next() did not return, each with the version last
-  /// seen.
+  /// After Found::Changed: all changed documents, each with the version that the earlier run saw. next() does not
+  /// return all of them.
   DocumentChanges& changes() { return changes_; }
   /// Found::All: all entries of the bucket, or an empty list if all of them were read as documents. nullopt if the
   /// bucket changed during reading, so that the entries that were not read are unknown.

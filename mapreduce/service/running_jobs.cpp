@@ -225,7 +225,7 @@ RunnerCallbacks RunningJobs::callbacks_for(const std::string& id, std::uint64_t 
   return callbacks;
 }
 
-// --- Ends
+// --- Jobs that have ended
 
 void RunningJobs::on_finished(const std::string& id) {
   LocalJob& job = table_.at(id);

@@ -29,7 +29,7 @@ struct ReduceTask {
   std::unique_ptr<TupleSource> tuples;  ///< Tuples of destination `at`; null: not begun.
   std::optional<KeyReducer> reducer;    ///< Reduces `tuples`.
   RowPage page;
-  std::uint32_t pages = 0;          ///< Pages of destination `at` so far.
+  std::uint32_t pages = 0;          ///< Pages of rows written to the current destination.
   std::deque<SinkOperation> ready;  ///< Operations to send before the next key is reduced.
 };
 

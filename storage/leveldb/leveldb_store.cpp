@@ -144,7 +144,7 @@ void Store::recover(MonotonicTime now) {
 
 void Store::compact(const std::string& prefix) {
   if (db_ == nullptr || is_refusing()) return;
-  const std::string end = prefix + std::string(32, '\xff');  // After every key with the prefix.
+  const std::string end = prefix + std::string(32, '\xff');  // Sorts after every key that begins with `prefix`.
   const leveldb::Slice first = slice(prefix);
   const leveldb::Slice last = slice(end);
   db_->CompactRange(&first, &last);

@@ -101,7 +101,7 @@ TEST_CASE("space: a put that meets a member which has just become full is finish
   SpaceWorld world(2);
   world.give_state(1);
   REQUIRE(world.execute(put_batch(kId)).status);
-  world.stage[1] = kRefusesClients;  // No component has been informed yet.
+  world.stage[1] = kRefusesClients;  // The distributor does not know it yet.
   const rpc::OperationResult first = world.execute(put_batch(kId, 0, 1, "first"));
   CHECK(first.status);
   CHECK(world.version(0) == first.timestamp_us);

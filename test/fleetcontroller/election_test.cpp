@@ -143,7 +143,7 @@ TEST_CASE("fleet controller: a slow store gets one write of a record at a time")
   fleet.store_faults.pause = seconds(1);
   const std::uint64_t granted = fleet.node("distributor.0").time_ceiling_us;
   fleet.world.scheduler.run_for(seconds(20));
-  CHECK(fleet.node("distributor.0").time_ceiling_us > granted);  // The limit of granted times was written.
+  CHECK(fleet.node("distributor.0").time_ceiling_us > granted);  // The store has taken a later limit.
   CHECK(fleet.store().most_writes_at_once() == 1);
 }
 

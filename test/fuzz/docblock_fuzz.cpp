@@ -4,7 +4,7 @@
 #include "fjord/cluster/cluster_state.h"
 #include "fjord/document/docblock.h"
 
-/// Docblocks and cluster states.
+/// Reads the input as a docblock, and parses it as a cluster state.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   fjord::DocBlockReader reader(bytes);

@@ -18,7 +18,7 @@ namespace {
 
 using test::for_each_call;
 
-/// Does the same for requests and replies of a call: they differ in their types and in the number of their field.
+/// Encodes and decodes one message of a call: its request (kField 1) or its reply (kField 0).
 template <typename Message, typename Stock, std::int16_t kField>
 struct Side {
   static std::string encode(const std::string& method, const Message& message) {

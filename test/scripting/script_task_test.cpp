@@ -205,7 +205,7 @@ TEST_CASE("script task: the limit on time is one on a call of a function, not on
   if (slow == "combine") {
     CHECK(rows == Rows{{"k", std::to_string(kCalls)}});
   } else {
-    // All in one process: no process was lost with its documents passed to another one.
+    // One process got all documents: none was ended, which would pass its documents to a new one.
     std::set<int> calls;
     for (const auto& [id, number] : rows) calls.insert(std::stoi(number));
     CHECK(calls.size() == kCalls);

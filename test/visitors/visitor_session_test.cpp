@@ -73,7 +73,7 @@ struct Visit {
   std::map<std::string, int> seen;
   std::map<std::string, int> removed;
   std::map<BucketId, int> done;
-  std::map<BucketId, std::vector<std::string>> by_bucket;  ///< Ids that were given and not withdrawn.
+  std::map<BucketId, std::vector<std::string>> by_bucket;  ///< Ids of documents that the visit gave and keeps.
   std::map<BucketId, std::set<std::string>> names;         ///< The beginnings of the names of these documents: "new" or
                                                            ///< not.
   int dropped = 0;

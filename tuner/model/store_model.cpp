@@ -371,7 +371,7 @@ class Node {
     // Announced ranges are read in parallel, as far as the device can.
     const double ahead = std::clamp(8 * kMiB / fragment, 1.0, std::max(1.0, std::min(hw_.channels, 8.0)));
     const double seeks = files * 1.5 + block / fragment;
-    // The other reads of a group occupy the device as well.
+    // Reads that run in parallel with this one occupy the device too.
     if (ahead > 1) seek(at, seeks - seeks / ahead);
     return read(at, seeks / ahead, block + files * shape_.entries_per_slotfile * 48);
   }

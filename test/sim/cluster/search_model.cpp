@@ -72,7 +72,7 @@ SearchModel::Versions SearchModel::versions_of(const std::vector<std::size_t>& w
   for (const std::size_t number : writes) {
     const Write& write = writes_[number];
     if (&write == settled || write.begin > to || (write.is_over && write.outcome == Outcome::NotApplied)) continue;
-    // One in doubt takes effect at any time.
+    // A write in doubt may take effect at any time, also later.
     const bool is_before = write.is_over && write.outcome == Outcome::Applied && write.end < from;
     if (!is_before) versions.push_back(&write.document);
   }

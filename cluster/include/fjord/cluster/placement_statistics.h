@@ -32,7 +32,7 @@ struct PlacementBalance {
   double min_over_mean = 0.0;
   double stddev = 0.0;  ///< Standard deviation of the ratios from 1.
 };
-/// `loads` and `shares` are by node index; nodes with a share of 0 do not count. All 0 if there is no load.
+/// `loads` and `shares` are by node index; nodes with a share of 0 do not count. All ratios are 0 if there is no load.
 PlacementBalance balance_of(std::span<const std::uint64_t> loads, std::span<const double> shares);
 
 }  // namespace fjord

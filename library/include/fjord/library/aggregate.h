@@ -17,7 +17,7 @@ struct AggregateRequest {
   std::string type = {};                     ///< Type of the documents to read. Required.
   std::string selection = {};                ///< Empty: all documents of the type.
   std::vector<std::string> group_by = {};    ///< "city", "price / 100 as hundred"; none: all documents are one group.
-  std::vector<std::string> aggregates = {};  ///< "count()", "avg(price) as average"
+  std::vector<std::string> aggregates = {};  ///< What to compute: "count()", "avg(price) as average"
   std::string having = {};                   ///< A condition on the rows: "count > 5".
   std::vector<std::string> order_by = {};    ///< "count desc"
   std::uint64_t limit = 0;                   ///< Number of rows; 0: no limit.

@@ -20,7 +20,7 @@ std::string_view to_string(Health health);
 struct NodeInfo {
   std::string name;     ///< "storage.2"
   std::string address;  ///< host:port
-  std::string state;    ///< "up", "down", "maintenance", "retired", ...
+  std::string state;    ///< The node's state in the cluster state: "up", "down", "retired", ...
   std::string reason;
   std::string wanted;  ///< State that an operator asked for; empty: none.
   std::string group;   ///< Storage nodes: group in the distribution tree.

@@ -29,7 +29,7 @@ struct VisitSlice {
 struct VisitOptions {
   std::string selection = {};            ///< "music.year > 1990"; empty: all documents.
   std::string type = {};                 ///< Only documents of this type; empty: all types but those of jobs.
-  std::vector<std::string> fields = {};  ///< Only these fields; none: all.
+  std::vector<std::string> fields = {};  ///< Fields to return; empty: all.
   bool ids_only = false;
   bool include_removed = false;  ///< Give remove entries, too.
   Timestamp from{0};             ///< Only versions written at or after this time.
@@ -104,7 +104,7 @@ class Visit {
   /// Returns true if next() has to wait for the cluster, so that a program can flush what it has before.
   bool would_wait() const;
 
-  // The same without waiting, for programs that take what has arrived:
+  // A program that must not wait for documents takes those that have arrived:
   //
   //     while (!visit.is_over()) {
   //       while (const fjord::Document* document = visit.try_next()) use(*document);

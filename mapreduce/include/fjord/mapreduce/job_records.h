@@ -30,7 +30,8 @@ class JobRecords {
   /// Reads the record of a job. Errors: NotFound; Corruption; those of a get.
   virtual void read(std::string job, visitors::Mailbox reply_to, Done<Result<JobState>> done) = 0;
   /// Replaces the job's record by `record` if the stored revision is `expected`; 0: if there is no record. Errors:
-  /// TestAndSetFailed if the stored revision differs; those of a put, after which either record may be the stored one.
+  /// TestAndSetFailed if the stored revision differs; those of a put, after which the old or the new record may be
+  /// stored.
   virtual void write(JobState record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
   virtual void remove(std::string job, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
   /// Lists all records. list_headers() reads no bodies. Records that cannot be read are left out. Errors: those of a

@@ -19,7 +19,7 @@ class ChangeWatch {
  public:
   enum class Verdict {
     Idle,      ///< No change is watched.
-    Watching,  ///< Not decided.
+    Watching,  ///< The watched change is neither kept nor taken back yet.
     Keep,      ///< The change has proved itself; returned once.
     RollBack,  ///< The objective was worse for long enough; returned once.
   };

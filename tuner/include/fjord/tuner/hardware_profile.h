@@ -41,7 +41,7 @@ std::string_view to_string(Origin origin);
 struct ConstantDeclaration {
   Constant id;
   std::string_view name;  ///< "random_read_s"
-  std::string_view unit;  ///< "s", "bytes/s", "1/s"
+  std::string_view unit;  ///< Unit of the values: "s", "bytes/s", "1/s"
   double default_value;
   double plausible_min;  ///< Measurements outside [plausible_min, plausible_max] are taken for errors.
   double plausible_max;

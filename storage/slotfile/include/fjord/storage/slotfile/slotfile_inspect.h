@@ -167,8 +167,8 @@ struct InspectOptions {
 /// Reads the folder of an engine with all its stripes, and verifies every checksum. Damage is reported in `findings`;
 /// data after a damaged place is read as far as possible. Errors: NotFound, IoError.
 Result<StoreReport> inspect_store(Env& env, const std::string& directory, const InspectOptions& options = {});
-/// Reads a single file of any kind without its catalog, so that the whole of a slotfile counts. Errors: NotFound,
-/// IoError; InvalidArgument (not a file of an engine).
+/// Reads a single file of any kind. Without the catalog, which says how much of a slotfile is valid, the whole file is
+/// taken for valid. Errors: NotFound, IoError; InvalidArgument (not a file of an engine).
 Result<StoreReport> inspect_store_file(Env& env, const std::string& path, const InspectOptions& options = {});
 
 }  // namespace fjord
