@@ -351,6 +351,18 @@ TEST_CASE("errors of the disk at any operation lose no document") {
   CHECK(hit > 60);
 }
 
+TEST_CASE("a page with a changed bit does not verify, nor one of another file") {
+  sim::SimEnv env;
+  const auto writer = PageFileWriter::create(env, "/pages", 7);
+  REQUIRE(writer.has_value());
+  REQUIRE((*writer)->append(std::string(10000, 'x')));
+  REQUIRE((*writer)->finish());
+  CHECK(PageFile(std::move(*env.open_random_access("/pages")), 7).read(5000, 10).has_value());
+  CHECK_FALSE(PageFile(std::move(*env.open_random_access("/pages")), 8).read(5000, 10).has_value());
+  REQUIRE(env.flip_bit("/pages", 5000, 0));
+  CHECK_FALSE(PageFile(std::move(*env.open_random_access("/pages")), 7).read(5000, 10).has_value());
+}
+
 TEST_CASE("segments stay few, their dead documents too, and no file stays that nothing needs") {
   Node node(13);
   for (int i = 0; i < 4000; ++i) {
