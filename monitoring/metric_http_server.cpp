@@ -15,8 +15,8 @@
 
 #include "fjord/common/fatal_signals.h"
 #include "fjord/common/log.h"
+#include "fjord/monitoring/metric_text.h"
 #include "fjord/monitoring/resource_sampler.h"
-#include "metric_text.h"
 
 namespace fjord {
 namespace {

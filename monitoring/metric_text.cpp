@@ -1,4 +1,4 @@
-#include "metric_text.h"
+#include "fjord/monitoring/metric_text.h"
 
 #include <limits>
 #include <prometheus/metric_family.h>

@@ -23,6 +23,7 @@ COMPONENTS = {
     "fleetcontroller": "Fleet controllers",
     "distributor": "Distributors",
     "gateway": "Distributors: calls of Thrift clients",
+    "http": "Gateways: HTTP clients",
     "search": "Searches: on distributors, and their parts on storage nodes",
     "job": "Jobs: on distributors, and their tasks on storage nodes",
     "setting": "Every process: settings",

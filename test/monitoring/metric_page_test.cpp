@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "metric_text.h"
+#include "fjord/monitoring/metric_text.h"
 
 namespace fjord {
 namespace {

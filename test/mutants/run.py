@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Puts each bug of a table into a copy of the sources and checks that the tests notice it.
 
-`./run mutants [storage|cluster|visiting|balancing|library|search]` calls this: mutants.tsv (the storage engine), cluster.tsv,
-visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), search.tsv, or all. A test is a test
+`./run mutants [storage|cluster|visiting|balancing|library|search|http]` calls this: mutants.tsv (the storage engine), cluster.tsv,
+visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), search.tsv, http.tsv (the HTTP gateway), or all. A test is a test
 program, a run of fjord-sim with its arguments, or a script of test/integration; those of a row are tried in order until
 one fails. The copy and its build are in build/mutants, so that a run after the first builds little; it has the depth
 and the flags of build/release, so that the first finds most in the compiler cache.
@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
 BUILD = COPY / "build" / "release"
 TABLES = {"storage": "mutants.tsv", "cluster": "cluster.tsv", "visiting": "visiting.tsv", "balancing": "balancing.tsv",
-          "library": "library.tsv", "search": "search.tsv"}
+          "library": "library.tsv", "search": "search.tsv", "http": "http.tsv"}
 PROGRAMS = ["fjord", "fjordd"]
 
 

@@ -15,6 +15,8 @@ std::string_view to_string(Role role) {
       return "distributor";
     case Role::Storage:
       return "storage";
+    case Role::Gateway:
+      return "gateway";
   }
   return "";
 }
@@ -22,7 +24,7 @@ std::string_view to_string(Role role) {
 Result<ProcessName> ProcessName::parse(std::string_view text) {
   const std::size_t dot = text.find('.');
   if (dot != std::string_view::npos) {
-    for (const Role role : {Role::FleetController, Role::Distributor, Role::Storage}) {
+    for (const Role role : {Role::FleetController, Role::Distributor, Role::Storage, Role::Gateway}) {
       if (text.substr(0, dot) != fjord::config::to_string(role)) continue;
       std::uint16_t index = 0;
       const char* end = text.data() + text.size();
@@ -30,8 +32,9 @@ Result<ProcessName> ProcessName::parse(std::string_view text) {
       if (error == std::errc() && stop == end) return ProcessName{role, index};
     }
   }
-  return Status(StatusCode::InvalidArgument,
-                fmt::format("\"{}\" names no node; expected storage.N, distributor.N or fleetcontroller.N", text));
+  return Status(
+      StatusCode::InvalidArgument,
+      fmt::format("\"{}\" names no node; expected storage.N, distributor.N, fleetcontroller.N or gateway.N", text));
 }
 
 std::string ProcessName::to_string() const { return fmt::format("{}.{}", fjord::config::to_string(role), index); }
@@ -66,6 +69,8 @@ const ProcessConfig* ClusterConfig::find(ProcessName name) const {
       return element(fleet_controllers);
     case Role::Distributor:
       return element(distributors);
+    case Role::Gateway:
+      return element(gateways);
     case Role::Storage:
       for (std::size_t i = 0; i < storage.size(); ++i) {
         if (storage_index(i) == name.index) return &storage[i];
@@ -82,6 +87,7 @@ std::vector<ProcessName> ClusterConfig::names() const {
   for (std::size_t i = 0; i < distributors.size(); ++i)
     all.push_back({Role::Distributor, static_cast<std::uint16_t>(i)});
   for (std::size_t i = 0; i < storage.size(); ++i) all.push_back({Role::Storage, storage_index(i)});
+  for (std::size_t i = 0; i < gateways.size(); ++i) all.push_back({Role::Gateway, static_cast<std::uint16_t>(i)});
   return all;
 }
 

@@ -116,6 +116,9 @@ void add_list_keys(std::vector<Key>& all) {
   all.push_back(text_key("distributors[].http", KeyType::OptionalAddress, "",
                          "For /metrics and /health; empty: no HTTP.",
                          store_list_text(&ClusterConfig::distributors, &ProcessConfig::http)));
+  all.push_back(required(text_key("gateways[].address", KeyType::Address, "",
+                                  "Address on which it serves the document API, /metrics and health over HTTP.",
+                                  store_list_text(&ClusterConfig::gateways, &ProcessConfig::address))));
   all.push_back(required(text_key("storage[].address", KeyType::Address, "",
                                   "Address on which it listens for distributors and visits.",
                                   store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));
@@ -261,6 +264,7 @@ const std::vector<Section>& sections() {
        "A list, in place of `address`, `http` and `directory` above; the first element is fleetcontroller.0. More than "
        "one need `fleetcontroller.zookeeper`."},
       {"distributors[]", "A list; the first element is distributor.0."},
+      {"gateways[]", "A list, which can be absent; the first element is gateway.0."},
       {"storage[]", "A list; the first element is storage.0."},
       {"storage_options", "For every storage node."},
       {"distributor_options", "For every distributor."},

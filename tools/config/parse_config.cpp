@@ -87,6 +87,7 @@ class Reader {
     if (!list.IsSequence()) return at(list, name, "expected a list, one `- address: ...` a node");
     std::vector<ProcessConfig>& processes = name == "storage"        ? config_.storage
                                             : name == "distributors" ? config_.distributors
+                                            : name == "gateways"     ? config_.gateways
                                                                      : config_.fleet_controllers;
     processes.resize(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {

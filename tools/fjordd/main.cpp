@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   CLI::Option* config_option =
       app.add_option("--config", file, "The YAML file that describes the cluster")->type_name("FILE");
   CLI::Option* node_option =
-      app.add_option("--node", node, "Which process this is: storage.N, distributor.N or fleetcontroller.N")
+      app.add_option("--node", node, "Which process this is: storage.N, distributor.N, fleetcontroller.N or gateway.N")
           ->type_name("NODE");
   app.add_flag("--help-config{text}", help_format,
                "Lists all keys of the configuration file; =markdown prints the reference page")

@@ -21,6 +21,8 @@ Result<std::unique_ptr<Node>> Node::start(const config::ClusterConfig& config, c
       return start_distributor(config, name);
     case config::Role::Storage:
       return start_storage(config, name);
+    case config::Role::Gateway:
+      return start_gateway(config, name);
   }
   return Status(StatusCode::InvalidArgument, "unknown role");
 }

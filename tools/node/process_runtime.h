@@ -73,5 +73,6 @@ Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig&
                                                     const StateStoreFactory& zookeeper);
 Result<std::unique_ptr<Node>> start_distributor(const config::ClusterConfig& config, config::ProcessName name);
 Result<std::unique_ptr<Node>> start_storage(const config::ClusterConfig& config, config::ProcessName name);
+Result<std::unique_ptr<Node>> start_gateway(const config::ClusterConfig& config, config::ProcessName name);
 
 }  // namespace fjord

@@ -10,6 +10,7 @@
 #include "commands/commands.h"
 #include "fjord/client/connect.h"
 #include "fjord/library/detail/admin_calls.h"
+#include "fjord/monitoring/metric_scraper.h"
 #include "local/local_cluster.h"
 #include "output/json_text.h"
 
@@ -116,6 +117,12 @@ class StartedProcesses {
   }
 
   Status ask(Process& process) {
+    if (process.name.role == config::Role::Gateway) {
+      // A gateway serves HTTP only.
+      const std::string& address = cluster_.config().find(process.name)->address;
+      const auto page = std::move(scrape({address}, {.timeout = seconds(1)}).front());
+      return page ? Status::ok() : page.error();
+    }
     if (process.name.role == config::Role::FleetController) {
       FJORD_TRY_ASSIGN(const rpc::GetStatusReply reply, call(process.name, rpc::GetStatus{}));
       return reply.status;

@@ -10,8 +10,8 @@
 
 namespace fjord::config {
 
-enum class Role { FleetController, Distributor, Storage };
-/// "fleetcontroller", "distributor", "storage".
+enum class Role { FleetController, Distributor, Storage, Gateway };
+/// "fleetcontroller", "distributor", "storage", "gateway".
 std::string_view to_string(Role role);
 
 /// Names one process of a cluster, e.g. storage.2.
@@ -55,6 +55,7 @@ struct ClusterConfig {
 
   std::vector<ProcessConfig> distributors;
   std::vector<ProcessConfig> storage;
+  std::vector<ProcessConfig> gateways;  ///< Their `address` is that of the HTTP server.
 
   std::string engine;        ///< "slotfile" or "leveldb".
   std::int64_t stripes = 0;  ///< 0: the largest power of two up to the number of CPUs, at most 2.
@@ -95,7 +96,7 @@ struct ClusterConfig {
   std::uint16_t storage_index(std::size_t place) const;
   /// Returns the configuration of a process; null if the cluster has no such process.
   const ProcessConfig* find(ProcessName name) const;
-  /// Returns all processes: fleet controllers, distributors, storage nodes.
+  /// Returns all processes: fleet controllers, distributors, storage nodes, gateways.
   std::vector<ProcessName> names() const;
   /// Returns the text of the DistributionConfig: redundancy and groups.
   std::string distribution() const;

@@ -1,0 +1,149 @@
+#include "http/json_body.h"
+
+#include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+namespace fjord::gateway {
+namespace {
+
+constexpr int kDepthMax = 64;
+
+/// Finds `fields` in the events of the reader, by positions in the text. `kept` is its text without empty fields.
+class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyHandler> {
+ public:
+  BodyHandler(std::string_view json, const rapidjson::MemoryStream& stream) : json_(json), stream_(stream) {}
+
+  bool Default() { return scalar(false); }
+  bool Null() { return scalar(false); }
+  bool Bool(bool value) {
+    if (depth_ == 1 && key_ == "create") body.create = value;
+    return scalar(false);
+  }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return scalar(false); }
+  bool String(const char* text, rapidjson::SizeType length, bool) {
+    if (depth_ == 1 && key_ == "condition") body.condition = std::string(text, length);
+    return scalar(length == 0);
+  }
+  bool Key(const char* text, rapidjson::SizeType length, bool) {
+    if (depth_ == 1) key_.assign(text, length);
+    return true;
+  }
+  bool StartObject() {
+    if (depth_ == 1 && key_ == "fields") {
+      begin_ = stream_.Tell() - 1;
+      kept = "{";
+      kept_to_ = stream_.Tell();
+    }
+    return enter(true);
+  }
+  bool EndObject(rapidjson::SizeType members) { return leave(members == 0); }
+  bool StartArray() { return enter(false); }
+  bool EndArray(rapidjson::SizeType elements) { return leave(elements == 0); }
+
+  DocumentBody body;
+  std::string kept;
+  bool has_fields = false;
+  std::string problem;
+
+ private:
+  bool enter(bool is_object) {
+    if (depth_ == 0 && !is_object) return fail("expected an object");
+    if (depth_ == 1 && key_ == "fields" && !is_object) return fail("'fields' has to be an object");
+    return ++depth_ <= kDepthMax || fail(fmt::format("more than {} levels of nesting", kDepthMax));
+  }
+  bool leave(bool is_empty) {
+    --depth_;
+    if (depth_ == 1 && key_ == "fields") {
+      body.fields = json_.substr(begin_, stream_.Tell() - begin_);
+      kept += '}';
+      has_fields = true;
+    }
+    value_ended(is_empty);
+    return true;
+  }
+  bool scalar(bool is_empty) {
+    if (depth_ == 0) return fail("expected an object");
+    if (depth_ == 1 && key_ == "fields") return fail("'fields' has to be an object");
+    value_ended(is_empty);
+    return true;
+  }
+  void value_ended(bool is_empty) {
+    if (depth_ != 2 || key_ != "fields") return;
+    std::string_view part = json_.substr(kept_to_, stream_.Tell() - kept_to_);
+    kept_to_ = stream_.Tell();
+    if (is_empty) return;
+    if (kept.size() == 1) part.remove_prefix(part.find('"'));
+    kept += part;
+  }
+  bool fail(std::string text) {
+    problem = std::move(text);
+    return false;
+  }
+
+  const std::string_view json_;
+  const rapidjson::MemoryStream& stream_;
+  int depth_ = 0;
+  std::string key_;
+  std::size_t begin_ = 0;
+  std::size_t kept_to_ = 0;
+};
+
+Status read_json(std::string_view json, BodyHandler& handler, rapidjson::MemoryStream& stream) {
+  rapidjson::Reader reader;
+  constexpr unsigned kFlags = rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
+  const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
+  if (!handler.problem.empty()) {
+    return {StatusCode::InvalidArgument, fmt::format("the body, at byte {}: {}", stream.Tell(), handler.problem)};
+  }
+  if (result.IsError()) {
+    return {StatusCode::InvalidArgument, fmt::format("the body is malformed JSON at byte {} of {}: {}", result.Offset(),
+                                                     json.size(), rapidjson::GetParseError_En(result.Code()))};
+  }
+  if (!handler.has_fields) return {StatusCode::InvalidArgument, "the body has no object 'fields'"};
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<DocumentBody> read_document_body(std::string_view json) {
+  rapidjson::MemoryStream stream(json.data(), json.size());
+  BodyHandler handler(json, stream);
+  FJORD_TRY(read_json(json, handler, stream));
+  return std::move(handler.body);
+}
+
+Result<std::string> fields_of_document(std::string_view json) {
+  rapidjson::MemoryStream stream(json.data(), json.size());
+  BodyHandler handler(json, stream);
+  FJORD_TRY(read_json(json, handler, stream));
+  return std::move(handler.kept);
+}
+
+void append_json_string(std::string& to, std::string_view text) {
+  to += '"';
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const std::size_t length = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 0;
+    bool is_valid = length != 0 && byte < 0xf5 && at + length <= text.size();
+    for (std::size_t i = 1; is_valid && i < length; ++i) is_valid = (text[at + i] & 0xc0) == 0x80;
+    if (!is_valid) {
+      to += "\xef\xbf\xbd";
+      ++at;
+    } else if (byte == '"' || byte == '\\') {
+      to += '\\';
+      to += text[at++];
+    } else if (byte < 0x20) {
+      to += fmt::format("\\u{:04x}", byte);
+      ++at;
+    } else {
+      to += text.substr(at, length);
+      at += length;
+    }
+  }
+  to += '"';
+}
+
+}  // namespace fjord::gateway

@@ -1,0 +1,175 @@
+#include "http/message.h"
+
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <zlib.h>
+
+namespace fjord::gateway {
+namespace {
+
+constexpr std::string_view kTokenDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+Status bad_parameter(const std::string& name, const std::string& value, std::string_view expected) {
+  return {StatusCode::InvalidArgument,
+          fmt::format("request property '{}' is '{}': expected {}", name, value, expected)};
+}
+
+}  // namespace
+
+Result<std::string> decode_url(std::string_view text) {
+  std::string decoded;
+  decoded.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+') {
+      decoded += ' ';
+    } else if (text[i] != '%') {
+      decoded += text[i];
+    } else {
+      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+      const int low = i + 2 < text.size() ? hex_digit(text[i + 2]) : -1;
+      if (high < 0 || low < 0) {
+        return Status(StatusCode::InvalidArgument, fmt::format("'{}': expected two hexadecimal digits after %", text));
+      }
+      decoded += static_cast<char>(high * 16 + low);
+      i += 2;
+    }
+  }
+  return decoded;
+}
+
+Result<std::vector<std::string>> split_path(std::string_view path) {
+  std::vector<std::string> segments;
+  if (path.starts_with('/')) path.remove_prefix(1);
+  while (true) {
+    const std::size_t slash = path.find('/');
+    FJORD_TRY_ASSIGN(std::string segment, decode_url(path.substr(0, slash)));
+    segments.push_back(std::move(segment));
+    if (slash == std::string_view::npos) return segments;
+    path.remove_prefix(slash + 1);
+  }
+}
+
+Result<HttpQuery> HttpQuery::parse(std::string_view target) {
+  HttpQuery query;
+  const std::size_t mark = target.find('?');
+  std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    if (part.empty()) continue;
+    const std::size_t equals = part.find('=');
+    FJORD_TRY_ASSIGN(std::string name, decode_url(part.substr(0, equals)));
+    FJORD_TRY_ASSIGN(std::string value,
+                     decode_url(equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1)));
+    if (value.empty()) {
+      return Status(StatusCode::InvalidArgument,
+                    fmt::format("Expected non-empty value for request property '{}'", name));
+    }
+    query.values_[std::move(name)] = std::move(value);
+  }
+  return query;
+}
+
+const std::string* HttpQuery::find(const std::string& name) const {
+  const auto found = values_.find(name);
+  return found == values_.end() ? nullptr : &found->second;
+}
+
+Result<bool> HttpQuery::flag(const std::string& name, bool otherwise) const {
+  const std::string* value = find(name);
+  if (value == nullptr) return otherwise;
+  if (*value == "true") return true;
+  if (*value == "false") return false;
+  return bad_parameter(name, *value, "true or false");
+}
+
+Result<std::optional<std::int64_t>> HttpQuery::number(const std::string& name) const {
+  const std::string* value = find(name);
+  if (value == nullptr) return std::optional<std::int64_t>();
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(value->data(), value->data() + value->size(), number);
+  if (error != std::errc() || end != value->data() + value->size()) return bad_parameter(name, *value, "a number");
+  return std::optional<std::int64_t>(number);
+}
+
+Result<std::optional<std::int64_t>> HttpQuery::duration_ms(const std::string& name) const {
+  const std::string* value = find(name);
+  if (value == nullptr) return std::optional<std::int64_t>();
+  double number = 0;
+  const char* last = value->data() + value->size();
+  const auto [end, error] = std::from_chars(value->data(), last, number, std::chars_format::fixed);
+  const std::string_view unit(end, static_cast<std::size_t>(last - end));
+  const double factor = unit == "ks"                  ? 1e6
+                        : unit.empty() || unit == "s" ? 1e3
+                        : unit == "ms"                ? 1
+                        : unit == "\xc2\xb5s"         ? 1e-3
+                                                      : 0;
+  constexpr double kMsMax = 1e9;
+  if (error != std::errc() || factor == 0 || !(number > 0) || number * factor > kMsMax) {
+    return bad_parameter(name, *value, "a time such as 60000ms, 5s or 2.5");
+  }
+  return std::optional<std::int64_t>(std::max<std::int64_t>(1, std::llround(number * factor)));
+}
+
+Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max) {
+  constexpr int kGzip = 16;
+  z_stream stream{};
+  if (inflateInit2(&stream, MAX_WBITS + kGzip) != Z_OK) return Status(StatusCode::IoError, "zlib does not start");
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(compressed.data()));
+  stream.avail_in = static_cast<uInt>(compressed.size());
+  std::string text;
+  char part[16 << 10];
+  int state = Z_OK;
+  while (state == Z_OK && text.size() <= bytes_max) {
+    stream.next_out = reinterpret_cast<Bytef*>(part);
+    stream.avail_out = sizeof(part);
+    state = inflate(&stream, Z_NO_FLUSH);
+    text.append(part, sizeof(part) - stream.avail_out);
+  }
+  const bool is_whole = state == Z_STREAM_END && stream.avail_in == 0;
+  inflateEnd(&stream);
+  if (text.size() > bytes_max) {
+    return Status(StatusCode::TooLarge, fmt::format("the uncompressed body has more than {} bytes", bytes_max));
+  }
+  if (!is_whole) return Status(StatusCode::InvalidArgument, "the body is malformed gzip");
+  return text;
+}
+
+std::string to_token(std::string_view text) {
+  std::string token;
+  unsigned bits = 0;
+  unsigned held = 0;
+  for (const char c : text) {
+    held = (held << 8 | static_cast<unsigned char>(c)) & 0xffff;
+    for (bits += 8; bits >= 6; bits -= 6) token += kTokenDigits[(held >> (bits - 6)) & 63];
+  }
+  if (bits > 0) token += kTokenDigits[(held << (6 - bits)) & 63];
+  return token;
+}
+
+Result<std::string> from_token(std::string_view token) {
+  std::string text;
+  unsigned bits = 0;
+  unsigned held = 0;
+  for (const char c : token) {
+    const std::size_t digit = kTokenDigits.find(c);
+    if (digit == std::string_view::npos) return Status(StatusCode::InvalidArgument, "continuation: malformed token");
+    held = (held << 6 | static_cast<unsigned>(digit)) & 0xffff;
+    bits += 6;
+    if (bits >= 8) {
+      bits -= 8;
+      text += static_cast<char>(held >> bits & 0xff);
+    }
+  }
+  return text;
+}
+
+}  // namespace fjord::gateway

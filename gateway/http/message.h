@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fjord/common/result.h"
+
+namespace fjord::gateway {
+
+/// A request whose body has arrived and is not compressed any more.
+struct HttpRequest {
+  std::string method;
+  std::string target;  ///< As sent: path and query, escaped.
+  std::string body;
+
+  std::string_view raw_path() const { return std::string_view(target).substr(0, target.find('?')); }
+};
+
+struct HttpAnswer {
+  unsigned status = 200;
+  std::string body = {};
+  std::string content_type = "application/json; charset=UTF-8";
+  std::string allow = {};       ///< Value of the header Allow; empty: none.
+  int retry_after_seconds = 0;  ///< 0: no such header.
+};
+
+/// Called once, on any thread.
+using HttpDone = std::function<void(HttpAnswer)>;
+
+/// Decodes one segment of a path or one value of a query: %XX, and + for a space. Errors: InvalidArgument.
+Result<std::string> decode_url(std::string_view text);
+/// Splits at every / and decodes each segment. The first segment of "/a" is "a". Errors: those of decode_url().
+Result<std::vector<std::string>> split_path(std::string_view path);
+
+/// The parameters of a request.
+class HttpQuery {
+ public:
+  /// Errors: InvalidArgument for a parameter without a value, or a malformed escape.
+  static Result<HttpQuery> parse(std::string_view target);
+
+  /// Returns the value; absent if the parameter was not sent.
+  const std::string* find(const std::string& name) const;
+  /// Errors of these three: InvalidArgument.
+  Result<bool> flag(const std::string& name, bool otherwise) const;
+  Result<std::optional<std::int64_t>> number(const std::string& name) const;
+  /// Returns milliseconds; a number without a unit is in seconds.
+  Result<std::optional<std::int64_t>> duration_ms(const std::string& name) const;
+
+ private:
+  std::map<std::string, std::string> values_;
+};
+
+/// Uncompresses gzip. Errors: InvalidArgument if it is malformed; TooLarge if the text has more than `bytes_max` bytes.
+Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max);
+/// Changes a text to A-Z a-z 0-9 - _ and back. Errors: InvalidArgument.
+std::string to_token(std::string_view text);
+Result<std::string> from_token(std::string_view token);
+
+}  // namespace fjord::gateway

@@ -1,0 +1,233 @@
+"""The document API over HTTP on real processes: single documents, visits chunk by chunk, and requests that are refused."""
+
+import gzip
+import http.client
+import json
+import socket
+import threading
+import unittest
+import urllib.parse
+
+from harness import Cluster, free_ports
+
+SCHEMA = """document item {
+  field title type string { }
+  field sold type long { header }
+  field tags type array<string> { }
+}"""
+ROOT = "/document/v1/shop/item/docid/"
+
+
+class Http:
+    """One keep-alive connection."""
+
+    def __init__(self, port):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def send(self, method, target, body=None, headers=None):
+        if isinstance(body, dict):
+            body = json.dumps(body)
+        self.connection.request(method, target, body=body, headers=headers or {})
+        answer = self.connection.getresponse()
+        text = answer.read()
+        self.headers = answer.headers
+        return answer.status, json.loads(text) if text else None
+
+
+def raw_exchange(port, sent):
+    """Sends bytes and returns everything until the server closes."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as one:
+        one.sendall(sent)
+        received = b""
+        while part := one.recv(65536):
+            received += part
+        return received
+
+
+class HttpDocumentTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.port = free_ports(1)[0]
+        cls.cluster = Cluster(storage=2, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n")
+        cls.addClassCleanup(cls.cluster.close)
+        cls.cluster.start()
+        schema = cls.cluster.folder / "item.sd"
+        schema.write_text(SCHEMA)
+        cls.cluster.must("schema", "deploy", schema)
+
+    def setUp(self):
+        self.http = Http(self.port)
+        self.addCleanup(self.http.connection.close)
+
+    def must(self, expected, method, target, body=None, headers=None):
+        status, answer = self.http.send(method, target, body, headers)
+        self.assertEqual(status, expected, f"{method} {target}: {answer}")
+        if status != 204:
+            self.assertEqual(answer.get("pathId", target.split("?")[0]), target.split("?")[0])
+        return answer
+
+    def test_put_get_update_and_remove(self):
+        path = ROOT + "one"
+        self.assertEqual(self.must(200, "POST", path, {"fields": {"title": "x", "sold": 9007199254740993}})["id"],
+                         "id:shop:item::one")
+        got = self.must(200, "GET", path)
+        self.assertEqual(got, {"pathId": path, "id": "id:shop:item::one", "fields": {"title": "x", "sold": 9007199254740993}})
+        self.must(200, "PUT", path, {"fields": {"sold": {"increment": 2}}})
+        self.assertEqual(self.must(200, "GET", path + "?fieldSet=item:sold")["fields"], {"sold": 9007199254740995})
+        self.must(200, "DELETE", path)
+        self.assertNotIn("fields", self.must(404, "GET", path))
+        self.must(200, "DELETE", path)
+
+    def test_fields_without_content_are_absent(self):
+        self.must(200, "POST", ROOT + "empty", {"fields": {"title": "", "sold": 1, "tags": []}})
+        self.assertEqual(self.must(200, "GET", ROOT + "empty")["fields"], {"sold": 1})
+
+    def test_missing_documents(self):
+        self.must(200, "PUT", ROOT + "missing", {"fields": {"sold": {"assign": 1}}})
+        self.must(404, "GET", ROOT + "missing")
+        self.must(412, "PUT", ROOT + "missing?condition=item.sold%3D%3D1", {"fields": {"sold": {"assign": 1}}})
+        self.must(412, "POST", ROOT + "missing?condition=item.sold%3D%3D1", {"fields": {"sold": 1}})
+        self.must(412, "DELETE", ROOT + "missing?condition=item.sold%3D%3D1")
+        self.must(404, "GET", ROOT + "missing")
+        self.must(200, "PUT", ROOT + "made?create=true&condition=item.sold%3D%3D7", {"fields": {"sold": {"assign": 1}}})
+        self.assertEqual(self.must(200, "GET", ROOT + "made")["fields"], {"sold": 1})
+        self.must(200, "POST", ROOT + "put", {"fields": {"sold": 3}, "create": True, "condition": "item.sold==7"})
+        self.must(412, "POST", ROOT + "put", {"fields": {"sold": 4}, "condition": "item.sold==7"})
+        self.assertEqual(self.must(200, "GET", ROOT + "put")["fields"], {"sold": 3})
+
+    def test_ids_in_paths(self):
+        for path, document_id in (("/document/v1/shop/item/number/7/a", "id:shop:item:n=7:a"),
+                                  ("/document/v1/shop/item/group/g/a", "id:shop:item:g=g:a"),
+                                  (ROOT + "a%2Fb+c%2Bd", "id:shop:item::a/b c+d"), (ROOT + "a/b+c%2Bd", "id:shop:item::a/b c+d")):
+            self.assertEqual(self.must(200, "POST", path, {"fields": {"title": path}})["id"], document_id)
+        self.assertEqual(self.must(200, "GET", ROOT + "a%2Fb+c%2Bd")["fields"], {"title": ROOT + "a/b+c%2Bd"})
+
+    def test_bad_requests_change_nothing(self):
+        path = ROOT + "kept"
+        self.must(200, "POST", path, {"fields": {"title": "kept"}})
+        for method, suffix, body in (
+                ("POST", "", "{"), ("POST", "", ""), ("POST", "", "{}"), ("POST", "", "[]"), ("POST", "", '{"fields":3}'),
+                ("POST", "", '{"fields":{}} x'), ("POST", "", '{"fields":{"absent":1}}'),
+                ("POST", "", '{"fields":{"sold":"x"}}'), ("POST", "", '{"fields":{"sold":1.5}}'),
+                ("POST", "", '{"fields":{"tags":' + "[" * 100000 + "}}"),
+                ("PUT", "", '{"fields":{"title":{"assign":"new"},"absent":{"assign":1}}}'),
+                ("POST", "?condition=((", '{"fields":{}}'), ("POST", "?create=yes", '{"fields":{}}'),
+                ("POST", "?timeout=soon", '{"fields":{}}'), ("POST", "?condition=", '{"fields":{}}'),
+                ("DELETE", "?condition=absent.x%3D%3D1", None), ("GET", "?dryRun=true", None),
+                ("GET", "?cluster=other", None)):
+            self.assertTrue(self.must(400, method, path + suffix, body)["message"], suffix)
+        self.assertEqual(self.must(200, "GET", path)["fields"], {"title": "kept"})
+        self.must(400, "GET", "/document/v1/shop/absent/docid/1")
+        self.must(400, "GET", "/document/v1/shop/item/number/x/1")
+        self.must(404, "GET", "/document/v1/shop/item")
+        self.must(405, "PATCH", path)
+        self.must(204, "OPTIONS", path)
+        self.assertEqual(self.http.headers["Allow"], "GET,POST,PUT,DELETE")
+
+    def test_compressed_bodies(self):
+        headers = {"Content-Encoding": "gzip"}
+        body = gzip.compress(json.dumps({"fields": {"title": "z" * 5000}}).encode())
+        self.must(200, "POST", ROOT + "zip", body, headers)
+        self.assertEqual(self.must(200, "GET", ROOT + "zip")["fields"]["title"], "z" * 5000)
+        self.must(400, "POST", ROOT + "zip", body[:-9], headers)
+        self.must(400, "POST", ROOT + "zip", b"no gzip", headers)
+        self.must(413, "POST", ROOT + "zip", gzip.compress(b"0" * (101 << 20)), headers)
+        self.assertEqual(self.must(200, "GET", ROOT + "zip")["fields"]["title"], "z" * 5000)
+
+    def test_dry_run_and_handshake(self):
+        self.must(200, "POST", "/document/v1/feeder/handshake/docid/dummy?dryRun=true&timeout=5s")
+        self.must(200, "DELETE", ROOT + "kept-by-dry-run?dryRun=true")
+
+    def test_pages_beside_it(self):
+        for path in ("/ApplicationStatus", "/status.html", "/state/v1/health"):
+            self.must(200, "GET", path)
+        handlers = self.must(200, "GET", "/")["handlers"]
+        self.assertTrue(any(one["class"].endswith("DocumentV1ApiHandler") and
+                            any("/document/v1/" in binding for binding in one["serverBindings"]) for one in handlers))
+        self.assertIn("/document/v1/", self.must(404, "GET", "/absent")["message"])
+        self.assertIn("no content cluster '*', only 'fjord'", self.must(400, "GET", "/document/v1/?cluster=*")["message"])
+        page = raw_exchange(self.port, b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        self.assertIn(b'fjord_http_requests_total{api="state",code="200"}', page)
+
+    def test_malformed_http(self):
+        line = b"POST " + ROOT.encode() + b"raw HTTP/1.1\r\nHost: x\r\n"
+        for sent, status in ((b"no http\r\n\r\n", 400), (line + b"Content-Length: x\r\n\r\n", 400),
+                             (line + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400),
+                             (line + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 400),
+                             (line + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+                             (line + b"Content-Length: 999999999999\r\n\r\n", 413),
+                             (line + b"X: " + b"y" * (300 << 10) + b"\r\n\r\n", 431)):
+            self.assertIn(b"HTTP/1.1 %d " % status, raw_exchange(self.port, sent)[:20], sent[:200])
+        self.must(404, "GET", ROOT + "raw")
+
+    def test_a_body_is_asked_for(self):
+        body = b'{"fields":{"sold":5}}'
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as one:
+            one.sendall(b"POST " + ROOT.encode() + b"asked HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+                        b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body))
+            self.assertTrue(one.recv(1000).startswith(b"HTTP/1.1 100 "))
+            one.sendall(body)
+            self.assertTrue(one.recv(1000).startswith(b"HTTP/1.1 200 "))
+        self.assertEqual(self.must(200, "GET", ROOT + "asked")["fields"], {"sold": 5})
+
+    def test_updates_at_once_are_all_applied(self):
+        self.must(200, "POST", ROOT + "counter", {"fields": {"sold": 0}})
+        failures = []
+
+        def count():
+            connection = Http(self.port)
+            for _ in range(15):
+                answer = connection.send("PUT", ROOT + "counter", {"fields": {"sold": {"increment": 1}}})
+                if answer[0] != 200:
+                    failures.append(answer)
+            connection.connection.close()
+
+        threads = [threading.Thread(target=count) for _ in range(10)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        self.assertEqual(failures, [])
+        self.assertEqual(self.must(200, "GET", ROOT + "counter")["fields"], {"sold": 150})
+
+    def visit(self, target):
+        """Returns ids and number of chunks of a whole visit."""
+        ids, chunks, token = [], 0, ""
+        while token is not None:
+            answer = self.must(200, "GET", target + (f"&continuation={token}" if token else ""))
+            self.assertEqual(answer["documentCount"], len(answer["documents"]))
+            ids += [one["id"] for one in answer["documents"]]
+            chunks += 1
+            token = answer.get("continuation")
+            self.assertRegex(token or "", "^[A-Za-z0-9_=-]*$")
+        return ids, chunks
+
+    def test_visits(self):
+        wanted = [f"id:visits:item:n=3:{i}" for i in range(60)] + [f"id:visits:item::{i}" for i in range(240)]
+        for one in wanted:
+            location, user = one.split(":")[3:]
+            kind = "number/3" if location else "docid"
+            self.must(200, "POST", f"/document/v1/visits/item/{kind}/{user}", {"fields": {"sold": int(user)}})
+        below = "/document/v1/visits/item/docid/"
+        ids, chunks = self.visit(below + "?wantedDocumentCount=50")
+        self.assertEqual(sorted(ids), sorted(wanted))
+        self.assertGreater(chunks, 5)
+        self.assertEqual(sorted(self.visit("/document/v1/visits/item/number/3/?wantedDocumentCount=1000")[0]), sorted(wanted[:60]))
+        slices = [one for i in range(3) for one in self.visit(below + f"?wantedDocumentCount=500&slices=3&sliceId={i}")[0]]
+        self.assertEqual(sorted(slices), sorted(wanted))
+        selection = urllib.parse.quote_plus("item.sold >= 200 and id.namespace == 'visits'")
+        ids, _ = self.visit(f"/document/v1/?cluster=fjord&wantedDocumentCount=1000&selection={selection}")
+        self.assertEqual(sorted(ids), sorted(f"id:visits:item::{i}" for i in range(200, 240)))
+        self.assertEqual(self.must(200, "GET", "/document/v1/?cluster=fjord&bucketSpace=global")["documents"], [])
+
+    def test_bad_visits(self):
+        below = ROOT + "?"
+        for target in (below + "wantedDocumentCount=0", below + "slices=2", below + "slices=2&sliceId=2",
+                       below + "selection=((", below + "continuation=AAAA", below + "continuation=.", "/document/v1/",
+                       below + "bucketSpace=default", "/document/v1/?cluster=fjord&bucketSpace=other",
+                       "/document/v1/shop/absent/docid/"):
+            self.assertTrue(self.must(400, "GET", target)["message"], target)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,40 @@
+#include "fjord/common/log.h"
+#include "fjord/gateway/http_gateway.h"
+#include "fjord/node/node.h"
+#include "process_runtime.h"
+
+namespace fjord {
+namespace {
+
+/// A gateway has neither files nor a Thrift server: only the HTTP server, which is a client of the cluster.
+class GatewayProcess final : public Node {
+ public:
+  Status start(const config::ClusterConfig& config, config::ProcessName name) {
+    gateway::HttpGatewayOptions options;
+    options.node = name.to_string();
+    options.address = config.find(name)->address;
+    options.distributors = config.distributor_addresses();
+    auto started = gateway::HttpGateway::start(options, metrics_);
+    if (!started) return started.error().with_context(name.to_string() + ": address");
+    http_ = std::move(*started);
+    log::info("fjordd", "{} serves http://{}", name.to_string(), http_->address());
+    return Status::ok();
+  }
+
+  const std::string& address() const override { return http_->address(); }
+  std::string http_address() const override { return http_->address(); }
+
+ private:
+  MetricRegistry metrics_;
+  std::unique_ptr<gateway::HttpGateway> http_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> start_gateway(const config::ClusterConfig& config, config::ProcessName name) {
+  auto process = std::make_unique<GatewayProcess>();
+  FJORD_TRY(process->start(config, name));
+  return std::unique_ptr<Node>(std::move(process));
+}
+
+}  // namespace fjord
