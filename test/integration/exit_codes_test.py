@@ -19,7 +19,7 @@ JOB = "job-0123456789abcdef"
 CALLS = {
     "schema deploy": "music.sd", "schema list": "", "feed": "feed.jsonl", "import": "feed.jsonl",
     "put": "id:a:music::1 document.json", "update": "id:a:music::1 changes.json", "get": "id:a:music::1",
-    "remove": "id:a:music::1", "visit": "", "export": "new.jsonl", "subscribe": "--once",
+    "remove": "id:a:music::1", "search": "hotel", "visit": "", "export": "new.jsonl", "subscribe": "--once",
     "job run": "noop --type music", "job list": "", "job show": JOB, "job watch": JOB, "job cancel": JOB, "job pause": JOB,
     "job resume": JOB, "job set": f"{JOB} throttle=1MB", "job dead-letters": JOB, "job results": JOB, "job remove": JOB,
     "aggregate": "--type music 'count()'", "status": "", "plugin list": "", "bucket list": "",
@@ -50,7 +50,7 @@ NODES = ["node stop-check {}", "node maintenance {}", "node up {}", "node retire
          "node replace {} --address 127.0.0.1:1", "node capacity {} --to 2", "get id:a:music::1 --node {}"]
 LIMITS = ["visit --limit {}", "visit --limit={}", "aggregate --type music 'count()' --limit {}",
           "aggregate --type music 'count()' --limit={}"]
-COUNTS = LIMITS + ["feed feed.jsonl --in-flight {}", "import feed.jsonl --in-flight {}", "bucket list -n {}",
+COUNTS = LIMITS + ["search hotel --limit {}", "feed feed.jsonl --in-flight {}", "import feed.jsonl --in-flight {}", "bucket list -n {}",
                    "remove --where true --type music --in-flight {}", "job run noop --type music --output-buckets {}",
                    "job run noop --type music --visitors-per-node {}", "visit --visitors-per-node {}", "config revert {}"]
 

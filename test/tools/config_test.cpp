@@ -52,6 +52,16 @@ TEST_CASE("config: values are taken from the file and the rest from the defaults
   CHECK(config->distributor_addresses() == std::vector<std::string>{"127.0.0.1:2"});
 }
 
+TEST_CASE("config: a cluster can have gateways", "[config]") {
+  CHECK(parse_config(kGood, "/etc/c.yaml")->gateways.empty());
+  const auto config = parse_config(kGood + std::string("gateways:\n  - address: 127.0.0.1:80\n"), "/etc/c.yaml");
+  REQUIRE(config.status() == fjord::Status::ok());
+  CHECK(config->names().back().to_string() == "gateway.0");
+  CHECK(config->find(*fjord::config::ProcessName::parse("gateway.0"))->address == "127.0.0.1:80");
+  CHECK(config->find({Role::Gateway, 1}) == nullptr);
+  CHECK(error_of(kGood + std::string("gateways:\n  - address: 127.0.0.1:2\n")).find("used twice") != std::string::npos);
+}
+
 TEST_CASE("config: relative folders are below that of the file", "[config]") {
   const auto config = parse_config(kGood, "/etc/c.yaml");
   REQUIRE(config.has_value());
@@ -140,12 +150,12 @@ TEST_CASE("config: only loopback addresses unless others are allowed", "[config]
 }
 
 TEST_CASE("config: process names round-trip and others are refused", "[config]") {
-  for (const char* text : {"storage.2", "distributor.0", "fleetcontroller.0"}) {
+  for (const char* text : {"storage.2", "distributor.0", "fleetcontroller.0", "gateway.1"}) {
     const auto name = ProcessName::parse(text);
     REQUIRE(name.has_value());
     CHECK(name->to_string() == text);
   }
-  for (const char* text : {"", "storage", "storage.", "storage.x", "storage.70000", "gateway.0", "storage.1.2"}) {
+  for (const char* text : {"", "storage", "storage.", "storage.x", "storage.70000", "proxy.0", "storage.1.2"}) {
     CHECK_FALSE(ProcessName::parse(text).has_value());
   }
   const auto config = parse_config(kGood, "c.yaml");
