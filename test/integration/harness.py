@@ -124,6 +124,7 @@ class Cluster:
         last = started.out.splitlines()[-1]
         assert last.startswith("export FJORD_CLUSTER="), last
         self.address = last.split("=", 1)[1]
+        return started
 
     def close(self):
         if (self.directory / "cluster.yaml").exists():

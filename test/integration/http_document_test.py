@@ -3,6 +3,7 @@
 import gzip
 import http.client
 import json
+import re
 import socket
 import threading
 import unittest
@@ -227,6 +228,25 @@ class HttpDocumentTest(unittest.TestCase):
                        below + "bucketSpace=default", "/document/v1/?cluster=fjord&bucketSpace=other",
                        "/document/v1/shop/absent/docid/"):
             self.assertTrue(self.must(400, "GET", target)["message"], target)
+
+
+class LocalGatewayTest(unittest.TestCase):
+    def test_a_local_cluster_can_have_gateways(self):
+        cluster = Cluster(storage=1, redundancy=1)
+        self.addCleanup(cluster.close)
+        cluster.shape += ["--gateways", "2"]
+        started = cluster.run_start()
+        addresses = re.findall("^fjord: documents over HTTP: http://127.0.0.1:([0-9]+)/document/v1/$", started.err, re.M)
+        self.assertEqual(len(set(addresses)), 2, started)
+        for port in addresses:  # Without a wait: the command has waited.
+            connection = Http(int(port))
+            self.assertEqual(connection.send("GET", "/ApplicationStatus")[0], 200)
+            connection.connection.close()
+        nodes = {one["node"]: one["address"] for one in cluster.local("status", "-o", "json").json()}
+        self.assertEqual(nodes["gateway.1"], f"127.0.0.1:{addresses[1]}")
+        cluster.local("kill", "gateway.1")
+        again = cluster.run_start()
+        self.assertIn("1 of 5 processes started", again.err)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 LocalShape shape_of(const LocalArgs& args) {
   LocalShape shape;
+  shape.gateways = args.gateways;
   if (args.storage != 0) shape.storage = args.storage;
   if (args.distributors != 0) shape.distributors = args.distributors;
   shape.redundancy = args.redundancy != 0 ? args.redundancy : std::min(2, shape.storage);
@@ -300,6 +301,9 @@ int run_local_start(const LocalArgs& args) {
   if (!started) return report(started.error());
   const auto cluster = LocalCluster::open(args.directory);
   if (!cluster) return report(cluster.error());
+  for (const config::ProcessConfig& gateway : cluster->config().gateways) {
+    complain(fmt::format("documents over HTTP: http://{}/document/v1/", gateway.address));
+  }
   complain(fmt::format("{} of {} processes started, logs in {}/logs", started->size(), cluster->config().names().size(),
                        args.directory));
   print_line("export FJORD_CLUSTER=" + cluster->addresses());

@@ -83,6 +83,20 @@ std::string fjordd_path() {
   ::_exit(127);
 }
 
+/// Returns the list of gateways, on the first free ports from 8080 on; empty without gateways.
+Result<std::string> gateways_yaml(int count) {
+  constexpr int kFirst = 8080;
+  constexpr int kLast = 8999;
+  std::string yaml;
+  for (int port = kFirst; count > 0 && port <= kLast; ++port) {
+    if (!all_free({port})) continue;
+    yaml += fmt::format("{}  - address: 127.0.0.1:{}\n", yaml.empty() ? "gateways:\n" : "", port);
+    --count;
+  }
+  if (count == 0) return yaml;
+  return Status(StatusCode::IoError, fmt::format("no free ports for gateways from {} to {}", kFirst, kLast));
+}
+
 Result<std::string> make_local_yaml(const LocalShape& shape) {
   std::vector<int> ports;
   for (int http = 0; http <= kHttpOffset; http += kHttpOffset) {
@@ -104,13 +118,14 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
   std::string distributors;
   for (int i = 0; i < shape.distributors; ++i) distributors += "  - " + addresses("    ");
   const std::string controller = "  " + addresses("  ") + "  directory: fleetcontroller.0\n";
+  FJORD_TRY_ASSIGN(const std::string gateways, gateways_yaml(shape.gateways));
   std::string storage;
   for (int i = 0; i < shape.storage; ++i)
     storage += "  - " + addresses("    ") + fmt::format("    directory: storage.{}\n", i);
   return fmt::format(
       "# A cluster on this machine, made by `fjord local start`. All keys: fjordd --help-config\n"
-      "cluster:\n  redundancy: {}\nfleetcontroller:\n{}distributors:\n{}storage:\n{}",
-      shape.redundancy, controller, distributors, storage);
+      "cluster:\n  redundancy: {}\nfleetcontroller:\n{}distributors:\n{}{}storage:\n{}",
+      shape.redundancy, controller, distributors, gateways, storage);
 }
 
 }  // namespace

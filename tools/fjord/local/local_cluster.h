@@ -13,6 +13,7 @@ struct LocalShape {
   int storage = 3;
   int distributors = 1;
   int redundancy = 2;
+  int gateways = 0;
   bool usual_ports = true;  ///< Use ports from 19100 on if all are free; else any free ports.
 };
 

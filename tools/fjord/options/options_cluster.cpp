@@ -33,6 +33,10 @@ void add_local(CLI::App& app, LocalArgs& args, Action& action) {
       ->check(CLI::Range(1, 49));
   start->add_option("--redundancy", args.redundancy, "Copies of each document (default: 2, or 1 with one storage node)")
       ->check(CLI::Range(1, 16));
+  start
+      ->add_option("--gateways", args.gateways,
+                   "Gateways for HTTP clients of a new cluster, on port 8080 or the next free ones (default: 0)")
+      ->check(CLI::Range(0, 20));
   add_timeout(start);
   add("stop", "Ends all processes of the cluster", "fjord local stop --dir ./cluster", run_local_stop);
   CLI::App* status =
@@ -49,7 +53,7 @@ void add_local(CLI::App& app, LocalArgs& args, Action& action) {
                        "fjord local add-node --dir ./cluster", run_local_add_node);
   add_timeout(more);
   for (CLI::App* one : {kill, restart}) {
-    one->add_option("NODE", args.node, "storage.N, distributor.N or fleetcontroller.0")->required();
+    one->add_option("NODE", args.node, "storage.N, distributor.N, gateway.N or fleetcontroller.0")->required();
   }
 }
 
