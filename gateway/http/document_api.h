@@ -15,7 +15,7 @@ namespace fjord::gateway {
 /// The name that this cluster has in the parameter `cluster` of requests.
 constexpr const char* kContentCluster = "fjord";
 
-/// Which documents a path below /document/v1/NAMESPACE/TYPE means.
+/// The documents that a path below /document/v1/NAMESPACE/TYPE names.
 struct DocumentPath {
   std::string space;
   std::string type;

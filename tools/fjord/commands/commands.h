@@ -22,7 +22,7 @@ struct LocalArgs {
   int storage = 0;  ///< Number of storage nodes; 0: that of the folder, or the default.
   int distributors = 0;
   int redundancy = 0;
-  int gateways = 0;  ///< Of a new cluster.
+  int gateways = 0;  ///< Number of gateways; for a new cluster only.
   double timeout_s = 30;
   std::string output = "text";
   bool json() const { return output == "json"; }
