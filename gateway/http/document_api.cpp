@@ -69,6 +69,12 @@ HttpAnswer plain_answer(const HttpRequest& request, unsigned http_status, const 
   return {.status = http_status, .body = begin_body(request, id) + "}"};
 }
 
+/// Refuses a character that would end this part of the id, so that the id would name another document than the path.
+Status check_part(std::string_view part, std::string_view name) {
+  if (part.find(':') == std::string_view::npos) return Status::ok();
+  return {StatusCode::InvalidArgument, fmt::format("the {} '{}' contains ':'", name, part)};
+}
+
 /// Errors: NotFound if there is no such path; InvalidArgument.
 Result<DocumentPath> parse_document_path(const HttpRequest& request, const std::vector<std::string>& path) {
   const Status absent(StatusCode::NotFound, fmt::format("Nothing at '{}'. {}", request.raw_path(), kAvailablePaths));
@@ -81,10 +87,13 @@ Result<DocumentPath> parse_document_path(const HttpRequest& request, const std::
   if (segments < 5) return absent;
   parsed.space = path[2];
   parsed.type = path[3];
+  FJORD_TRY(check_part(parsed.space, "namespace"));
+  FJORD_TRY(check_part(parsed.type, "document type"));
   std::size_t next = 5;
   if (path[4] == "number" || path[4] == "group") {
     if (segments < 6) return absent;
     parsed.location = (path[4] == "number" ? "n=" : "g=") + path[5];
+    FJORD_TRY(check_part(path[5], path[4]));
     if (path[4] == "number") {
       std::uint64_t number = 0;
       const char* end = path[5].data() + path[5].size();
@@ -171,7 +180,7 @@ HttpAnswer message_answer(const HttpRequest& request, unsigned http_status, std:
   HttpAnswer answer{.status = http_status, .body = begin_body(request, id) + ",\"message\":"};
   append_json_string(answer.body, message);
   answer.body += '}';
-  if (http_status == 429) answer.retry_after_seconds = kRetryAfterSeconds;
+  if (http_status == 429 || http_status == 503) answer.retry_after_seconds = kRetryAfterSeconds;
   return answer;
 }
 

@@ -13,8 +13,10 @@
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
 #include <chrono>
+#include <condition_variable>
 #include <fmt/format.h>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <pthread.h>
 #include <thread>
@@ -37,13 +39,34 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr int kVisitThreads = 16;
 constexpr int kVisitsWaitingMax = 64;
+/// The stop waits so long for answers in progress.
+constexpr auto kDrainTime = std::chrono::seconds(5);
+/// What still arrives after a refusal is read and dropped up to these bounds: a reset could overtake the answer.
+constexpr std::size_t kLingerBytesMax = std::size_t{128} << 20;
+constexpr auto kLingerTime = std::chrono::seconds(5);
+constexpr std::size_t kLoggedBytesMax = 1000;
+
+/// Returns the target as one word of printable ASCII, cut to a length for the log.
+std::string escaped_target(std::string_view target) {
+  std::string word;
+  for (const char c : target.substr(0, kLoggedBytesMax)) {
+    const bool is_plain = c > ' ' && c < '\x7f' && c != '"' && c != '\\';
+    if (is_plain) {
+      word += c;
+    } else {
+      word += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return target.size() > kLoggedBytesMax ? word + "..." : word;
+}
 
 /// Threads of visits: more than a few visits at once do not make a cluster faster.
 class PoolOfVisits final : public VisitThreads {
  public:
+  void begin_end() { is_ending_ = true; }
   /// Waits for all tasks.
   void end() {
-    is_ending_ = true;
+    begin_end();
     pool_.join();
   }
   bool is_ending() const override { return is_ending_; }
@@ -87,16 +110,32 @@ struct Shared {
     client.reset();
   }
 
-  /// Takes a request in, with the bytes of its body. Returns false if there are too many.
-  bool admit(std::size_t bytes) {
-    const bool is_few = requests.fetch_add(1) < options.requests_max;
-    if (waiting_bytes.fetch_add(bytes) + bytes <= options.waiting_bytes_max && is_few) return true;
-    release(bytes);
+  /// Takes a request in. Returns false if there are too many.
+  bool admit() {
+    if (requests.fetch_add(1) < options.requests_max) return true;
+    requests.fetch_sub(1);
     return false;
   }
-  void release(std::size_t bytes) {
-    requests.fetch_sub(1);
+  /// Counts bytes of a body. Returns false if all bodies together would have too many.
+  bool take_bytes(std::size_t bytes) {
+    if (waiting_bytes.fetch_add(bytes) + bytes <= options.waiting_bytes_max) return true;
     waiting_bytes.fetch_sub(bytes);
+    return false;
+  }
+  void begin_answer() {
+    const std::lock_guard lock(mutex);
+    ++answers;
+  }
+  void end_answer() {
+    const std::lock_guard lock(mutex);
+    if (--answers == 0) no_answers.notify_all();
+  }
+  /// Requests in progress get their answers, within a bound; connections end after them.
+  void drain() {
+    is_ending = true;
+    visits.begin_end();
+    std::unique_lock lock(mutex);
+    no_answers.wait_for(lock, kDrainTime, [this] { return answers == 0; });
   }
   std::string new_request_id() { return fmt::format("{:016x}-{}", id_prefix, next_id.fetch_add(1)); }
 
@@ -108,6 +147,10 @@ struct Shared {
   Gauge& connections_open;
   const std::uint64_t id_prefix;
   std::atomic<std::uint64_t> next_id{0};
+  std::atomic<bool> is_ending{false};
+  std::mutex mutex;
+  std::condition_variable no_answers;
+  int answers = 0;  ///< Requests whose header has arrived and whose answer is not written. Guarded by the mutex.
   std::atomic<std::size_t> requests{0};
   std::atomic<std::size_t> waiting_bytes{0};
   std::atomic<std::size_t> connections{0};
@@ -121,7 +164,11 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
       : stream_(std::move(socket)), buffer_(shared.options.header_bytes_max + kReadBytes), shared_(shared) {
     shared_.connections_open.set(static_cast<double>(++shared_.connections));
   }
-  ~HttpConnection() { shared_.connections_open.set(static_cast<double>(--shared_.connections)); }
+  ~HttpConnection() {
+    release_bytes();
+    end_answer();
+    shared_.connections_open.set(static_cast<double>(--shared_.connections));
+  }
 
   void begin() {
     const bool is_refused = shared_.connections > shared_.options.connections_max;
@@ -156,6 +203,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
 
   void on_header(const beast::error_code& error) {
     begun_ = SteadyClock::now();
+    is_answering_ = true;
+    shared_.begin_answer();
     if (error) return on_read_error(error);
     const auto& head = parser_->get();
     request_.method = std::string(head.method_string());
@@ -169,9 +218,30 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   }
 
   void read_body() {
-    http::async_read(
-        stream_, buffer_, *parser_,
-        [self = shared_from_this()](const beast::error_code& error, std::size_t) { self->on_body(error); });
+    if (parser_->is_done()) return on_body({});
+    http::async_read_some(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](const beast::error_code& error, std::size_t) {
+                            if (error) return self->on_body(error);
+                            if (self->hold_bytes(self->parser_->get().body().size())) return self->read_body();
+                            self->keep_alive_ = false;
+                            self->delay_refusal();
+                          });
+  }
+
+  /// Counts the body, which has `size` bytes by now, in the limit of all bodies. Returns false if it does not fit.
+  bool hold_bytes(std::size_t size) {
+    if (size <= bytes_held_) return true;
+    if (!shared_.take_bytes(size - bytes_held_)) return false;
+    bytes_held_ = size;
+    return true;
+  }
+  void release_bytes() {
+    shared_.waiting_bytes.fetch_sub(bytes_held_);
+    bytes_held_ = 0;
+  }
+  void end_answer() {
+    if (is_answering_) shared_.end_answer();
+    is_answering_ = false;
   }
 
   void on_read_error(const beast::error_code& error) {
@@ -214,10 +284,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   }
 
   void run() {
-    const std::size_t bytes = request_.body.size();
-    if (!shared_.admit(bytes)) return delay_refusal();
-    shared_.router.handle(request_, [self = shared_from_this(), bytes](HttpAnswer answer) {
-      self->shared_.release(bytes);
+    if (!hold_bytes(request_.body.size()) || !shared_.admit()) return delay_refusal();
+    shared_.router.handle(request_, [self = shared_from_this()](HttpAnswer answer) {
+      self->shared_.requests.fetch_sub(1);
       asio::post(self->stream_.get_executor(),
                  [self, answer = std::move(answer)]() mutable { self->write(std::move(answer)); });
     });
@@ -232,6 +301,9 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   }
 
   void write(HttpAnswer answer) {
+    request_.body = {};
+    release_bytes();
+    if (shared_.is_ending) keep_alive_ = false;
     response_ = {static_cast<http::status>(answer.status), 11};
     response_.keep_alive(keep_alive_);
     response_.set("X-Request-Id", request_id_);
@@ -252,17 +324,31 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   void on_written(const beast::error_code& error) {
     const auto took = std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - begun_);
     note(took);
+    end_answer();
     if (!error && keep_alive_) return read();
     beast::error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_send, ignored);
+    if (error) return;
+    parser_.reset();
+    buffer_.clear();
+    stream_.expires_after(kLingerTime);
+    linger(kLingerBytesMax);
+  }
+
+  /// Reads and drops until the client ends the connection.
+  void linger(std::size_t bytes_left) {
+    stream_.async_read_some(buffer_.prepare(kReadBytes),
+                            [self = shared_from_this(), bytes_left](const beast::error_code& error, std::size_t bytes) {
+                              if (!error && bytes < bytes_left) self->linger(bytes_left - bytes);
+                            });
   }
 
   void note(std::chrono::microseconds took) {
     const Labels labels{{"api", std::string(Router::group_of(request_.target))},
                         {"code", std::to_string(response_.result_int())}};
     shared_.metrics.counter("fjord_http_requests_total", "Requests of HTTP clients, by API and status.", labels).add();
-    log::debug("access", "{} {} {} {} {} us {} bytes", request_id_, request_.method, request_.target,
-               response_.result_int(), took.count(), response_.body().size());
+    log::info("access", "{} {} {} {} {} us {} bytes", request_id_, request_.method, escaped_target(request_.target),
+              response_.result_int(), took.count(), response_.body().size());
   }
 
   beast::tcp_stream stream_;
@@ -276,6 +362,8 @@ class HttpConnection : public std::enable_shared_from_this<HttpConnection> {
   std::string request_id_;
   SteadyClock::time_point begun_ = SteadyClock::now();
   bool keep_alive_ = true;
+  bool is_answering_ = false;
+  std::size_t bytes_held_ = 0;  ///< Part of Shared::waiting_bytes for this body.
 };
 
 }  // namespace
@@ -286,6 +374,11 @@ class HttpGateway::Impl {
       : shared_(std::move(options), metrics), acceptor_(context_), accept_again_(context_) {}
 
   ~Impl() {
+    asio::post(context_, [this] {
+      boost::system::error_code ignored;
+      acceptor_.close(ignored);
+    });
+    if (!threads_.empty()) shared_.drain();
     context_.stop();
     for (std::thread& thread : threads_) thread.join();
     shared_.end();

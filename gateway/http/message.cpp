@@ -1,8 +1,10 @@
 #include "http/message.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
 #include <zlib.h>
 
 namespace fjord::gateway {
@@ -20,6 +22,15 @@ int hex_digit(char c) {
 Status bad_parameter(const std::string& name, const std::string& value, std::string_view expected) {
   return {StatusCode::InvalidArgument,
           fmt::format("request property '{}' is '{}': expected {}", name, value, expected)};
+}
+
+/// Returns true for the parameters that docs/clients/http.md names.
+bool is_parameter(std::string_view name) {
+  constexpr std::string_view kNames[] = {
+      "bucketSpace", "cluster",  "condition",     "continuation",   "create",
+      "dryRun",      "fieldSet", "fromTimestamp", "includeRemoves", "selection",
+      "sliceId",     "slices",   "timeout",       "toTimestamp",    "wantedDocumentCount"};
+  return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 
 }  // namespace
@@ -69,6 +80,7 @@ Result<HttpQuery> HttpQuery::parse(std::string_view target) {
     FJORD_TRY_ASSIGN(std::string name, decode_url(part.substr(0, equals)));
     FJORD_TRY_ASSIGN(std::string value,
                      decode_url(equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1)));
+    if (value.empty() && !is_parameter(name)) continue;
     if (value.empty()) {
       return Status(StatusCode::InvalidArgument,
                     fmt::format("Expected non-empty value for request property '{}'", name));

@@ -40,7 +40,7 @@ Result<std::vector<std::string>> split_path(std::string_view path);
 /// The parameters of a request.
 class HttpQuery {
  public:
-  /// Errors: InvalidArgument for a parameter without a value, or a malformed escape.
+  /// Errors: InvalidArgument for a known parameter without a value, or a malformed escape. Others are ignored.
   static Result<HttpQuery> parse(std::string_view target);
 
   /// Returns the value; absent if the parameter was not sent.

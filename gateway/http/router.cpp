@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "fjord/library/detail/client_core.h"
 #include "fjord/monitoring/metric_text.h"
 
 namespace fjord::gateway {
@@ -13,6 +14,7 @@ constexpr const char* kRootPage =
     R"({"handlers":[{"id":"fjord.DocumentV1ApiHandler","class":"fjord.DocumentV1ApiHandler","bundle":"fjord",)"
     R"("serverBindings":["http://*/document/v1/","http://*/document/v1/*"]}]})";
 constexpr const char* kUpPage = R"({"status":{"code":"up"}})";
+constexpr Duration kHealthTimeout = seconds(2);
 
 }  // namespace
 
@@ -28,7 +30,19 @@ void Router::handle(const HttpRequest& request, HttpDone done) {
   if (path->size() >= 2 && (*path)[0] == "document" && (*path)[1] == "v1") {
     return documents_.handle(request, *path, std::move(done));
   }
+  if (request.raw_path() == "/state/v1/health" && request.method == "GET") {
+    return answer_health(request, std::move(done));
+  }
   done(answer_page(request));
+}
+
+void Router::answer_health(const HttpRequest& request, HttpDone done) {
+  HttpRequest asked{.method = request.method, .target = request.target, .body = {}};
+  client_.core().client().refresh_schemas(
+      kHealthTimeout, [asked = std::move(asked), done = std::move(done)](const Status& status) {
+        if (status) return done({.status = 200, .body = kUpPage});
+        done(message_answer(asked, 503, "no distributor answers: " + status.message()));
+      });
 }
 
 HttpAnswer Router::answer_page(const HttpRequest& request) const {

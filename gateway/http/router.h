@@ -13,7 +13,7 @@ namespace fjord::gateway {
 class Router {
  public:
   Router(Client& client, VisitThreads& threads, MetricRegistry& metrics)
-      : metrics_(metrics), documents_(client, threads) {}
+      : client_(client), metrics_(metrics), documents_(client, threads) {}
 
   void handle(const HttpRequest& request, HttpDone done);
 
@@ -21,8 +21,11 @@ class Router {
   static std::string_view group_of(std::string_view target);
 
  private:
+  /// Asks a distributor: a gateway without one serves nothing.
+  void answer_health(const HttpRequest& request, HttpDone done);
   HttpAnswer answer_page(const HttpRequest& request) const;
 
+  Client& client_;
   MetricRegistry& metrics_;
   DocumentApi documents_;
 };

@@ -1,15 +1,18 @@
 """The document API over HTTP on real processes: single documents, visits chunk by chunk, and requests that are refused."""
 
+import contextlib
 import gzip
 import http.client
 import json
+import os
 import re
+import signal
 import socket
 import threading
 import unittest
 import urllib.parse
 
-from harness import Cluster, free_ports
+from harness import Cluster, free_ports, wait_until
 
 SCHEMA = """document item {
   field title type string { }
@@ -43,6 +46,11 @@ def raw_exchange(port, sent):
         while part := one.recv(65536):
             received += part
         return received
+
+
+def is_closed(port):
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) != 0
 
 
 class HttpDocumentTest(unittest.TestCase):
@@ -120,6 +128,9 @@ class HttpDocumentTest(unittest.TestCase):
         self.assertEqual(self.must(200, "GET", path)["fields"], {"title": "kept"})
         self.must(400, "GET", "/document/v1/shop/absent/docid/1")
         self.must(400, "GET", "/document/v1/shop/item/number/x/1")
+        for kind in ("a%3Aitem%3A/x/docid", "shop/item%3A/docid", "shop/item/group/g%3Ax"):
+            self.assertIn("contains ':'", self.must(400, "GET", f"/document/v1/{kind}/1")["message"])
+        self.must(200, "GET", path + "?unknown=&other")
         self.must(404, "GET", "/document/v1/shop/item")
         self.must(405, "PATCH", path)
         self.must(204, "OPTIONS", path)
@@ -160,6 +171,37 @@ class HttpDocumentTest(unittest.TestCase):
                              (line + b"X: " + b"y" * (300 << 10) + b"\r\n\r\n", 431)):
             self.assertIn(b"HTTP/1.1 %d " % status, raw_exchange(self.port, sent)[:20], sent[:200])
         self.must(404, "GET", ROOT + "raw")
+
+    def test_a_refusal_arrives_while_the_body_is_sent(self):
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as one:
+            one.sendall(b"POST " + ROOT.encode() + b"big HTTP/1.1\r\nHost: x\r\nContent-Length: 200000000\r\n\r\n")
+            for _ in range(16):
+                one.sendall(b"x" * (1 << 20))
+            received = b""
+            while part := one.recv(65536):
+                received += part
+        self.assertTrue(received.startswith(b"HTTP/1.1 413 "), received[:100])
+
+    def test_bodies_that_are_arriving_are_bounded(self):
+        head = b"POST " + ROOT.encode() + b"big HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n"
+        answered = b""
+        with contextlib.ExitStack() as open_sockets:
+            for _ in range(3):  # 99 MB each, of at most 256 MiB together, and none is whole.
+                one = open_sockets.enter_context(socket.create_connection(("127.0.0.1", self.port), timeout=5))
+                one.sendall(head)
+                for _ in range(99):
+                    one.sendall(b"x" * 1000000)
+            one.settimeout(30)
+            answered = one.recv(65536)
+        self.assertTrue(answered.startswith(b"HTTP/1.1 429 "), answered[:100])
+        self.assertIn(b"Retry-After: 1", answered)
+
+    def test_the_access_log_is_one_escaped_line(self):
+        page = raw_exchange(self.port, b"GET /log\xff\"\xc2\x85 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        request_id = re.search(b"X-Request-Id: (.*)\r", page)[1].decode()
+        log = self.cluster.directory / "logs" / "gateway.0.log"
+        lines = wait_until(lambda: [line for line in log.read_bytes().decode().splitlines() if request_id in line], "logged")
+        self.assertIn("GET /log%FF%22%C2%85 404 ", lines[0])
 
     def test_a_body_is_asked_for(self):
         body = b'{"fields":{"sold":5}}'
@@ -242,11 +284,33 @@ class LocalGatewayTest(unittest.TestCase):
             connection = Http(int(port))
             self.assertEqual(connection.send("GET", "/ApplicationStatus")[0], 200)
             connection.connection.close()
+        cluster.local("kill", "distributor.0")
+        connection = Http(int(addresses[0]))
+        self.addCleanup(connection.connection.close)
+        self.assertEqual(connection.send("GET", "/state/v1/health")[0], 503)
+        self.assertEqual(connection.headers["Retry-After"], "1")
+        self.assertEqual(connection.send("GET", "/ApplicationStatus")[0], 200)
+        cluster.restart("distributor.0")
+        self.assertEqual(connection.send("GET", "/state/v1/health")[0], 200)
         nodes = {one["node"]: one["address"] for one in cluster.local("status", "-o", "json").json()}
         self.assertEqual(nodes["gateway.1"], f"127.0.0.1:{addresses[1]}")
         cluster.local("kill", "gateway.1")
         again = cluster.run_start()
         self.assertIn("1 of 5 processes started", again.err)
+        self.check_stop(cluster, int(addresses[0]))
+
+    def check_stop(self, cluster, port):
+        """A request whose header has arrived is answered, although the gateway takes no more connections."""
+        body = b'{"fields":{}}'
+        with socket.create_connection(("127.0.0.1", port), timeout=30) as one:
+            one.sendall(b"POST " + ROOT.encode() + b"last?dryRun=true HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+                        b"Content-Length: %d\r\n\r\n" % len(body))
+            self.assertTrue(one.recv(1000).startswith(b"HTTP/1.1 100 "))
+            processes = {process["node"]: process["pid"] for process in cluster.local("status", "-o", "json").json()}
+            os.kill(processes["gateway.0"], signal.SIGTERM)
+            wait_until(lambda: is_closed(port), "the gateway takes no more connections")
+            one.sendall(body)
+            self.assertIn(b"HTTP/1.1 200 ", one.recv(1000))
 
 
 if __name__ == "__main__":

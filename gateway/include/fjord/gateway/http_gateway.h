@@ -27,8 +27,8 @@ struct HttpGatewayOptions {
 
 /// The HTTP server of a gateway: documents as in docs/clients/http.md, health and metrics.
 ///
-/// Threading: has threads of its own. Lifetime: `metrics` outlives it. The destructor ends all connections and waits
-/// for requests in progress.
+/// Threading: has threads of its own. Lifetime: `metrics` outlives it. The destructor takes no more
+/// connections, waits up to five seconds until requests in progress are answered, and ends all connections.
 class HttpGateway {
  public:
   /// Errors: InvalidArgument if the address is not host:port; IoError if it cannot be bound.
