@@ -82,9 +82,12 @@ void ReplicaSetInstaller::send_to(std::uint16_t node, const std::vector<BucketId
     const BucketEntry& entry = *context_.buckets.find(bucket);
     rpc::BucketReplicaSet& set = request.buckets.emplace_back();
     set.bucket = bucket;
-    if (!entry.is_catching_up(node)) set.replica_set = entry.set;
-    sent.push_back({entry.ticket(), set.replica_set.epoch});
     const Installation* work = entry.installation();
+    // A node that catches up keeps the set that it knows. If it is a member of that one, it has to learn that it is
+    // not.
+    const bool has_to_learn = work != nullptr && work->missing.contains(node);
+    if (!entry.is_catching_up(node) || has_to_learn) set.replica_set = entry.set;
+    sent.push_back({entry.ticket(), set.replica_set.epoch});
     if (work == nullptr) continue;
     if (work->forget) {
       set.forget_removes_before_us = work->forget->removes_us;

@@ -142,6 +142,11 @@ bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaRepor
     entry.set.epoch = context_.next_epoch(plan.newest.epoch);
     Installation work;
     work.removed = entry.obsolete;
+    for (const ReplicaReport& report : reports) {
+      // It still believes in an earlier set. If the members were lost now, it would be believed.
+      const bool is_member_by_itself = report.set.epoch != 0 && report.set.contains(report.node);
+      if (is_member_by_itself && entry.is_catching_up(report.node)) work.removed.push_back(report.node);
+    }
     parts_.installer.begin(entry, std::move(work));
     return true;
   }

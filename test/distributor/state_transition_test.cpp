@@ -403,6 +403,37 @@ TEST_CASE("distributor: a late answer to an earlier set does not count as the co
   CHECK(execute(world, get_batch(kId)).status);
 }
 
+TEST_CASE(
+    "distributor: a replica that believes in an earlier set learns that it is left out before anything is written") {
+  DistributorWorld world(2);
+  for (std::uint16_t node = 0; node < 2; ++node) {
+    TestReplica& replica = world.storage[node][kBucket.raw()];
+    replica.documents[kId] = {50, false, "", "old"};
+    // It was left out, and the message that said so was lost.
+    replica.set =
+        node == 0 ? ReplicaSet{ReplicaSet::make_epoch(2, 1), {0}} : ReplicaSet{ReplicaSet::make_epoch(1, 1), {0, 1}};
+  }
+  bool is_cut_off = true;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (std::holds_alternative<rpc::MergeBucket>(request)) {
+      return Result<rpc::Reply>(rpc::error_reply(request, Status(StatusCode::Busy, "later")));
+    }
+    if (node == 0 || !is_cut_off || !std::holds_alternative<rpc::SetReplicaSets>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+  };
+  world.give_state(3, " .0.v:1 .1.v:1");
+  const auto put = world.send(put_batch(kId, 0, 1, "new"));
+  world.run(milliseconds(800));
+  CHECK_FALSE(put->has_value());
+  CHECK(world.storage[0][kBucket.raw()].documents[kId].timestamp_us == 50);
+  is_cut_off = false;
+  world.run(milliseconds(800));
+  REQUIRE(put->has_value());
+  CHECK((*put)->results.at(0).status);
+  CHECK(world.set_at(1, kBucket).epoch == world.set_at(0, kBucket).epoch);
+  CHECK_FALSE(world.set_at(1, kBucket).contains(1));
+}
+
 TEST_CASE("distributor: there are no more merges at once than the setting says") {
   DistributorWorld world(3, 2, 4);
   REQUIRE(world.tunables().set("distributor.merges_max", 2).is_ok());

@@ -1,7 +1,6 @@
 // fjord-sim: runs simulated clusters from seeds and checks the invariants.
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
@@ -32,7 +31,6 @@ struct Arguments {
   bool verbose = false;
   bool log = false;
   bool expect_failure = false;
-  std::vector<std::string> open;  ///< "scenario:seed" of failures that are known and not mended.
   bool minimise = false;
   std::string scenario = "all";
   std::string bug = "none";
@@ -126,8 +124,6 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->capture_default_str();
   app.add_option("--bug", arguments.bug, "Put in a bug: " + fjord::sim::bug_names())->capture_default_str();
   app.add_flag("--expect-failure", arguments.expect_failure, "Succeed if a seed fails, and stop there");
-  app.add_option("--open", arguments.open,
-                 "scenario:seed of a failure that is known and not mended: told, not counted");
   app.add_flag("--clock-skew", arguments.clock_skew, "Wall clocks that are wrong by up to ten minutes");
   app.add_flag(
       "--fresh", arguments.fresh,
@@ -222,11 +218,7 @@ int main(int argc, char** argv) {
     for (const std::string& scenario : scenarios) {
       options->seed = arguments.seed + i;
       ++done;
-      const bool has_failed = !run(arguments, scenario, *options, coverage).empty();
-      const bool is_open =
-          std::ranges::find(arguments.open, fmt::format("{}:{}", scenario, options->seed)) != arguments.open.end();
-      if (is_open) fmt::print("  {}\n", has_failed ? "known and not mended: not counted" : "passes now; see --open");
-      if (has_failed && !is_open) ++failures;
+      if (!run(arguments, scenario, *options, coverage).empty()) ++failures;
     }
     if (arguments.expect_failure && failures > 0) break;
   }
