@@ -125,7 +125,6 @@ class Write : public std::enable_shared_from_this<Write> {
 
   void start(Client& client, const HttpQuery& query, const std::string& json) {
     if (const Status status = read(query, json); !status) return fail(status);
-    is_conditional_ = !options_.condition.empty();
     auto then = [self = shared_from_this()](WriteResult result) { self->on_result(result); };
     if (method_ == "POST") {
       client.put_json(id_, std::move(fields_), std::move(options_)).then(then);
@@ -153,11 +152,10 @@ class Write : public std::enable_shared_from_this<Write> {
     return Status::ok();
   }
 
+  /// A write to a missing document without a condition succeeds; with one its status is TestAndSetFailed.
   void on_result(const WriteResult& result) {
-    if (result.status) return done_(plain_answer(request(), 200, id_));
     const bool is_missing = result.status.code() == StatusCode::NotFound;
-    if (is_missing && !is_conditional_) return done_(plain_answer(request(), 200, id_));
-    if (is_missing) return done_(message_answer(request(), 412, "Document does not exist", id_));
+    if (result.status || is_missing) return done_(plain_answer(request(), 200, id_));
     fail(result.status);
   }
 
@@ -170,7 +168,6 @@ class Write : public std::enable_shared_from_this<Write> {
   const HttpDone done_;
   WriteOptions options_;
   std::string fields_;
-  bool is_conditional_ = false;
 };
 
 }  // namespace
