@@ -225,7 +225,8 @@ void DocumentApi::answer_missing(const HttpRequest& request, const DocumentPath&
   if (!taken) done(message_answer(request, 429, "too many requests wait for schemas; try again later", path.id()));
 }
 
-void DocumentApi::handle(const HttpRequest& request, const std::vector<std::string>& path, HttpDone done) {
+void DocumentApi::handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) {
+  const HttpDone done = reply;
   const auto query = HttpQuery::parse(request.target);
   if (!query) return done(error_answer(request, query.error()));
   const auto parsed = parse_document_path(request, path);
@@ -250,11 +251,11 @@ void DocumentApi::handle(const HttpRequest& request, const std::vector<std::stri
     return;
   }
   const std::string id = parsed->id();
-  if (!is_write) return read(request, *parsed, *query, std::move(done));
+  if (!is_write) return read(request, *parsed, *query, done);
   const auto dry_run = query->flag("dryRun", false);
   if (!dry_run) return done(error_answer(request, dry_run.error(), id));
   if (*dry_run) return done(plain_answer(request, 200, id));
-  std::make_shared<Write>(request, id, std::move(done))->start(client_, *query, request.body);
+  std::make_shared<Write>(request, id, done)->start(client_, *query, request.body);
 }
 
 }  // namespace fjord::gateway

@@ -9,6 +9,7 @@
 #include "fjord/common/thread_annotations.h"
 #include "fjord/library/client.h"
 #include "http/message.h"
+#include "http/reply.h"
 
 namespace fjord::gateway {
 
@@ -44,7 +45,7 @@ class DocumentApi {
   DocumentApi(Client& client, VisitThreads& threads) : client_(client), threads_(threads) {}
 
   /// `path` is the decoded path of the request, from "document" on.
-  void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpDone done);
+  void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply);
 
  private:
   void read(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query, HttpDone done);

@@ -35,6 +35,18 @@ bool is_parameter(std::string_view name) {
 
 }  // namespace
 
+std::string_view HttpRequest::header(std::string_view name) const {
+  for (const HttpHeader& one : headers) {
+    if (one.name == name) return one.value;
+  }
+  return {};
+}
+
+bool is_same_word(std::string_view text, std::string_view lower) {
+  const auto is_same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), is_same);
+}
+
 Result<std::string> decode_url(std::string_view text) {
   std::string decoded;
   decoded.reserve(text.size());
@@ -131,7 +143,8 @@ Result<std::optional<std::int64_t>> HttpQuery::duration_ms(const std::string& na
   return std::optional<std::int64_t>(std::max<std::int64_t>(1, std::llround(number * factor)));
 }
 
-Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max) {
+Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max,
+                           const std::function<bool(std::size_t)>& hold) {
   constexpr int kGzip = 16;
   z_stream stream{};
   if (inflateInit2(&stream, MAX_WBITS + kGzip) != Z_OK) return Status(StatusCode::IoError, "zlib does not start");
@@ -140,17 +153,20 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max) {
   std::string text;
   char part[16 << 10];
   int state = Z_OK;
-  while (state == Z_OK && text.size() <= bytes_max) {
+  bool is_held = true;
+  while (state == Z_OK && text.size() <= bytes_max && is_held) {
     stream.next_out = reinterpret_cast<Bytef*>(part);
     stream.avail_out = sizeof(part);
     state = inflate(&stream, Z_NO_FLUSH);
     text.append(part, sizeof(part) - stream.avail_out);
+    is_held = hold(text.size());
   }
   const bool is_whole = state == Z_STREAM_END && stream.avail_in == 0;
   inflateEnd(&stream);
   if (text.size() > bytes_max) {
     return Status(StatusCode::TooLarge, fmt::format("the uncompressed body has more than {} bytes", bytes_max));
   }
+  if (!is_held) return Status(StatusCode::Busy, "too many bytes of requests wait; try again later");
   if (!is_whole) return Status(StatusCode::InvalidArgument, "the body is malformed gzip");
   return text;
 }

@@ -12,12 +12,21 @@
 
 namespace fjord::gateway {
 
+struct HttpHeader {
+  std::string name;
+  std::string value;
+};
+
 /// A request whose body has arrived and is not compressed any more.
 struct HttpRequest {
   std::string method;
   std::string target;  ///< As sent: path and query, escaped.
   std::string body;
+  std::vector<HttpHeader> headers = {};  ///< Names in lower case.
+  std::string request_id = {};           ///< Names the request in the log and in the answer.
 
+  /// Returns the value of a header; empty if there is none. `name` is in lower case.
+  std::string_view header(std::string_view name) const;
   std::string_view raw_path() const { return std::string_view(target).substr(0, target.find('?')); }
 };
 
@@ -25,12 +34,16 @@ struct HttpAnswer {
   unsigned status = 200;
   std::string body = {};
   std::string content_type = "application/json; charset=UTF-8";
-  std::string allow = {};       ///< Value of the header Allow; empty: none.
-  int retry_after_seconds = 0;  ///< 0: no such header.
+  std::string allow = {};                ///< Value of the header Allow; empty: none.
+  int retry_after_seconds = 0;           ///< 0: no such header.
+  std::vector<HttpHeader> headers = {};  ///< Further ones.
 };
 
 /// Called once, on any thread.
 using HttpDone = std::function<void(HttpAnswer)>;
+
+/// Compares without regard to the case of ASCII letters. `lower` has none in upper case.
+bool is_same_word(std::string_view text, std::string_view lower);
 
 /// Decodes one segment of a path or one value of a query: %XX, and + for a space. Errors: InvalidArgument.
 Result<std::string> decode_url(std::string_view text);
@@ -55,8 +68,11 @@ class HttpQuery {
   std::map<std::string, std::string> values_;
 };
 
-/// Uncompresses gzip. Errors: InvalidArgument if it is malformed; TooLarge if the text has more than `bytes_max` bytes.
-Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max);
+/// Uncompresses gzip. `hold` is told the bytes of the text so far and refuses them with false.
+/// Errors: InvalidArgument if it is malformed; TooLarge if the text has more than `bytes_max` bytes; Busy if `hold`
+/// refuses.
+Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max,
+                           const std::function<bool(std::size_t)>& hold);
 /// Changes a text to A-Z a-z 0-9 - _ and back. Errors: InvalidArgument.
 std::string to_token(std::string_view text);
 Result<std::string> from_token(std::string_view token);

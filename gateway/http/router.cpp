@@ -24,16 +24,16 @@ std::string_view Router::group_of(std::string_view target) {
   return "other";
 }
 
-void Router::handle(const HttpRequest& request, HttpDone done) {
+void Router::handle(const HttpRequest& request, HttpReply reply) {
   const auto path = split_path(request.raw_path());
-  if (!path) return done(error_answer(request, path.error()));
+  if (!path) return reply(error_answer(request, path.error()));
   if (path->size() >= 2 && (*path)[0] == "document" && (*path)[1] == "v1") {
-    return documents_.handle(request, *path, std::move(done));
+    return documents_.handle(request, *path, std::move(reply));
   }
   if (request.raw_path() == "/state/v1/health" && request.method == "GET") {
-    return answer_health(request, std::move(done));
+    return answer_health(request, reply);
   }
-  done(answer_page(request));
+  reply(answer_page(request));
 }
 
 void Router::answer_health(const HttpRequest& request, HttpDone done) {

@@ -6,6 +6,7 @@
 #include "fjord/common/metrics.h"
 #include "http/document_api.h"
 #include "http/message.h"
+#include "http/reply.h"
 
 namespace fjord::gateway {
 
@@ -15,7 +16,7 @@ class Router {
   Router(Client& client, VisitThreads& threads, MetricRegistry& metrics)
       : client_(client), metrics_(metrics), documents_(client, threads) {}
 
-  void handle(const HttpRequest& request, HttpDone done);
+  void handle(const HttpRequest& request, HttpReply reply);
 
   /// Returns the group of paths, for metrics: "document", "state", "other". Never a part of the path itself.
   static std::string_view group_of(std::string_view target);

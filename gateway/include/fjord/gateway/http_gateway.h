@@ -14,6 +14,9 @@ namespace fjord::gateway {
 struct HttpGatewayOptions {
   std::string node;                           ///< "gateway.0"
   std::string address = "127.0.0.1:0";        ///< host:port; port 0: the system chooses.
+  std::string tls_address;                    ///< Empty: no port with TLS.
+  std::string certificate;                    ///< File in PEM, with the chain. For tls_address, as is `key`.
+  std::string key;                            ///< File in PEM.
   std::vector<std::string> distributors;      ///< Addresses of the cluster.
   std::size_t header_bytes_max = 256 << 10;   ///< 431 above it. A continuation token stands in the request line.
   std::size_t body_bytes_max = 100 << 20;     ///< 413 above it, also for what a compressed body contains.
@@ -21,7 +24,11 @@ struct HttpGatewayOptions {
   std::size_t requests_max = 4096;            ///< Requests in progress; 429 above it.
   std::size_t connections_max = 20'000;       ///< Further connections get 503.
   Duration idle_timeout = seconds(75);        ///< A connection without a request is closed.
-  Duration request_timeout = seconds(60);     ///< For a request to arrive, and for its answer to be taken.
+  Duration head_timeout = seconds(10);        ///< For a header to arrive, and for the handshake of TLS; 408 after it.
+  Duration body_timeout = seconds(30);   ///< For a body to arrive, and a second more for each 16 KiB; 408 after it.
+  Duration write_timeout = seconds(60);  ///< A client that takes less than 64 KiB of a waiting answer in it is cut off.
+  int streams_max = 512;                 ///< Requests in progress on one HTTP/2 connection.
+  bool access_log = true;                ///< A line in the log for each request.
   int io_threads = 2;
 };
 
@@ -31,12 +38,14 @@ struct HttpGatewayOptions {
 /// connections, waits up to five seconds until requests in progress are answered, and ends all connections.
 class HttpGateway {
  public:
-  /// Errors: InvalidArgument if the address is not host:port; IoError if it cannot be bound.
+  /// Errors: InvalidArgument if an address is not host:port, or for certificate and key; IoError if it cannot be bound.
   static Result<std::unique_ptr<HttpGateway>> start(HttpGatewayOptions options, MetricRegistry& metrics);
   ~HttpGateway();
 
   /// Returns host:port with the actual port.
   const std::string& address() const;
+  /// Returns host:port of the port with TLS; empty if there is none.
+  std::string tls_address() const;
 
  private:
   class Impl;

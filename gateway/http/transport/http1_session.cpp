@@ -1,0 +1,329 @@
+#include "http/transport/http1_session.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/status.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <fmt/format.h>
+#include <utility>
+
+#include "http/transport/request_check.h"
+
+namespace fjord::gateway {
+namespace {
+
+namespace beast_http = boost::beast::http;
+
+/// Bytes of later requests that are read while one is answered.
+constexpr std::size_t kPipelinedBytesMax = 64 << 10;
+/// The length of a chunk with its extensions, and the trailer.
+constexpr std::size_t kChunkHeadBytesMax = 16 << 10;
+/// What chunks may have in excess of the body: tiny chunks and long extensions cost time and no limit of bodies counts
+/// them.
+constexpr std::size_t kChunkExcessBytesMax = 64 << 10;
+constexpr std::size_t kChunkExcessFactor = 8;
+constexpr std::size_t kBodyBytesPerSecondMin = 16 << 10;
+constexpr std::size_t kKeptCapacity = 4 << 10;
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+std::string_view view_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+}  // namespace
+
+struct Http1Session::Parser {
+  beast_http::request_parser<beast_http::string_body> request;
+};
+
+Http1Session::Http1Session(HttpServer& server, SessionHost& host)
+    : server_(server), host_(host), held_(std::make_unique<HeldBytes>(server)) {}
+
+Http1Session::~Http1Session() = default;
+
+void Http1Session::refuse_all(unsigned status, std::string_view message) {
+  request_.request_id = server_.new_request_id();
+  refuse(status, message);
+}
+
+void Http1Session::receive(std::string_view bytes) {
+  input_.append(bytes);
+  parse();
+}
+
+void Http1Session::receive_end() {
+  has_ended_ = true;
+  keep_alive_ = false;
+  if (exchange_ != nullptr) {
+    exchange_->leave();
+  } else {
+    step_ = Step::Over;
+  }
+}
+
+void Http1Session::parse() {
+  bool goes_on = true;
+  while (goes_on && !input_.empty()) {
+    if (step_ == Step::Idle || step_ == Step::Head) {
+      goes_on = parse_head();
+    } else if (step_ == Step::Body) {
+      goes_on = parse_body();
+    } else {
+      goes_on = false;
+    }
+  }
+  if (input_.empty() && input_.capacity() > kKeptCapacity) input_ = {};
+}
+
+bool Http1Session::parse_head() {
+  if (step_ == Step::Idle) {
+    step_ = Step::Head;
+    step_begun_ = HttpClock::now();
+    checked_ = 0;
+    request_ = {};
+    request_.request_id = server_.new_request_id();
+    wire_bytes_ = 0;
+  }
+  while (input_.starts_with("\r\n")) input_.erase(0, 2);
+  if (input_.empty() || input_ == "\r") return false;
+  if (!is_letter(input_.front())) {
+    refuse(400, "malformed HTTP request: no method");
+    return false;
+  }
+  const std::size_t end = input_.find("\r\n\r\n", checked_ > 3 ? checked_ - 3 : 0);
+  const std::size_t head_size = end == std::string::npos ? input_.size() : end + 4;
+  const Status status = check_head_bytes(std::string_view(input_).substr(0, head_size), checked_);
+  checked_ = head_size;
+  if (!status) {
+    refuse(400, "malformed HTTP request: " + status.message());
+    return false;
+  }
+  if (head_size > server_.options().header_bytes_max) {
+    refuse(431, fmt::format("the header has more than {} bytes", server_.options().header_bytes_max));
+    return false;
+  }
+  if (end == std::string::npos) return false;
+  begin_body();
+  return step_ == Step::Body;
+}
+
+void Http1Session::begin_body() {
+  progress_.emplace(server_);
+  parser_ = std::make_unique<Parser>();
+  auto& parser = parser_->request;
+  parser.header_limit(static_cast<std::uint32_t>(server_.options().header_bytes_max + 1));
+  parser.body_limit(server_.options().body_bytes_max);
+  boost::system::error_code error;
+  const std::size_t used = parser.put(boost::asio::buffer(input_.data(), checked_), error);
+  request_.method = std::string(view_of(parser.get().method_string()));
+  request_.target = std::string(view_of(parser.get().target()));
+  if (error == beast_http::error::body_limit) {
+    return refuse(413, fmt::format("the body has more than {} bytes", server_.options().body_bytes_max));
+  }
+  if (error || !parser.is_header_done()) {
+    return refuse(400, "malformed HTTP request: " + (error ? error.message() : std::string("no header")));
+  }
+  input_.erase(0, used);
+  step_ = Step::Body;
+  step_begun_ = HttpClock::now();
+  if (const Status status = read_head(); !status) {
+    const unsigned code = status.code() == StatusCode::NotImplemented ? 417 : 400;
+    return refuse(code, (code == 400 ? "malformed HTTP request: " : "") + status.message());
+  }
+  if (parser.is_done()) start_exchange();
+}
+
+Status Http1Session::read_head() {
+  const auto& head = parser_->request.get();
+  is_http10_ = head.version() == 10;
+  keep_alive_ = head.keep_alive() && !has_ended_ && !is_draining_;
+  if (head.version() != 11 && !is_http10_) return {StatusCode::InvalidArgument, "the version is not 1.0 or 1.1"};
+  FJORD_TRY(to_path(request_.target));
+  for (const auto& field : head) add_header(request_.headers, view_of(field.name_string()), view_of(field.value()));
+  // Two lengths, or a length beside chunks: a proxy may have read another request than this server.
+  const std::string_view length = request_.header("content-length");
+  const bool has_coding = head.count(beast_http::field::transfer_encoding) > 0;
+  if (head.count(beast_http::field::content_length) > 1 || (!length.empty() && has_coding)) {
+    return {StatusCode::InvalidArgument, "more than one length of the body"};
+  }
+  if (length.find_first_not_of("0123456789") != std::string_view::npos) {
+    return {StatusCode::InvalidArgument, "the length of the body is not a number"};
+  }
+  if (has_coding && (is_http10_ || !is_same_word(request_.header("transfer-encoding"), "chunked"))) {
+    return {StatusCode::InvalidArgument, "Transfer-Encoding: expected chunked"};
+  }
+  const std::size_t hosts = head.count(beast_http::field::host);
+  if (hosts > 1 || (hosts == 0 && !is_http10_) || (hosts == 1 && !is_host(request_.header("host")))) {
+    return {StatusCode::InvalidArgument, "expected one header Host with a name and perhaps a port"};
+  }
+  const std::string_view expected = request_.header("expect");
+  if (expected.empty()) return Status::ok();
+  if (!is_same_word(expected, "100-continue"))
+    return {StatusCode::NotImplemented, "Expect: only 100-continue is known"};
+  goes_on_ = !is_http10_ && !parser_->request.is_done() && input_.empty();
+  return Status::ok();
+}
+
+bool Http1Session::parse_body() {
+  auto& parser = parser_->request;
+  boost::system::error_code error;
+  const std::size_t used = parser.put(boost::asio::buffer(input_), error);
+  input_.erase(0, used);
+  wire_bytes_ += used;
+  if (error == beast_http::error::need_more) {
+    error = {};
+    if (input_.size() > kChunkHeadBytesMax) error = beast_http::error::bad_chunk;
+  }
+  if (error == beast_http::error::body_limit) {
+    refuse(413, fmt::format("the body has more than {} bytes", server_.options().body_bytes_max));
+  } else if (error) {
+    refuse(400, "malformed HTTP request: " + error.message());
+  } else if (wire_bytes_ > kChunkExcessBytesMax + kChunkExcessFactor * parser.get().body().size()) {
+    refuse(400, "malformed HTTP request: chunks are too small or have too long extensions");
+  } else if (!held_->grow_to(parser.get().body().size())) {
+    keep_alive_ = false;
+    parser.get().body() = {};
+    held_->set(0);
+    exchange_ = std::make_shared<Exchange>(server_, host_.weak_host(), std::move(request_));
+    step_ = Step::Answer;
+    has_written_head_ = false;
+    exchange_->refuse_busy("too many bytes of requests wait; try again later");
+  } else if (parser.is_done()) {
+    start_exchange();
+  }
+  return step_ == Step::Body && used > 0;
+}
+
+void Http1Session::refuse(unsigned status, std::string_view message) {
+  keep_alive_ = false;
+  server_.note_refusal(status == 408 ? "slow" : status == 503 ? "full" : "malformed");
+  exchange_ = std::make_shared<Exchange>(server_, host_.weak_host(), std::move(request_));
+  progress_.reset();
+  parser_.reset();
+  held_->set(0);
+  step_ = Step::Answer;
+  has_written_head_ = false;
+  exchange_->answer(refusal(exchange_->request(), status, message));
+}
+
+void Http1Session::start_exchange() {
+  request_.body = std::move(parser_->request.get().body());
+  parser_.reset();
+  goes_on_ = false;
+  exchange_ = std::make_shared<Exchange>(server_, host_.weak_host(), std::move(request_));
+  exchange_->set_begun(step_begun_);
+  progress_.reset();
+  held_->set(0);
+  step_ = Step::Answer;
+  has_written_head_ = false;
+  exchange_->run();
+  if (is_draining_) exchange_->stop();
+}
+
+void Http1Session::produce(std::string& out, std::size_t bytes_max) {
+  if (std::exchange(goes_on_, false)) out += "HTTP/1.1 100 Continue\r\n\r\n";
+  if (step_ != Step::Answer || !exchange_->is_answered()) return;
+  if (!std::exchange(has_written_head_, true)) {
+    is_chunked_ = !exchange_->has_length() && !is_http10_;
+    if (!exchange_->has_length() && is_http10_) keep_alive_ = false;
+    if (server_.is_ending()) keep_alive_ = false;
+    write_head(out);
+  }
+  write_body(out, bytes_max);
+}
+
+void Http1Session::write_head(std::string& out) const {
+  const HttpAnswer& head = exchange_->head();
+  const auto reason = beast_http::obsolete_reason(static_cast<beast_http::status>(head.status));
+  const auto to = std::back_inserter(out);
+  fmt::format_to(to, "HTTP/1.1 {} {}\r\nDate: {}\r\nX-Request-Id: {}\r\n", head.status, view_of(reason), http_date(),
+                 exchange_->request().request_id);
+  if (!head.allow.empty()) fmt::format_to(to, "Allow: {}\r\n", head.allow);
+  if (head.retry_after_seconds > 0) fmt::format_to(to, "Retry-After: {}\r\n", head.retry_after_seconds);
+  if (head.status != 204) fmt::format_to(to, "Content-Type: {}\r\n", head.content_type);
+  for (const HttpHeader& one : head.headers) fmt::format_to(to, "{}: {}\r\n", one.name, one.value);
+  if (exchange_->is_compressed()) out += "Content-Encoding: gzip\r\nVary: Accept-Encoding\r\n";
+  if (!keep_alive_) out += "Connection: close\r\n";
+  if (keep_alive_ && is_http10_) out += "Connection: keep-alive\r\n";
+  const bool may_have_body = head.status != 204 && head.status != 304;
+  if (may_have_body && exchange_->has_length()) fmt::format_to(to, "Content-Length: {}\r\n", exchange_->length());
+  if (may_have_body && is_chunked_) out += "Transfer-Encoding: chunked\r\n";
+  out += "\r\n";
+}
+
+void Http1Session::write_body(std::string& out, std::size_t bytes_max) {
+  const bool is_bare = exchange_->request().method == "HEAD";
+  Exchange::Body state = exchange_->body_state();
+  std::string chunk;
+  while (state == Exchange::Body::More && out.size() < bytes_max) {
+    if (!is_chunked_) {
+      state = exchange_->take(out, bytes_max - out.size());
+      continue;
+    }
+    chunk.clear();
+    state = exchange_->take(chunk, bytes_max);
+    if (!chunk.empty() && !is_bare) fmt::format_to(std::back_inserter(out), "{:x}\r\n{}\r\n", chunk.size(), chunk);
+  }
+  if (state == Exchange::Body::More || state == Exchange::Body::Waiting) return;
+  if (state == Exchange::Body::Cut) keep_alive_ = false;
+  if (state == Exchange::Body::Over && is_chunked_ && !is_bare) out += "0\r\n\r\n";
+  step_ = Step::Answered;
+}
+
+void Http1Session::flushed() {
+  if (step_ != Step::Answered) return;
+  exchange_->finish(is_http10_ ? "HTTP/1.0" : "HTTP/1.1");
+  exchange_.reset();
+  step_ = keep_alive_ && !server_.is_ending() ? Step::Idle : Step::Over;
+  step_begun_ = HttpClock::now();
+  if (step_ == Step::Idle) parse();
+}
+
+bool Http1Session::wants_input() const {
+  if (has_ended_ || step_ == Step::Over) return false;
+  return step_ == Step::Idle || step_ == Step::Head || step_ == Step::Body || input_.size() < kPipelinedBytesMax;
+}
+
+HttpClock::time_point Http1Session::deadline() const {
+  const HttpGatewayOptions& options = server_.options();
+  switch (step_) {
+    case Step::Idle:
+      return step_begun_ + options.idle_timeout;
+    case Step::Head:
+      return step_begun_ + options.head_timeout;
+    case Step::Body:
+      return step_begun_ + options.body_timeout + std::chrono::seconds(wire_bytes_ / kBodyBytesPerSecondMin);
+    default:
+      return HttpClock::time_point::max();
+  }
+}
+
+void Http1Session::on_time(HttpClock::time_point now) {
+  if (now < deadline()) return;
+  if (step_ == Step::Idle) {
+    step_ = Step::Over;
+  } else {
+    refuse(408, "the request did not arrive in time");
+  }
+}
+
+void Http1Session::drain() {
+  is_draining_ = true;
+  keep_alive_ = false;
+  if (exchange_ != nullptr) exchange_->stop();
+  if (step_ == Step::Idle) step_ = Step::Over;
+}
+
+void Http1Session::abandon() {
+  if (exchange_ != nullptr) {
+    exchange_->leave();
+    exchange_->finish(is_http10_ ? "HTTP/1.0" : "HTTP/1.1");
+  }
+  exchange_.reset();
+  progress_.reset();
+  parser_.reset();
+  held_->set(0);
+  step_ = Step::Over;
+}
+
+}  // namespace fjord::gateway

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "http/transport/session.h"
+
+namespace fjord::gateway {
+
+/// HTTP/1.1 and 1.0: one request at a time; further ones wait in the input. Knows Boost.Beast, which parses.
+class Http1Session final : public Session {
+ public:
+  Http1Session(HttpServer& server, SessionHost& host);
+  ~Http1Session() override;
+
+  /// Answers without a request, and ends the connection.
+  void refuse_all(unsigned status, std::string_view message);
+
+  void receive(std::string_view bytes) override;
+  void receive_end() override;
+  void produce(std::string& out, std::size_t bytes_max) override;
+  void flushed() override;
+  void answer_changed(Exchange& /*exchange*/) override {}
+  bool wants_input() const override;
+  bool is_over() const override { return step_ == Step::Over; }
+  HttpClock::time_point deadline() const override;
+  void on_time(HttpClock::time_point now) override;
+  void drain() override;
+  void abandon() override;
+
+ private:
+  enum class Step {
+    Idle,      ///< No byte of a request has arrived.
+    Head,      ///< A header is arriving.
+    Body,      ///< A body is arriving.
+    Answer,    ///< The handler has the request.
+    Answered,  ///< All of the answer was produced.
+    Over,
+  };
+  struct Parser;
+
+  void parse();
+  /// These two return false if there is nothing more to do with the input.
+  bool parse_head();
+  bool parse_body();
+  void begin_body();
+  Status read_head();
+  void refuse(unsigned status, std::string_view message);
+  void start_exchange();
+  void write_head(std::string& out) const;
+  void write_body(std::string& out, std::size_t bytes_max);
+
+  HttpServer& server_;
+  SessionHost& host_;
+  Step step_ = Step::Idle;
+  HttpClock::time_point step_begun_ = HttpClock::now();
+  std::string input_;           ///< What arrived and is not parsed.
+  std::size_t checked_ = 0;     ///< Bytes of input_ that are looked through for the end of the header.
+  std::size_t wire_bytes_ = 0;  ///< Bytes of the body as it arrives, with the lengths of chunks.
+  std::unique_ptr<Parser> parser_;
+  std::optional<RequestInProgress> progress_;
+  HttpRequest request_;
+  std::unique_ptr<HeldBytes> held_;
+  std::shared_ptr<Exchange> exchange_;
+  bool keep_alive_ = true;
+  bool is_http10_ = false;
+  bool is_chunked_ = false;  ///< The answer.
+  bool has_written_head_ = false;
+  bool has_ended_ = false;  ///< The client sends nothing more.
+  bool goes_on_ = false;    ///< "100 Continue" has to be sent.
+  bool is_draining_ = false;
+};
+
+}  // namespace fjord::gateway

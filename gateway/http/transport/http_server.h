@@ -1,0 +1,143 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "fjord/common/metrics.h"
+#include "fjord/common/thread_annotations.h"
+#include "fjord/gateway/http_gateway.h"
+#include "http/reply.h"
+
+namespace fjord::gateway {
+
+using HttpClock = std::chrono::steady_clock;
+
+/// What the transport needs from those who answer.
+struct HttpHandlers {
+  HttpHandler handle;
+  /// Returns the group of a target for metrics: one of few.
+  std::function<std::string_view(std::string_view target)> group_of;
+};
+
+/// A connection as the server knows it.
+class ServedConnection {
+ public:
+  virtual ~ServedConnection() = default;
+  /// Takes no more requests; ends after those in progress. Any thread.
+  virtual void drain() = 0;
+  /// Ends at once. When no thread runs the connection any more.
+  virtual void abandon() = 0;
+};
+
+/// A request that has ended, for the access log.
+struct EndedRequest {
+  const HttpRequest& request;
+  unsigned status = 0;
+  std::size_t bytes = 0;  ///< The body of the answer, as it was sent.
+  HttpClock::duration took{};
+  std::string_view protocol;
+  bool is_away = false;  ///< The client went away before the end.
+};
+
+/// What all connections of a gateway share: limits, ids, metrics and the access log. Threading: any thread.
+class HttpServer {
+ public:
+  HttpServer(HttpGatewayOptions options, HttpHandlers handlers, MetricRegistry& metrics);
+
+  const HttpGatewayOptions& options() const { return options_; }
+
+  const HttpHandlers& handlers() const { return handlers_; }
+
+  std::string new_request_id();
+  /// Writes the access log and counts.
+  void note(const EndedRequest& ended);
+  /// Counts a connection that this server ended, or a stream of one: "slow", "flood", "full", "malformed".
+  void note_refusal(std::string_view reason);
+
+  /// Counts one of the requests in progress. Returns false if there are too many.
+  bool admit();
+  void end_admitted() { requests_.fetch_sub(1); }
+  /// Runs a task that takes long on a thread that is not one of the sockets.
+  void run_aside(std::function<void()> task);
+
+  void add(const std::shared_ptr<ServedConnection>& connection);
+  void remove(ServedConnection& connection);
+  std::size_t connections() const;
+
+  bool is_ending() const { return is_ending_; }
+  /// Requests in progress get their answers, within a bound; connections end after them.
+  void drain();
+  /// Ends all connections. After the threads of their sockets.
+  void end();
+
+ private:
+  friend class RequestInProgress;
+  friend class HeldBytes;
+
+  std::vector<std::shared_ptr<ServedConnection>> all_connections() const;
+  Counter& requests_counter(std::string_view target, unsigned status);
+
+  const HttpGatewayOptions options_;
+  const HttpHandlers handlers_;
+  MetricRegistry& metrics_;
+  Gauge& connections_open_;
+  Histogram& request_seconds_;
+  const std::uint64_t id_prefix_;
+  std::atomic<std::uint64_t> next_id_{0};
+  std::atomic<bool> is_ending_{false};
+  std::atomic<std::size_t> requests_{0};
+  std::atomic<std::size_t> held_bytes_{0};
+
+  mutable std::mutex mutex_;
+  std::map<ServedConnection*, std::shared_ptr<ServedConnection>> connections_ FJORD_GUARDED_BY(mutex_);
+  std::map<std::pair<std::string_view, unsigned>, Counter*> counters_ FJORD_GUARDED_BY(mutex_);
+  std::condition_variable no_progress_;
+  int in_progress_ FJORD_GUARDED_BY(mutex_) = 0;
+  boost::asio::thread_pool aside_{1};
+};
+
+/// A request whose header has arrived and whose answer is not written: a stop waits for it.
+class RequestInProgress {
+ public:
+  explicit RequestInProgress(HttpServer& server);
+  ~RequestInProgress();
+  RequestInProgress(const RequestInProgress&) = delete;
+  RequestInProgress& operator=(const RequestInProgress&) = delete;
+
+ private:
+  HttpServer& server_;
+};
+
+/// Bytes of bodies and answers in memory, part of a bound for all of them.
+class HeldBytes {
+ public:
+  explicit HeldBytes(HttpServer& server) : server_(server) {}
+  ~HeldBytes() { set(0); }
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+
+  /// Returns false, and changes nothing, if all would have too many.
+  bool grow_to(std::size_t bytes);
+  /// Beyond the bound, too.
+  void set(std::size_t bytes);
+
+ private:
+  HttpServer& server_;
+  std::size_t bytes_ = 0;
+};
+
+/// Returns the value of the header Date.
+const std::string& http_date();
+
+}  // namespace fjord::gateway

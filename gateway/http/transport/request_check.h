@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fjord/common/result.h"
+#include "http/message.h"
+
+namespace fjord::gateway {
+
+/// Adds a header; one that is there already gets the value appended after a comma. The name may have any case.
+void add_header(std::vector<HttpHeader>& headers, std::string_view name, std::string_view value);
+
+/// Returns true for the value of a header Host or of :authority: a name or an address, and perhaps a port.
+bool is_host(std::string_view text);
+
+/// Changes "http://host/path", as proxies send it, to "/path". Errors: InvalidArgument if the target is neither a path
+/// nor "*".
+Status to_path(std::string& target);
+
+/// Checks the bytes of an HTTP/1.1 header from `begin` on: lines end with CR and LF, none is folded, and no byte is
+/// zero. Others may read such headers as another request. Errors: InvalidArgument.
+Status check_head_bytes(std::string_view head, std::size_t begin);
+
+}  // namespace fjord::gateway
