@@ -6,28 +6,9 @@
 #include <vector>
 
 #include "fjord/common/result.h"
+#include "json_node.h"
 
 namespace fjord {
-
-/// One JSON value. Nodes are in document order: the first child of an object or array directly follows it, and `next`
-/// is the index after its last descendant.
-struct JsonNode {
-  enum class Kind : std::uint8_t { Null, Bool, Int, Uint, Double, String, Object, Array };
-
-  Kind kind = Kind::Null;
-  bool boolean = false;
-  std::uint32_t next = 0;
-  std::uint64_t offset = 0;  ///< Offset of the value in the JSON text, in bytes.
-  std::string_view key;      ///< Key, if the value is a member of an object.
-  std::string_view text;     ///< String
-  union {
-    std::int64_t integer = 0;        ///< Int: an integer that fits in 64 signed bits
-    std::uint64_t unsigned_integer;  ///< Uint: a larger integer that fits in 64 unsigned bits
-    double number;                   ///< Double
-  };
-};
-
-std::string_view to_string(JsonNode::Kind kind);
 
 /// Parses JSON into a flat array of nodes. Strings point into a copy of the text, in which they are unescaped in place.
 /// So a document costs a constant number of allocations plus the growth of the array.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 #include <fmt/format.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -125,7 +126,9 @@ Status check_sequence(std::string_view fields) {
   return at.ok() ? Status::ok() : corrupt("malformed fields");
 }
 
-Status write_fields(Writer& writer, const DocumentView& view, std::span<const Field* const> only) {
+/// Calls `write(field, slice)` for each field that is set and asked for, in the order of the type's declaration.
+template <typename F>
+Status for_each_field(const DocumentView& view, std::span<const Field* const> only, F write) {
   if (view.type() == nullptr) {
     return {StatusCode::UnknownType,
             fmt::format("document {}: no document type with id {}", view.id(), view.type_id())};
@@ -134,17 +137,24 @@ Status write_fields(Writer& writer, const DocumentView& view, std::span<const Fi
     if (Status status = check_sequence(part); !status)
       return status.with_context(fmt::format("document {}", view.id()));
   }
-  writer.StartObject();
   for (const Field& field : view.type()->fields()) {
     const auto asked = [&](const Field* f) { return f->id == field.id; };
     if (!only.empty() && std::none_of(only.begin(), only.end(), asked)) continue;
     const auto slice = view.field(field);
     if (!slice) continue;
-    write_key(writer, field.name);
-    if (Status status = write_value(writer, *field.type, *slice); !status) {
+    if (Status status = write(field, *slice); !status) {
       return status.with_context(fmt::format("document {}, field {}", view.id(), field.name));
     }
   }
+  return Status::ok();
+}
+
+Status write_fields(Writer& writer, const DocumentView& view, std::span<const Field* const> only) {
+  writer.StartObject();
+  FJORD_TRY(for_each_field(view, only, [&](const Field& field, const FieldSlice& slice) {
+    write_key(writer, field.name);
+    return write_value(writer, *field.type, slice);
+  }));
   writer.EndObject();
   return Status::ok();
 }
@@ -181,6 +191,64 @@ Result<std::string> to_json_document(const DocumentView& view, std::span<const F
   FJORD_TRY(write_fields(writer, view, only));
   writer.EndObject();
   return take(buffer);
+}
+
+class JsonLines::Impl {
+ public:
+  rapidjson::StringBuffer buffer{nullptr, 64 << 10};
+  Writer writer{buffer};
+
+  std::size_t size() const { return buffer.GetSize(); }
+  void raw(std::string_view text) {
+    if (text.empty()) return;
+    std::memcpy(buffer.Push(text.size()), text.data(), text.size());
+  }
+  void string(std::string_view text) {
+    writer.Reset(buffer);
+    write_string(writer, text);
+  }
+  void cut_to(std::size_t size) { buffer.Pop(buffer.GetSize() - size); }
+  /// Returns true if the text from `begin` on is an empty string, array or object.
+  bool is_empty_value(std::size_t begin) const {
+    const std::string_view value(buffer.GetString() + begin, buffer.GetSize() - begin);
+    return value == "\"\"" || value == "[]" || value == "{}";
+  }
+  Status fields(const DocumentView& view, std::span<const Field* const> only) {
+    raw("{");
+    const std::size_t first = size();
+    FJORD_TRY(for_each_field(view, only, [&](const Field& field, const FieldSlice& slice) {
+      const std::size_t begin = size();
+      if (begin != first) raw(",");
+      string(field.name);
+      raw(":");
+      const std::size_t value = size();
+      writer.Reset(buffer);
+      Status status = write_value(writer, *field.type, slice);
+      if (status && is_empty_value(value)) cut_to(begin);
+      return status;
+    }));
+    raw("}");
+    return Status::ok();
+  }
+};
+
+JsonLines::JsonLines() : impl_(std::make_unique<Impl>()) {}
+JsonLines::~JsonLines() = default;
+void JsonLines::append(std::string_view text) { impl_->raw(text); }
+void JsonLines::append_string(std::string_view text) { impl_->string(text); }
+std::size_t JsonLines::size() const { return impl_->size(); }
+void JsonLines::cut_to(std::size_t size) { impl_->cut_to(size); }
+std::string JsonLines::take() {
+  std::string text = ::fjord::take(impl_->buffer);
+  impl_->buffer.Clear();
+  return text;
+}
+
+Status JsonLines::append_content(const DocumentView& view, std::span<const Field* const> only) {
+  const std::size_t begin = impl_->size();
+  const Status status = impl_->fields(view, only);
+  if (!status) impl_->cut_to(begin);
+  return status;
 }
 
 }  // namespace fjord

@@ -58,6 +58,34 @@ TEST_CASE("json: a put with a field of every kind reads back as the same text") 
   CHECK(to_json_document(*view).value() == kFull);
 }
 
+TEST_CASE("json: many documents in one text have no fields without content") {
+  const auto repo = test::sample_repo();
+  const std::size_t begin_of_fields = kFull.find("{\"title");
+  const std::string full = kFull.substr(begin_of_fields, kFull.size() - begin_of_fields - 1);
+  JsonLines lines;
+  lines.append("[");
+  for (const std::string& fields :
+       {full,
+        std::string(
+            R"({"title":"","cover":"","tags":[],"moods":{},"charts":{},"main_credit":{},"year":0,"live":false})"),
+        std::string("{}")}) {
+    const auto operation = parse_feed_operation(*repo, R"({"put":"id:music:song::x","fields":)" + fields + "}");
+    INFO(operation.status());
+    REQUIRE(operation);
+    const auto view = DocumentView::open(*repo, operation->document->header, operation->document->body);
+    REQUIRE(view);
+    const std::size_t begin = lines.size();
+    lines.append_string("a\"\n");
+    lines.cut_to(begin);
+    REQUIRE(lines.append_content(*view));
+    lines.append(",");
+  }
+  lines.append_string("a\"\n");
+  lines.append("]");
+  CHECK(lines.take() == "[" + full + R"(,{"year":0,"live":false},{},"a\"\n"])");
+  CHECK(lines.size() == 0);
+}
+
 TEST_CASE("json: the encoded bytes are those of the same document built by hand") {
   const auto repo = test::sample_repo();
   const Document song = test::full_song(*repo);

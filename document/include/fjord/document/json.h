@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,6 +44,32 @@ Result<std::string> to_json_fields(const DocumentView& view, std::span<const Fie
 /// {"put":"<id>","fields":{...}} in one line, with "type" for ids that name none. parse_feed_operation() reads this
 /// form.
 Result<std::string> to_json_document(const DocumentView& view, std::span<const Field* const> only = {});
+
+/// A text of many documents, whose memory is used again after take(). Threading: one thread at a time.
+class JsonLines {
+ public:
+  JsonLines();
+  ~JsonLines();
+  JsonLines(const JsonLines&) = delete;
+  JsonLines& operator=(const JsonLines&) = delete;
+
+  /// Appends text as it is.
+  void append(std::string_view text);
+  /// Appends a JSON string. `text` has to be UTF-8.
+  void append_string(std::string_view text);
+  /// Appends what to_json_fields() returns, without fields that are an empty string, array, map, set or struct.
+  /// Appends nothing after an error.
+  Status append_content(const DocumentView& view, std::span<const Field* const> only = {});
+  std::size_t size() const;
+  /// Drops what was appended since size() was `size`.
+  void cut_to(std::size_t size);
+  /// Returns the text and begins an empty one.
+  std::string take();
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
 
 /// Standard base64 with padding, the form of raw fields in JSON.
 std::string base64_encode(std::string_view bytes);

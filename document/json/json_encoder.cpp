@@ -1,0 +1,260 @@
+#include "json_encoder.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <utility>
+
+#include "json_scalar.h"
+#include "text.h"
+#include "wire.h"
+
+namespace fjord {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+constexpr std::string_view kEntryExpected = "expected an object with the members key and value";
+
+}  // namespace
+
+JsonEncoder::JsonEncoder(const DocumentType& type, std::size_t size_hint)
+    : document_type_(&type), size_hint_(size_hint) {
+  push(Frame::Kind::Value, nullptr, 0);
+}
+
+JsonEncoder::JsonEncoder(const DataType& type) { push(Frame::Kind::Value, &type, 0); }
+
+JsonEncoder::Frame& JsonEncoder::push(Frame::Kind kind, const DataType* type, std::uint64_t offset) {
+  if (depth_ == frames_.size()) frames_.emplace_back();
+  Frame& frame = frames_[depth_++];
+  frame.kind = kind;
+  frame.type = type;
+  frame.offset = offset;
+  frame.count = 0;
+  frame.bytes.clear();
+  frame.field = nullptr;
+  frame.members.clear();
+  frame.keys.clear();
+  frame.entry_key.clear();
+  frame.has_key = false;
+  frame.has_value = false;
+  return frame;
+}
+
+bool JsonEncoder::key(std::string_view name) {
+  Frame& frame = top();
+  if (frame.kind == Frame::Kind::MapEntry) {
+    const bool is_key = name == "key" && !frame.has_key;
+    const bool is_value = name == "value" && !frame.has_value;
+    if (!is_key && !is_value) return fail(json_error(frame.offset, kEntryExpected), depth_ - 1);
+    frame.has_key = frame.has_key || is_key;
+    frame.has_value = frame.has_value || is_value;
+  } else if (frame.kind == Frame::Kind::Document) {
+    frame.field = document_type_->field(name);
+  } else if (frame.kind == Frame::Kind::Struct) {
+    frame.field = frame.type->field(name);
+  }
+  frame.key = name;
+  return true;
+}
+
+bool JsonEncoder::scalar(const JsonNode& value) {
+  const DataType* type = expect(value);
+  if (type == nullptr) return status_.is_ok();
+  scratch_.clear();
+  if (Status status = encode_scalar(*type, value, scratch_); !status) return fail(std::move(status), depth_);
+  place(*type, {}, scratch_, value.offset);
+  return true;
+}
+
+bool JsonEncoder::start(const JsonNode& value) {
+  Frame& frame = top();
+  if (frame.kind == Frame::Kind::Value && frame.type == nullptr && value.kind == Kind::Object) {
+    push(Frame::Kind::Document, nullptr, value.offset).bytes.reserve(size_hint_);
+    return true;
+  }
+  if (frame.kind == Frame::Kind::MapEntries && value.kind == Kind::Object) {
+    push(Frame::Kind::MapEntry, frame.type, value.offset);
+    return true;
+  }
+  const DataType* type = expect(value);
+  return type != nullptr && start_as(*type, value);
+}
+
+bool JsonEncoder::start_as(const DataType& type, const JsonNode& value) {
+  const bool is_object = value.kind == Kind::Object;
+  Frame::Kind kind = Frame::Kind::Value;
+  if (type.tag() == TypeTag::Array && !is_object) kind = Frame::Kind::Array;
+  if (type.tag() == TypeTag::WeightedSet && is_object) kind = Frame::Kind::WeightedSet;
+  if (type.tag() == TypeTag::Map) kind = is_object ? Frame::Kind::MapObject : Frame::Kind::MapEntries;
+  if (type.tag() == TypeTag::Struct && is_object) kind = Frame::Kind::Struct;
+  // What does not begin here is of another kind than the type.
+  if (kind == Frame::Kind::Value) return fail(encode_scalar(type, value, scratch_), depth_);
+  push(kind, &type, value.offset);
+  return true;
+}
+
+const DataType* JsonEncoder::expect(const JsonNode& value) {
+  Frame& frame = top();
+  switch (frame.kind) {
+    case Frame::Kind::Value:
+      if (frame.type == nullptr) fail(unexpected_json(value, "an object"), depth_);
+      return frame.type;
+    case Frame::Kind::Document:
+    case Frame::Kind::Struct:
+      return expect_member(value);
+    case Frame::Kind::Array:
+      return frame.type->element();
+    case Frame::Kind::WeightedSet:
+    case Frame::Kind::MapObject:
+      return expect_keyed(value);
+    case Frame::Kind::MapEntries:
+      fail(json_error(value.offset, kEntryExpected), depth_);
+      return nullptr;
+    case Frame::Kind::MapEntry:
+      if (frame.key == "key") frame.entry_key_offset = value.offset;
+      return frame.key == "key" ? frame.type->key() : frame.type->element();
+  }
+  return nullptr;
+}
+
+const DataType* JsonEncoder::expect_member(const JsonNode& value) {
+  Frame& frame = top();
+  if (frame.field == nullptr) {
+    const std::string owner = frame.kind == Frame::Kind::Document
+                                  ? fmt::format("document type {}", document_type_->name())
+                                  : fmt::format("struct {}", frame.type->name());
+    fail(json_error(value.offset, fmt::format("{} has no field {}", owner, quoted(frame.key))), depth_ - 1);
+    return nullptr;
+  }
+  return value.kind == Kind::Null ? nullptr : frame.field->type.get();
+}
+
+const DataType* JsonEncoder::expect_keyed(const JsonNode& value) {
+  Frame& frame = top();
+  const bool is_set = frame.kind == Frame::Kind::WeightedSet;
+  const std::size_t begin = frame.bytes.size();
+  Status status =
+      encode_key_text(is_set ? *frame.type->element() : *frame.type->key(), frame.key, value.offset, frame.bytes);
+  if (!status) {
+    fail(std::move(status), depth_);
+    return nullptr;
+  }
+  frame.keys.push_back({begin, frame.bytes.size() - begin, value.offset});
+  return is_set ? DataType::primitive(TypeTag::Int).get() : frame.type->element();
+}
+
+void JsonEncoder::place(const DataType& type, std::string_view head, std::string_view bytes, std::uint64_t offset) {
+  Frame& frame = top();
+  std::string& out = frame.kind == Frame::Kind::MapEntry && frame.key == "key" ? frame.entry_key : frame.bytes;
+  const std::size_t begin = out.size();
+  const bool is_member = frame.kind == Frame::Kind::Document || frame.kind == Frame::Kind::Struct;
+  if (is_member) append_field_start(out, frame.field->id, type.tag());
+  if (is_member || (frame.kind != Frame::Kind::Value && fixed_size(type.tag()) == 0)) {
+    put_varint(out, head.size() + bytes.size());
+  }
+  out += head;
+  out += bytes;
+  ++frame.count;
+  if (is_member) frame.members.push_back({frame.field, begin, out.size() - begin, offset});
+}
+
+bool JsonEncoder::end() {
+  Frame& frame = top();
+  if (frame.kind == Frame::Kind::MapEntry) return end_entry(frame);
+  if (frame.kind == Frame::Kind::Document || frame.kind == Frame::Kind::Struct) {
+    if (!end_members(frame)) return false;
+    --depth_;
+    if (frame.kind == Frame::Kind::Struct) place(*frame.type, {}, scratch_, frame.offset);
+    return true;
+  }
+  if (!check_distinct(frame)) return false;
+  std::string head;
+  if (frame.type->tag() == TypeTag::Map) append_tag(head, frame.type->key()->tag());
+  append_tag(head, frame.type->element()->tag());
+  put_varint(head, frame.count);
+  --depth_;
+  place(*frame.type, head, frame.bytes, frame.offset);
+  return true;
+}
+
+/// Puts the members into the order of their ids; those of a struct into scratch_.
+bool JsonEncoder::end_members(Frame& frame) {
+  std::sort(frame.members.begin(), frame.members.end(),
+            [](const Member& a, const Member& b) { return a.field->id < b.field->id; });
+  const auto same = [](const Member& a, const Member& b) { return a.field == b.field; };
+  const auto twice = std::adjacent_find(frame.members.begin(), frame.members.end(), same);
+  if (twice != frame.members.end()) {
+    frame.field = twice->field;
+    return fail(json_error(std::max(twice->offset, (twice + 1)->offset), "the field occurs twice"), depth_);
+  }
+  scratch_.clear();
+  if (frame.kind == Frame::Kind::Document) return true;
+  for (const Member& member : frame.members) scratch_.append(frame.bytes, member.begin, member.size);
+  return true;
+}
+
+bool JsonEncoder::end_entry(Frame& entry) {
+  if (!entry.has_key || !entry.has_value) return fail(json_error(entry.offset, kEntryExpected), depth_ - 1);
+  --depth_;
+  Frame& map = top();
+  map.keys.push_back({map.bytes.size(), entry.entry_key.size(), entry.entry_key_offset});
+  map.bytes += entry.entry_key;
+  map.bytes += entry.bytes;
+  ++map.count;
+  return true;
+}
+
+bool JsonEncoder::check_distinct(Frame& frame) {
+  const auto bytes = [&](const KeyBytes& key) { return std::string_view(frame.bytes).substr(key.begin, key.size); };
+  std::sort(frame.keys.begin(), frame.keys.end(),
+            [&](const KeyBytes& a, const KeyBytes& b) { return bytes(a) < bytes(b); });
+  const auto twice = std::adjacent_find(frame.keys.begin(), frame.keys.end(),
+                                        [&](const KeyBytes& a, const KeyBytes& b) { return bytes(a) == bytes(b); });
+  if (twice == frame.keys.end()) return true;
+  return fail(json_error(std::max(twice->offset, (twice + 1)->offset), "the key of this element occurs twice"),
+              depth_ - 1);
+}
+
+bool JsonEncoder::fail(Status status, std::size_t frames) {
+  status_ = std::move(status);
+  path_.clear();
+  const auto add = [&](const std::string& step) {
+    const bool needs_dot = !path_.empty() && path_[0] != '[';
+    path_.insert(0, step + (needs_dot ? "." : ""));
+  };
+  for (std::size_t i = frames; i-- > 0;) {
+    const Frame& frame = frames_[i];
+    switch (frame.kind) {
+      case Frame::Kind::Value:
+        break;
+      case Frame::Kind::Document:
+      case Frame::Kind::Struct:
+        if (frame.field != nullptr) add(frame.field->name);
+        break;
+      case Frame::Kind::Array:
+      case Frame::Kind::MapEntries:
+        add(fmt::format("[{}]", frame.count));
+        break;
+      case Frame::Kind::WeightedSet:
+      case Frame::Kind::MapObject:
+        add(quoted(frame.key, 40));
+        break;
+      case Frame::Kind::MapEntry:
+        add(frame.key);
+        break;
+    }
+  }
+  return false;
+}
+
+void JsonEncoder::finish(EncodedDocument& document) {
+  // The frame of the document is above the value.
+  const Frame& frame = frames_[1];
+  for (const Member& member : frame.members) {
+    std::string& part = member.field->in_header ? document.header : document.body;
+    part.append(frame.bytes, member.begin, member.size);
+  }
+}
+
+}  // namespace fjord

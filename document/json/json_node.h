@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fjord {
+
+/// One JSON value. Nodes are in document order: the first child of an object or array directly follows it, and `next`
+/// is the index after its last descendant.
+struct JsonNode {
+  enum class Kind : std::uint8_t { Null, Bool, Int, Uint, Double, String, Object, Array };
+
+  Kind kind = Kind::Null;
+  bool boolean = false;
+  std::uint32_t next = 0;
+  std::uint64_t offset = 0;  ///< Offset of the value in the JSON text, in bytes.
+  std::string_view key;      ///< Key, if the value is a member of an object.
+  std::string_view text;     ///< String
+  union {
+    std::int64_t integer = 0;        ///< Int: an integer that fits in 64 signed bits
+    std::uint64_t unsigned_integer;  ///< Uint: a larger integer that fits in 64 unsigned bits
+    double number;                   ///< Double
+  };
+};
+
+std::string_view to_string(JsonNode::Kind kind);
+
+}  // namespace fjord

@@ -1,0 +1,143 @@
+#include "json_scalar.h"
+
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <limits>
+
+#include "fjord/document/json.h"
+#include "text.h"
+#include "wire.h"
+
+namespace fjord {
+namespace {
+
+using Kind = JsonNode::Kind;
+
+Status encode_raw(const JsonNode& node, std::string& out) {
+  if (node.kind != Kind::String) return unexpected_json(node, "a string in base64");
+  const auto bytes = base64_decode(node.text);
+  if (!bytes) return json_error(node.offset, fmt::format("expected base64, found {}", quoted(node.text, 40)));
+  out += *bytes;
+  return Status::ok();
+}
+
+template <typename T>
+Status encode_integer(const DataType& type, const JsonNode& node, std::string& out) {
+  using Limits = std::numeric_limits<T>;
+  if (node.kind != Kind::Int && node.kind != Kind::Uint) {
+    return unexpected_json(node, fmt::format("an integer for type {}", type.name()));
+  }
+  if (node.kind == Kind::Uint || node.integer < Limits::min() || node.integer > Limits::max()) {
+    const std::string digits =
+        node.kind == Kind::Uint ? std::to_string(node.unsigned_integer) : std::to_string(node.integer);
+    return json_error(node.offset, fmt::format("{} is out of the range of {}", digits, type.name()));
+  }
+  put_fixed(out, static_cast<T>(node.integer));
+  return Status::ok();
+}
+
+template <typename T>
+Status encode_floating(const DataType& type, const JsonNode& node, std::string& out) {
+  double number = 0;
+  switch (node.kind) {
+    case Kind::Double:
+      number = node.number;
+      break;
+    case Kind::Int:
+      number = static_cast<double>(node.integer);
+      break;
+    case Kind::Uint:
+      number = static_cast<double>(node.unsigned_integer);
+      break;
+    default:
+      return unexpected_json(node, fmt::format("a number for type {}", type.name()));
+  }
+  if (!std::isfinite(static_cast<T>(number))) {
+    return json_error(node.offset, fmt::format("{} is out of the range of {}", number, type.name()));
+  }
+  put_fixed(out, static_cast<T>(number));
+  return Status::ok();
+}
+
+template <typename T>
+Status encode_key_number(const DataType& type, std::string_view key, std::uint64_t offset, std::string& out) {
+  T value = 0;
+  const char* end = key.data() + key.size();
+  const auto [stop, failure] = std::from_chars(key.data(), end, value);
+  if (failure != std::errc() || stop != end) {
+    return json_error(offset, fmt::format("expected a key of type {}, found {}", type.name(), quoted(key)));
+  }
+  put_fixed(out, value);
+  return Status::ok();
+}
+
+}  // namespace
+
+Status json_error(std::uint64_t offset, std::string_view what) {
+  return {StatusCode::InvalidField, fmt::format("JSON, byte {}: {}", offset, what)};
+}
+
+Status unexpected_json(const JsonNode& node, std::string_view expected) {
+  return json_error(node.offset, fmt::format("expected {}, found {}", expected, to_string(node.kind)));
+}
+
+Status encode_scalar(const DataType& type, const JsonNode& node, std::string& out) {
+  switch (type.tag()) {
+    case TypeTag::String:
+      if (node.kind != Kind::String) return unexpected_json(node, "a string");
+      out += node.text;
+      return Status::ok();
+    case TypeTag::Raw:
+      return encode_raw(node, out);
+    case TypeTag::Bool:
+      if (node.kind != Kind::Bool) return unexpected_json(node, "true or false");
+      out.push_back(node.boolean ? '\1' : '\0');
+      return Status::ok();
+    case TypeTag::Byte:
+      return encode_integer<std::int8_t>(type, node, out);
+    case TypeTag::Int:
+      return encode_integer<std::int32_t>(type, node, out);
+    case TypeTag::Long:
+      return encode_integer<std::int64_t>(type, node, out);
+    case TypeTag::Float:
+      return encode_floating<float>(type, node, out);
+    case TypeTag::Double:
+      return encode_floating<double>(type, node, out);
+    case TypeTag::Array:
+      return unexpected_json(node, fmt::format("an array for type {}", type.name()));
+    case TypeTag::WeightedSet:
+      return unexpected_json(node, fmt::format("an object for type {}", type.name()));
+    case TypeTag::Map:
+      return unexpected_json(node, fmt::format("an object, or an array of {{key, value}}, for type {}", type.name()));
+    case TypeTag::Struct:
+      return unexpected_json(node, "an object");
+    case TypeTag::None:
+      break;
+  }
+  return json_error(node.offset, fmt::format("values of type {} are not stored", type.name()));
+}
+
+Status encode_key_text(const DataType& type, std::string_view key, std::uint64_t offset, std::string& out) {
+  switch (type.tag()) {
+    case TypeTag::String:
+      put_string(out, key);
+      return Status::ok();
+    case TypeTag::Byte:
+      return encode_key_number<std::int8_t>(type, key, offset, out);
+    case TypeTag::Int:
+      return encode_key_number<std::int32_t>(type, key, offset, out);
+    case TypeTag::Long:
+      return encode_key_number<std::int64_t>(type, key, offset, out);
+    case TypeTag::Bool:
+      if (key != "true" && key != "false") {
+        return json_error(offset, fmt::format("expected the key true or false, found {}", quoted(key)));
+      }
+      out.push_back(key == "true" ? '\1' : '\0');
+      return Status::ok();
+    default:
+      return json_error(offset, fmt::format("values of type {} cannot be keys in an object", type.name()));
+  }
+}
+
+}  // namespace fjord
