@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <map>
 #include <mutex>
+#include <set>
+#include <stop_token>
 #include <utility>
 
 #include "fjord/client/feeder.h"
@@ -13,7 +15,7 @@
 #include "fjord/document/docblock.h"
 #include "fjord/document/document_format.h"
 #include "fjord/document/document_update.h"
-#include "fjord/document/selection.h"
+#include "fjord/library/detail/document_query.h"
 #include "visit_stream.h"
 
 namespace fjord {
@@ -205,18 +207,26 @@ Result<visitors::VisitorSessionOptions> session_of(ClientCore& core, const BulkC
                                                    const BulkOptions& options) {
   FJORD_TRY(core.refresh());
   const auto types = core.types();
-  const DocumentType* const type = types->find(options.type);
-  if (type == nullptr) {
-    return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", options.type));
+  const std::string type_name = options.all_types ? std::string() : options.type;
+  const DocumentType* const type = types->find(type_name);
+  if (type == nullptr && !options.all_types) {
+    return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", type_name));
   }
-  if (const auto parsed = Selection::parse(change.selection, *types); !parsed) return parsed.error();
-  if (change.changes) {
-    FJORD_TRY_ASSIGN(const DocumentId any_id, DocumentId::parse(fmt::format("id:any:{}::any", options.type)));
+  FJORD_TRY_ASSIGN(DocumentQuery query, DocumentQuery::make(type_name, change.selection, {}, *types));
+  if (change.changes && type != nullptr) {
+    FJORD_TRY_ASSIGN(const DocumentId any_id, DocumentId::parse(fmt::format("id:any:{}::any", type_name)));
     const auto understood = DocumentUpdate::from_json_fields(*type, any_id, *change.changes);
     if (!understood) return understood.error();
   }
   visitors::VisitorSessionOptions session;
-  session.selection = fmt::format("({}) and ({})", options.type, change.selection);
+  if (options.slice) {
+    if (options.slice->count == 0 || options.slice->index >= options.slice->count) {
+      return Status(StatusCode::InvalidArgument,
+                    fmt::format("there is no slice {} of {}", options.slice->index, options.slice->count));
+    }
+    session.slice = visitors::PositionRange::slice(options.slice->index, options.slice->count);
+  }
+  session.selection = std::move(query.selection);
   session.field_set = "[id]";
   session.follow_bits = true;
   session.no_progress_limit = core.timeout(options.timeout);
@@ -258,18 +268,74 @@ Status count(VisitStream& stream, const BulkOptions& options, BulkSummary& summa
       stream, [&](BucketId, std::string_view) { ++summary.matched; }, tell);
 }
 
-Status write_all(VisitStream& stream, BulkWriter& writer, const BulkOptions& options, const Clock& clock) {
+/// Ends a run after a time. Buckets that were begun before are written to their ends, so that the cursor says exactly
+/// what is done; documents of other buckets are dropped, and a later run reads them.
+class TimeLimit {
+ public:
+  TimeLimit(const Clock& clock, Duration limit) : clock_(clock), limit_(limit), begun_(clock.now()) {}
+
+  /// Returns false if the document belongs to a bucket that the run does not begin any more.
+  bool takes(BucketId bucket) {
+    if (begun_buckets_.contains(bucket)) return true;
+    if (is_over()) {
+      left_.insert(bucket);
+      return false;
+    }
+    begun_buckets_.insert(bucket);
+    return true;
+  }
+  /// Returns false if documents of the bucket were dropped.
+  bool end(BucketId bucket) {
+    begun_buckets_.erase(bucket);
+    if (left_.erase(bucket) > 0) {
+      has_more_ = true;
+      return false;
+    }
+    has_ended_one_ = true;
+    return true;
+  }
+  /// Returns true if the run need not read on. A bucket that was cut meanwhile never ends under its name: after
+  /// kLateMax the run leaves such a bucket to the next one, too.
+  bool stops() {
+    const bool is_late = is_over() && (begun_buckets_.empty() || clock_.now() >= begun_ + limit_ + kLateMax);
+    has_more_ = has_more_ || is_late;
+    return is_late;
+  }
+  bool has_more() const { return has_more_ || !left_.empty(); }
+
+ private:
+  static constexpr Duration kLateMax = seconds(10);
+
+  bool is_over() const { return limit_ > Duration(0) && has_ended_one_ && clock_.now() >= begun_ + limit_; }
+
+  const Clock& clock_;
+  const Duration limit_;
+  const MonotonicTime begun_;
+  std::set<BucketId> begun_buckets_;
+  std::set<BucketId> left_;  ///< Buckets whose documents were dropped.
+  bool has_ended_one_ = false;
+  bool has_more_ = false;
+};
+
+Status write_all(VisitStream& stream, BulkWriter& writer, const BulkOptions& options, const Clock& clock,
+                 TimeLimit& limit) {
   MonotonicTime next_cursor = clock.now();
   const auto on_bucket_end = [&](BucketId bucket) {
-    writer.end_bucket(bucket);
+    if (limit.end(bucket)) writer.end_bucket(bucket);
+    if (limit.stops()) {
+      stream.stop(Status::ok());
+      return Status::ok();
+    }
     const BulkSummary now = writer.summary();
     if (options.on_progress) options.on_progress({fraction_of(stream), now.applied + now.skipped});
     if (!options.on_cursor || clock.now() < next_cursor) return Status::ok();
     next_cursor = clock.now() + seconds(1);
     return options.on_cursor(writer.cursor());
   };
-  return for_each_document(
-      stream, [&](BucketId bucket, std::string_view id) { writer.write(bucket, id); }, on_bucket_end);
+  const auto on_document = [&](BucketId bucket, std::string_view id) {
+    if (limit.takes(bucket)) writer.write(bucket, id);
+  };
+  return for_each_document(stream, on_document, on_bucket_end);
 }
 
 Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions& options) {
@@ -282,6 +348,8 @@ Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions&
   const MonotonicTime begun = clock.now();
   VisitStream stream(core, {std::move(session)}, kBufferBytes);
   FJORD_TRY(stream.start());
+  const std::stop_callback on_stop(options.stop,
+                                   [&stream] { stream.stop(Status(StatusCode::Cancelled, "the run was stopped")); });
   BulkSummary summary;
   if (options.dry_run) {
     summary.status = count(stream, options, summary);
@@ -290,9 +358,11 @@ Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions&
   BulkWriter writer(core, change, selection, options, std::move(start.name), std::move(start.token));
   // A program that ends before the first note of the position must know the name of the run.
   if (options.on_cursor && options.resume.empty()) FJORD_TRY(options.on_cursor(writer.cursor()));
-  Status status = write_all(stream, writer, options, clock);
+  TimeLimit limit(clock, options.time_limit);
+  Status status = write_all(stream, writer, options, clock, limit);
   writer.wait();  // Documents found before a failure of the visit are written, too.
   summary = writer.summary();
+  summary.has_more = limit.has_more();
   summary.cursor = writer.cursor();
   if (options.on_cursor) {
     if (const Status kept = options.on_cursor(summary.cursor); !kept && status) status = kept;

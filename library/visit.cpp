@@ -125,6 +125,7 @@ class Visit::Impl {
     }
     return cursor.to_text();
   }
+  std::string bucket_cursor() const { return VisitCursor{tokens_, before_}.to_text(); }
 
   VisitStatistics statistics() const {
     VisitStatistics result;
@@ -260,6 +261,7 @@ Timestamp Visit::version() const { return impl_->version(); }
 std::shared_ptr<const DocumentTypeRepo> Visit::types() const { return impl_->types(); }
 const Status& Visit::status() const { return impl_->status(); }
 std::string Visit::cursor() const { return impl_->cursor(); }
+std::string Visit::bucket_cursor() const { return impl_->bucket_cursor(); }
 VisitStatistics Visit::statistics() const { return impl_->statistics(); }
 void Visit::stop() { impl_->stop(); }
 

@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,60 @@ TEST_CASE("library: an update of many documents that is interrupted and resumed 
   // Both kinds of interruption came.
   CHECK(ends > 20);
   CHECK(faulty > 5);
+}
+
+TEST_CASE(
+    "library: a change with a time limit is made in parts, and each part says how many documents it has changed") {
+  int parts = 0;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    INFO("seed " << seed);
+    World world(seed);
+    world.slow_down(milliseconds(60));
+    LibraryProcess process(world.cluster);
+    BulkOptions options;
+    options.type = "item";
+    options.slice = VisitSlice{1, 2};
+    options.time_limit = milliseconds(1 + static_cast<std::int64_t>(world.random.below(500)));
+    std::uint64_t applied = 0;
+    BulkSummary summary;
+    do {
+      summary = process.client().update_where("item.value > 0", R"({"count": {"increment": 1}})", options);
+      REQUIRE(summary);
+      options.resume = summary.cursor;
+      applied += summary.applied;
+      ++parts;
+    } while (summary.has_more);
+    std::uint64_t changed = 0;
+    for (unsigned n = 0; n < kDocuments; ++n) {
+      const std::int64_t count = count_of(process, n);
+      CHECK(count <= 1);
+      changed += static_cast<std::uint64_t>(count);
+    }
+    CHECK(changed == applied);
+    CHECK(changed > kDocuments / 4);
+    CHECK(changed < kDocuments);
+  }
+  CHECK(parts > static_cast<int>(3 * kSeeds));
+}
+
+TEST_CASE("library: a change whose stop is requested ends soon, and its cursor continues it") {
+  World world(1);
+  world.slow_down(milliseconds(60));
+  LibraryProcess process(world.cluster);
+  std::stop_source stop;
+  BulkOptions options;
+  options.all_types = true;
+  options.stop = stop.get_token();
+  options.on_progress = [&](const BulkProgress&) { stop.request_stop(); };
+  BulkSummary summary = process.client().update_where("true", R"({"count": {"increment": 1}})", options);
+  CHECK(summary.status.code() == StatusCode::Cancelled);
+  CHECK(summary.applied < kDocuments);
+  BulkOptions rest;
+  rest.all_types = true;
+  rest.resume = summary.cursor;
+  summary = process.client().update_where("true", R"({"count": {"increment": 1}})", rest);
+  CHECK(summary);
+  for (unsigned n = 0; n < kDocuments; ++n) CHECK(count_of(process, n) == 1);
 }
 
 TEST_CASE("library: a remove of many documents that is resumed takes none that was written again after its remove") {

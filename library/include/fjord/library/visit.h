@@ -129,6 +129,9 @@ class Visit {
   /// Returns a text that identifies the documents given so far. A visit with this text in VisitOptions::resume gives
   /// the others.
   std::string cursor() const;
+  /// As cursor(), but counts complete buckets only, so that the text stays short. A visit that resumes from it gives
+  /// the documents of incomplete buckets again.
+  std::string bucket_cursor() const;
   VisitStatistics statistics() const;
   /// Ends the visit: next() returns null. Any thread, such as a helper thread of a signal handler.
   void stop();
