@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "fjord/document/json.h"
 #include "fjord/library/detail/client_core.h"
 
 namespace fjord::gateway {
@@ -15,11 +14,7 @@ EntryWriter::EntryWriter(Client& client, std::shared_ptr<const DocumentTypeRepo>
   }
 }
 
-Status EntryWriter::write(const EntryView& entry, std::string& id, std::string& json) {
-  if (entry.removed) {
-    id = std::string(entry.id);
-    return Status::ok();
-  }
+Result<DocumentView> EntryWriter::view_of(const EntryView& entry) {
   auto view = DocumentView::open(*types_, entry.header, entry.body);
   if (view && view->type() == nullptr) {
     FJORD_TRY(client_.core().refresh());
@@ -27,10 +22,43 @@ Status EntryWriter::write(const EntryView& entry, std::string& id, std::string& 
     types_ = client_.core().types();
     view = DocumentView::open(*types_, entry.header, entry.body);
   }
-  if (!view) return view.error();
-  id = fmt::format("{}", view->id());
-  if (view->type() == nullptr) return {StatusCode::UnknownType, fmt::format("the schema of {} is not known here", id)};
-  FJORD_TRY_ASSIGN(json, to_json_document(*view, fields_of(*view->type())));
+  if (view && view->type() == nullptr) {
+    return Status(StatusCode::UnknownType, fmt::format("the schema of {} is not known here", view->id()));
+  }
+  return view;
+}
+
+Status EntryWriter::write(const EntryView& entry, std::string& id, std::string& json) {
+  if (entry.removed) {
+    id = std::string(entry.id);
+    return Status::ok();
+  }
+  FJORD_TRY_ASSIGN(const DocumentView view, view_of(entry));
+  id = std::string(view.id());
+  FJORD_TRY_ASSIGN(json, to_json_document(view, fields_of(*view.type())));
+  return Status::ok();
+}
+
+Status EntryWriter::append(const EntryView& entry, std::string_view name, JsonLines& to) {
+  if (entry.removed) {
+    to.append("{\"remove\":");
+    to.append_string(entry.id);
+    to.append("}");
+    return Status::ok();
+  }
+  FJORD_TRY_ASSIGN(const DocumentView view, view_of(entry));
+  const std::size_t begin = to.size();
+  to.append("{\"");
+  to.append(name);
+  to.append("\":");
+  to.append_string(view.id());
+  to.append(",\"fields\":");
+  const Status status = to.append_content(view, fields_of(*view.type()));
+  if (!status) {
+    to.cut_to(begin);
+    return status;
+  }
+  to.append("}");
   return Status::ok();
 }
 

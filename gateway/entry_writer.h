@@ -9,6 +9,7 @@
 #include "fjord/common/result.h"
 #include "fjord/document/docblock.h"
 #include "fjord/document/document.h"
+#include "fjord/document/json.h"
 #include "fjord/library/client.h"
 
 namespace fjord::gateway {
@@ -22,8 +23,12 @@ class EntryWriter {
   /// Sets id and JSON of a document; only the id of a removed one. Fetches the schemas if they lack the document's
   /// type. Errors: Corruption; UnknownType; those of ClientCore::refresh().
   Status write(const EntryView& entry, std::string& id, std::string& json);
+  /// Appends {"NAME":ID,"fields":{...}} without fields that have no content, or {"remove":ID}. Appends nothing after an
+  /// error. Errors: as write().
+  Status append(const EntryView& entry, std::string_view name, JsonLines& to);
 
  private:
+  Result<DocumentView> view_of(const EntryView& entry);
   std::span<const Field* const> fields_of(const DocumentType& type);
 
   Client& client_;

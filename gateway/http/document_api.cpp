@@ -1,120 +1,27 @@
 #include "http/document_api.h"
 
-#include <charconv>
 #include <fmt/format.h>
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "fjord/library/detail/client_core.h"
 #include "http/json_body.h"
+#include "http/selection_write.h"
+#include "http/streamed_visit.h"
+#include "http/visit_chunk.h"
+#include "http/visit_wish.h"
 
 namespace fjord::gateway {
 namespace {
 
-constexpr int kRetryAfterSeconds = 1;
-constexpr const char* kAvailablePaths =
-    "Available paths are: /document/v1/, /document/v1/{namespace}/{documentType}/docid/{*}, "
-    "/document/v1/{namespace}/{documentType}/number/{number}/{*}, "
-    "/document/v1/{namespace}/{documentType}/group/{group}/{*}";
+constexpr const char* kTooManyVisits = "too many visits are in progress; try again later";
 
-unsigned http_status_of(StatusCode code) {
-  switch (code) {
-    case StatusCode::Ok:
-      return 200;
-    case StatusCode::InvalidId:
-    case StatusCode::UnknownType:
-    case StatusCode::InvalidField:
-    case StatusCode::InvalidSelection:
-    case StatusCode::InvalidArgument:
-      return 400;
-    case StatusCode::Unauthorized:
-      return 403;
-    case StatusCode::NotFound:
-      return 404;
-    case StatusCode::TestAndSetFailed:
-    case StatusCode::AlreadyExists:
-      return 412;
-    case StatusCode::TooLarge:
-      return 413;
-    case StatusCode::Busy:
-      return 429;
-    case StatusCode::NotImplemented:
-      return 501;
-    case StatusCode::WrongDistribution:
-    case StatusCode::Unavailable:
-    case StatusCode::NotReady:
-    case StatusCode::Cancelled:
-      return 503;
-    case StatusCode::Timeout:
-      return 504;
-    case StatusCode::NoSpace:
-      return 507;
-    default:
-      return 500;
-  }
-}
-
-/// Returns the beginning of an answer's body, without the closing brace.
-std::string begin_body(const HttpRequest& request, const std::string& id) {
-  std::string body = "{\"pathId\":";
-  append_json_string(body, request.raw_path());
-  if (!id.empty()) {
-    body += ",\"id\":";
-    append_json_string(body, id);
-  }
-  return body;
-}
-
-HttpAnswer plain_answer(const HttpRequest& request, unsigned http_status, const std::string& id) {
-  return {.status = http_status, .body = begin_body(request, id) + "}"};
-}
-
-/// Refuses a character that would end this part of the id, so that the id would name another document than the path.
-Status check_part(std::string_view part, std::string_view name) {
-  if (part.find(':') == std::string_view::npos) return Status::ok();
-  return {StatusCode::InvalidArgument, fmt::format("the {} '{}' contains ':'", name, part)};
-}
-
-/// Errors: NotFound if there is no such path; InvalidArgument.
-Result<DocumentPath> parse_document_path(const HttpRequest& request, const std::vector<std::string>& path) {
-  const Status absent(StatusCode::NotFound, fmt::format("Nothing at '{}'. {}", request.raw_path(), kAvailablePaths));
-  DocumentPath parsed;
-  const std::size_t segments = path.back().empty() && path.size() <= 7 ? path.size() - 1 : path.size();
-  if (segments == 2) {
-    parsed.is_root = true;
-    return parsed;
-  }
-  if (segments < 5) return absent;
-  parsed.space = path[2];
-  parsed.type = path[3];
-  FJORD_TRY(check_part(parsed.space, "namespace"));
-  FJORD_TRY(check_part(parsed.type, "document type"));
-  std::size_t next = 5;
-  if (path[4] == "number" || path[4] == "group") {
-    if (segments < 6) return absent;
-    parsed.location = (path[4] == "number" ? "n=" : "g=") + path[5];
-    FJORD_TRY(check_part(path[5], path[4]));
-    if (path[4] == "number") {
-      std::uint64_t number = 0;
-      const char* end = path[5].data() + path[5].size();
-      const auto [stop, error] = std::from_chars(path[5].data(), end, number);
-      if (error != std::errc() || stop != end) {
-        return Status(StatusCode::InvalidArgument, fmt::format("'{}' is not a number of 64 bits", path[5]));
-      }
-    }
-    next = 6;
-  } else if (path[4] != "docid") {
-    return absent;
-  }
-  for (std::size_t i = next; i < path.size(); ++i) parsed.user += (i > next ? "/" : "") + path[i];
-  return parsed;
-}
-
-Status check_cluster(const HttpQuery& query) {
-  const std::string* cluster = query.find("cluster");
-  if (cluster == nullptr || *cluster == kContentCluster) return Status::ok();
-  return {StatusCode::InvalidArgument,
-          fmt::format("Your Vespa deployment has no content cluster '{}', only '{}'", *cluster, kContentCluster)};
+/// Returns a token whose stop is requested when the client goes away or the process ends.
+std::stop_token stop_of(const HttpReply& reply) {
+  std::stop_source source;
+  reply.on_stop([source]() mutable { source.request_stop(); });
+  return source.get_token();
 }
 
 /// Writes one document. Kept until its answer.
@@ -172,19 +79,6 @@ class Write : public std::enable_shared_from_this<Write> {
 
 }  // namespace
 
-HttpAnswer message_answer(const HttpRequest& request, unsigned http_status, std::string_view message,
-                          const std::string& id) {
-  HttpAnswer answer{.status = http_status, .body = begin_body(request, id) + ",\"message\":"};
-  append_json_string(answer.body, message);
-  answer.body += '}';
-  if (http_status == 429 || http_status == 503) answer.retry_after_seconds = kRetryAfterSeconds;
-  return answer;
-}
-
-HttpAnswer error_answer(const HttpRequest& request, const Status& status, const std::string& id) {
-  return message_answer(request, http_status_of(status.code()), status.message(), id);
-}
-
 void DocumentApi::read(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query, HttpDone done) {
   const std::string id = path.id();
   ReadOptions options;
@@ -200,7 +94,8 @@ void DocumentApi::read(const HttpRequest& request, const DocumentPath& path, con
       .then([this, asked = std::move(asked), path, done = std::move(done)](JsonResult result) {
         if (result.status.code() == StatusCode::NotFound) return answer_missing(asked, path, done);
         if (!result.status) return done(error_answer(asked, result.status, path.id()));
-        const auto fields = fields_of_document(result.json);
+        // With the field set [none] there is no JSON.
+        const auto fields = result.json.empty() ? Result<std::string>("{}") : fields_of_document(result.json);
         if (!fields) return done(error_answer(asked, {StatusCode::Corruption, fields.error().message()}, path.id()));
         done({.status = 200, .body = begin_body(asked, path.id()) + ",\"fields\":" + *fields + "}"});
       });
@@ -225,6 +120,36 @@ void DocumentApi::answer_missing(const HttpRequest& request, const DocumentPath&
   if (!taken) done(message_answer(request, 429, "too many requests wait for schemas; try again later", path.id()));
 }
 
+void DocumentApi::visit(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query,
+                        const HttpReply& reply) {
+  auto wish = read_visit_wish(request, path, query);
+  if (!wish) return reply(error_answer(request, wish.error()));
+  bool is_taken = false;
+  if (wish->is_stream) {
+    const StreamForm form = stream_form_of(request.header("accept"));
+    is_taken = threads_.run_stream(
+        [this, request, wish = std::move(*wish), form, reply] { stream_visit(client_, request, wish, form, reply); });
+  } else {
+    is_taken = threads_.run([this, request, wish = std::move(*wish), reply] {
+      reply(visit_chunk(client_, request, wish, stop_of(reply)));
+    });
+  }
+  if (!is_taken) reply(message_answer(request, 429, kTooManyVisits));
+}
+
+void DocumentApi::write_selected(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query,
+                                 const HttpReply& reply) {
+  if (const std::string* destination = query.find("destinationCluster")) {
+    if (const Status status = check_cluster(*destination); !status) return reply(error_answer(request, status));
+  }
+  auto wish = read_selection_wish(request, path, query);
+  if (!wish) return reply(error_answer(request, wish.error()));
+  const bool is_taken = threads_.run([this, request, path, wish = std::move(*wish), reply] {
+    reply(write_by_selection(client_, request, path, wish, stop_of(reply)));
+  });
+  if (!is_taken) reply(message_answer(request, 429, kTooManyVisits));
+}
+
 void DocumentApi::handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) {
   const HttpDone done = reply;
   const auto query = HttpQuery::parse(request.target);
@@ -241,14 +166,11 @@ void DocumentApi::handle(const HttpRequest& request, const std::vector<std::stri
     answer.allow = "GET,POST,PUT,DELETE";
     return done(std::move(answer));
   }
-  if (const Status status = check_cluster(*query); !status) return done(error_answer(request, status));
+  if (const std::string* cluster = query->find("cluster")) {
+    if (const Status status = check_cluster(*cluster); !status) return done(error_answer(request, status));
+  }
   if (parsed->user.empty()) {
-    if (is_write) return done(message_answer(request, 501, "writes by selection are not available"));
-    const bool taken = threads_.run([this, request, path = *parsed, query = *query, done] {
-      done(visit_chunk(client_, threads_, request, path, query));
-    });
-    if (!taken) done(message_answer(request, 429, "too many visits are in progress; try again later"));
-    return;
+    return is_write ? write_selected(request, *parsed, *query, reply) : visit(request, *parsed, *query, reply);
   }
   const std::string id = parsed->id();
   if (!is_write) return read(request, *parsed, *query, done);

@@ -32,8 +32,10 @@ using asio::ip::tcp;
 
 constexpr int kVisitThreads = 16;
 constexpr int kVisitsWaitingMax = 64;
+constexpr int kStreamThreads = 32;
 
-/// Threads of visits: more than a few visits at once do not make a cluster faster.
+/// Threads of visits: more than a few visits at once do not make a cluster faster. Streams have their own, as they last
+/// as long as a slow reader likes.
 class PoolOfVisits final : public VisitThreads {
  public:
   void begin_end() { is_ending_ = true; }
@@ -41,24 +43,35 @@ class PoolOfVisits final : public VisitThreads {
   void end() {
     begin_end();
     pool_.join();
+    streams_pool_.join();
   }
   bool is_ending() const override { return is_ending_; }
   bool run(std::function<void()> task) override {
-    if (in_progress_.fetch_add(1) >= kVisitThreads + kVisitsWaitingMax) {
-      in_progress_.fetch_sub(1);
+    return run_in(pool_, in_progress_, kVisitThreads + kVisitsWaitingMax, std::move(task));
+  }
+  bool run_stream(std::function<void()> task) override {
+    return run_in(streams_pool_, streams_, kStreamThreads, std::move(task));
+  }
+
+ private:
+  static bool run_in(asio::thread_pool& pool, std::atomic<int>& count, int most, std::function<void()> task) {
+    if (count.fetch_add(1) >= most) {
+      count.fetch_sub(1);
       return false;
     }
-    asio::post(pool_, [this, task = std::move(task)] {
+    asio::post(pool, [&count, task = std::move(task)]() mutable {
       task();
-      in_progress_.fetch_sub(1);
+      task = {};  // What the task holds is gone before the next one is counted.
+      count.fetch_sub(1);
     });
     return true;
   }
 
- private:
   std::atomic<int> in_progress_{0};
+  std::atomic<int> streams_{0};
   std::atomic<bool> is_ending_{false};
   asio::thread_pool pool_{kVisitThreads};
+  asio::thread_pool streams_pool_{kStreamThreads};
 };
 
 std::unique_ptr<Client> connect_to(const std::vector<std::string>& distributors) {

@@ -27,9 +27,29 @@ Status bad_parameter(const std::string& name, const std::string& value, std::str
 /// Returns true for the parameters that docs/clients/http.md names.
 bool is_parameter(std::string_view name) {
   constexpr std::string_view kNames[] = {
-      "bucketSpace", "cluster",  "condition",     "continuation",   "create",
-      "dryRun",      "fieldSet", "fromTimestamp", "includeRemoves", "selection",
-      "sliceId",     "slices",   "timeout",       "toTimestamp",    "wantedDocumentCount"};
+      "bucketSpace",
+      "cluster",
+      "concurrency",
+      "condition",
+      "continuation",
+      "create",
+      "destinationCluster",
+      "dryRun",
+      "fieldSet",
+      "format.tensors",
+      "fromTimestamp",
+      "includeRemoves",
+      "route",
+      "selection",
+      "sliceId",
+      "slices",
+      "stream",
+      "timeChunk",
+      "timeout",
+      "toTimestamp",
+      "tracelevel",
+      "wantedDocumentCount",
+  };
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
 }
 

@@ -1,125 +1,32 @@
+#include "http/visit_chunk.h"
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <fmt/format.h>
 #include <memory>
 #include <mutex>
+#include <stop_token>
+#include <utility>
 
 #include "entry_writer.h"
 #include "fjord/library/visit.h"
-#include "http/document_api.h"
+#include "http/answers.h"
 #include "http/json_body.h"
+#include "http/visit_progress.h"
 
 namespace fjord::gateway {
 namespace {
 
 using ChunkClock = std::chrono::steady_clock;
+using visitors::PositionRange;
 
-constexpr std::int64_t kWantedMax = 1024;
+constexpr auto kStopCheck = std::chrono::milliseconds(100);
 constexpr std::size_t kChunkBytesMax = std::size_t{16} << 20;
-constexpr std::int64_t kReadAheadBytes = 1 << 20;
-/// Clients give up after 120 seconds.
-constexpr std::int64_t kChunkMsMax = 60'000;
-constexpr std::int64_t kSlicesMax = 1024;
 
-std::string quoted(std::string_view text) {
-  std::string literal = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') literal += '\\';
-    literal += c;
-  }
-  return literal + '"';
-}
-
-std::string selection_of(const DocumentPath& path, const std::string* wanted) {
-  std::string selection = wanted == nullptr ? std::string() : "(" + *wanted + ")";
-  const auto add = [&](const std::string& term) { selection += (selection.empty() ? "" : " and ") + term; };
-  if (path.is_root) return selection;
-  add("id.namespace == " + quoted(path.space));
-  if (path.location.starts_with("n=")) add("id.user == " + path.location.substr(2));
-  if (path.location.starts_with("g=")) add("id.group == " + quoted(path.location.substr(2)));
-  return selection;
-}
-
-Status set_slice(const HttpQuery& query, VisitOptions& options) {
-  FJORD_TRY_ASSIGN(const auto slices, query.number("slices"));
-  FJORD_TRY_ASSIGN(const auto slice, query.number("sliceId"));
-  if (slices.has_value() != slice.has_value()) {
-    return {StatusCode::InvalidArgument, "slices and sliceId have to be given together"};
-  }
-  if (!slices) return Status::ok();
-  if (*slices < 1 || *slices > kSlicesMax || *slice < 0 || *slice >= *slices) {
-    return {StatusCode::InvalidArgument,
-            fmt::format("sliceId {} of slices {}: expected 1 to {} slices, and 0 to slices - 1", *slice, *slices,
-                        kSlicesMax)};
-  }
-  options.slice = VisitSlice{static_cast<std::uint64_t>(*slice), static_cast<std::uint64_t>(*slices)};
-  return Status::ok();
-}
-
-void set_fields(const std::string* field_set, VisitOptions& options) {
-  if (field_set == nullptr) return;
-  std::string_view names = *field_set;
-  if (names == "[id]" || names == "[none]") options.ids_only = true;
-  if (const std::size_t colon = names.find(':'); colon != std::string_view::npos) names.remove_prefix(colon + 1);
-  while (!names.empty() && !names.starts_with('[')) {
-    const std::string_view name = names.substr(0, names.find(','));
-    options.fields.emplace_back(name);
-    names.remove_prefix(std::min(names.size(), name.size() + 1));
-  }
-}
-
-struct ChunkWish {
-  VisitOptions options;
-  std::int64_t documents = 1;
-  std::int64_t timeout_ms = kChunkMsMax;
-  bool is_empty_space = false;  ///< The bucket space without documents was asked for.
-};
-
-Result<ChunkWish> read_wish(const DocumentPath& path, const HttpQuery& query) {
-  ChunkWish wish;
-  if (path.is_root && query.find("cluster") == nullptr) {
-    return Status(StatusCode::InvalidArgument,
-                  "Must set 'cluster' parameter to a valid content cluster id when "
-                  "visiting at a root /document/v1/ level");
-  }
-  if (const std::string* space = query.find("bucketSpace")) {
-    if (!path.is_root) return Status(StatusCode::InvalidArgument, "bucketSpace is possible at the root only");
-    if (*space != "default" && *space != "global") {
-      return Status(StatusCode::InvalidArgument, fmt::format("bucketSpace '{}': expected default or global", *space));
-    }
-    wish.is_empty_space = *space == "global";
-  }
-  VisitOptions& options = wish.options;
-  options.type = path.type;
-  options.selection = selection_of(path, query.find("selection"));
-  options.buffer_bytes = kReadAheadBytes;
-  options.visitors_per_node = 1;
-  set_fields(query.find("fieldSet"), options);
-  FJORD_TRY(set_slice(query, options));
-  FJORD_TRY_ASSIGN(options.include_removed, query.flag("includeRemoves", false));
-  for (const auto& [name, time] : {std::pair{"fromTimestamp", &options.from}, std::pair{"toTimestamp", &options.to}}) {
-    FJORD_TRY_ASSIGN(const auto given, query.number(name));
-    if (given && *given < 0) return Status(StatusCode::InvalidArgument, fmt::format("{} is negative", name));
-    if (given) *time = Timestamp{static_cast<std::uint64_t>(*given)};
-  }
-  FJORD_TRY_ASSIGN(const auto wanted, query.number("wantedDocumentCount"));
-  if (wanted && *wanted <= 0) {
-    return Status(StatusCode::InvalidArgument, fmt::format("wantedDocumentCount is {}: expected 1 or more", *wanted));
-  }
-  wish.documents = std::min(wanted.value_or(1), kWantedMax);
-  FJORD_TRY_ASSIGN(const auto timeout, query.duration_ms("timeout"));
-  wish.timeout_ms = std::min(timeout.value_or(kChunkMsMax), kChunkMsMax);
-  if (const std::string* token = query.find("continuation")) {
-    FJORD_TRY_ASSIGN(options.resume, from_token(*token));
-    if (options.resume.empty()) return Status(StatusCode::InvalidArgument, "continuation: malformed token");
-  }
-  return wish;
-}
-
-/// Waits until the visit may have more. Returns false at the deadline and when the process ends; the
-/// visit may only be destroyed then.
-bool wait_for_more(Visit& visit, const VisitThreads& threads, ChunkClock::time_point deadline) {
+/// Waits until the visit may have more. Returns false at the deadline and after a stop request; the visit may only be
+/// destroyed then.
+bool wait_for_more(Visit& visit, const std::stop_token& stop, ChunkClock::time_point deadline) {
   struct Signal {
     std::mutex mutex;
     std::condition_variable changed;
@@ -132,76 +39,148 @@ bool wait_for_more(Visit& visit, const VisitThreads& threads, ChunkClock::time_p
     signal->changed.notify_all();
   });
   std::unique_lock lock(signal->mutex);
-  constexpr auto kEndingCheck = std::chrono::milliseconds(100);
-  while (!signal->is_set && !threads.is_ending() && ChunkClock::now() < deadline) {
-    signal->changed.wait_until(lock, std::min(deadline, ChunkClock::now() + kEndingCheck));
+  const auto is_over = [&] { return signal->is_set || stop.stop_requested(); };
+  while (!is_over() && ChunkClock::now() < deadline) {
+    signal->changed.wait_until(lock, std::min(deadline, ChunkClock::now() + kStopCheck));
   }
   return signal->is_set;
 }
 
-Status append_entry(const EntryView& entry, EntryWriter& writer, std::string& documents) {
-  std::string id;
-  std::string json;
-  FJORD_TRY(writer.write(entry, id, json));
-  documents += documents.empty() ? "{" : ",{";
-  documents += entry.removed ? "\"remove\":" : "\"id\":";
-  append_json_string(documents, id);
-  if (!entry.removed) {
-    FJORD_TRY_ASSIGN(const std::string fields, fields_of_document(json));
-    documents += ",\"fields\":" + fields;
-  }
-  documents += '}';
-  return Status::ok();
-}
+/// Reads one chunk: ranges of the bucket tree one after the other, each to its end, until there are about as many
+/// documents as wanted. A range that has far more is given up and tried again with a smaller one. Ranges keep the
+/// tokens small: a token that named the documents of incomplete buckets would grow with each chunk.
+class ChunkReader {
+ public:
+  ChunkReader(Client& client, const VisitWish& wish, std::stop_token stop)
+      : client_(client),
+        stop_(std::move(stop)),
+        wish_(wish),
+        progress_(wish.options.slice),
+        limit_(wish.documents + wish.documents / 4 + 16),
+        deadline_(ChunkClock::now() + std::chrono::milliseconds(*wish.timeout_ms)) {}
 
-struct Chunk {
-  std::string documents;
-  std::int64_t count = 0;
-  std::string cursor;
-  bool is_over = false;
+  /// Reads the chunk. Errors: those of the visit; Timeout or NotReady if nothing was read.
+  Status read() {
+    if (!wish_.continuation.empty()) FJORD_TRY(progress_.parse(wish_.continuation));
+    while (const auto range = progress_.next_range()) {
+      const RangeEnd end = read_range(*range);
+      if (end == RangeEnd::Failed) return has_progress_ || count_ > 0 ? Status::ok() : status_;
+      if (end == RangeEnd::TooMany && count_ > 0) break;
+      if (end == RangeEnd::Complete && count_ * 2 >= wish_.documents) break;
+    }
+    return Status::ok();
+  }
+
+  std::string take_documents() { return documents_.take(); }
+  std::int64_t count() const { return count_; }
+  /// Returns the token of the next chunk; empty if the visit is over.
+  std::string token() const { return progress_.is_over() ? std::string() : to_token(progress_.to_text()); }
+
+ private:
+  enum class RangeEnd { Complete, TooMany, Failed };
+
+  RangeEnd read_range(const PositionRange& range) {
+    VisitOptions options = wish_.options;
+    options.resume = progress_.resume_text(range);
+    Visit visit = client_.visit(std::move(options));
+    if (!visit.status()) return fail(visit.status());
+    if (const Status status = progress_.begin(visit.cursor()); !status) return fail(status);
+    const std::size_t bytes_before = documents_.size();
+    const std::int64_t count_before = count_;
+    EntryWriter writer(client_, visit.types(), wish_.options.fields);
+    while (!visit.is_over()) {
+      while (const auto entry = visit.try_next_entry()) {
+        if (is_full(range)) {
+          narrow(range, visit.statistics());
+          documents_.cut_to(bytes_before);
+          count_ = count_before;
+          return RangeEnd::TooMany;
+        }
+        if (const Status status = append(*entry, writer); !status) return fail(status);
+      }
+      if (!visit.is_over() && !wait_for_more(visit, stop_, deadline_)) {
+        has_progress_ = progress_.advance(range, visit.cursor()) || has_progress_;
+        return fail(timeout());
+      }
+    }
+    if (!visit.status()) {
+      has_progress_ = progress_.advance(range, visit.cursor()) || has_progress_;
+      return fail(visit.status());
+    }
+    progress_.complete(range);
+    has_progress_ = true;
+    widen(range, count_ - count_before);
+    return RangeEnd::Complete;
+  }
+
+  /// Returns true if one more document would be too many. A range of one position cannot be cut.
+  bool is_full(const PositionRange& range) const {
+    return (count_ >= limit_ || documents_.size() >= kChunkBytesMax) && range.first < range.last;
+  }
+
+  Status append(const EntryView& entry, EntryWriter& writer) {
+    if (count_ > 0) documents_.append(",");
+    ++count_;
+    return writer.append(entry, "id", documents_);
+  }
+
+  /// Sets the width after a range with too many documents. The buckets that the visit has read are a guess at the
+  /// part of the range that has as many as wanted.
+  void narrow(const PositionRange& range, const VisitStatistics& statistics) {
+    constexpr double kLeast = 1.0 / 1024;
+    constexpr double kMost = 1.0 / 4;
+    const double fraction = (static_cast<double>(statistics.buckets_done) + 1) /
+                            static_cast<double>(std::max<std::uint64_t>(1, statistics.buckets_total));
+    progress_.set_width(width_of(range) * std::clamp(fraction / 2, kLeast, kMost));
+  }
+
+  /// Sets the width after a range with `count` documents, so that the next has about as many as wanted.
+  void widen(const PositionRange& range, std::int64_t count) {
+    constexpr double kMost = 16;
+    constexpr double kFilled = 0.8;
+    const double factor =
+        kFilled * static_cast<double>(wish_.documents) / static_cast<double>(std::max<std::int64_t>(1, count));
+    progress_.set_width(width_of(range) * std::clamp(factor, 1 / kMost, kMost));
+  }
+  static double width_of(const PositionRange& range) { return static_cast<double>(range.last - range.first) + 1; }
+
+  Status timeout() const {
+    if (stop_.stop_requested()) return {StatusCode::NotReady, "the gateway ends"};
+    return {StatusCode::Timeout, fmt::format("nothing was visited within {} ms", *wish_.timeout_ms)};
+  }
+  RangeEnd fail(const Status& status) {
+    status_ = status;
+    return RangeEnd::Failed;
+  }
+
+  Client& client_;
+  const std::stop_token stop_;
+  const VisitWish& wish_;
+  VisitProgress progress_;
+  const std::int64_t limit_;
+  const ChunkClock::time_point deadline_;
+  JsonLines documents_;
+  std::int64_t count_ = 0;
+  bool has_progress_ = false;
+  Status status_;
 };
-
-Result<Chunk> take_chunk(Client& client, const VisitThreads& threads, const ChunkWish& wish) {
-  const auto deadline = ChunkClock::now() + std::chrono::milliseconds(wish.timeout_ms);
-  Chunk chunk;
-  Visit visit = client.visit(wish.options);
-  FJORD_TRY(visit.status());
-  EntryWriter writer(client, visit.types(), wish.options.fields);
-  chunk.cursor = visit.cursor();
-  while (!visit.is_over()) {
-    while (chunk.count < wish.documents && chunk.documents.size() < kChunkBytesMax) {
-      const auto entry = visit.try_next_entry();
-      if (!entry) break;
-      FJORD_TRY(append_entry(*entry, writer, chunk.documents));
-      ++chunk.count;
-    }
-    chunk.cursor = visit.cursor();
-    if (chunk.count >= wish.documents || chunk.documents.size() >= kChunkBytesMax) return chunk;
-    if (!visit.is_over() && !wait_for_more(visit, threads, deadline)) {
-      const bool has_progress = chunk.count > 0 || visit.statistics().buckets_done > 0;
-      if (has_progress) return chunk;
-      return Status(StatusCode::Timeout, fmt::format("nothing was visited within {} ms", wish.timeout_ms));
-    }
-  }
-  // After an error, the documents before it are answered, and the next chunk begins behind them.
-  if (!visit.status() && chunk.count == 0) return visit.status();
-  chunk.is_over = visit.status().is_ok();
-  return chunk;
-}
 
 }  // namespace
 
-HttpAnswer visit_chunk(Client& client, const VisitThreads& threads, const HttpRequest& request,
-                       const DocumentPath& path, const HttpQuery& query) {
-  const auto wish = read_wish(path, query);
-  if (!wish) return error_answer(request, wish.error());
-  Result<Chunk> chunk = Chunk{.documents = {}, .count = 0, .cursor = {}, .is_over = true};
-  if (!wish->is_empty_space) chunk = take_chunk(client, threads, *wish);
-  if (!chunk) return error_answer(request, chunk.error());
+HttpAnswer visit_chunk(Client& client, const HttpRequest& request, const VisitWish& wish, std::stop_token stop) {
+  ChunkReader reader(client, wish, std::move(stop));
+  std::string token;
+  if (!wish.is_empty_space) {
+    if (const Status status = check_selection(client, wish.selection); !status) {
+      return error_answer(request, status);
+    }
+    if (const Status status = reader.read(); !status) return error_answer(request, status);
+    token = reader.token();
+  }
   std::string body = "{\"pathId\":";
   append_json_string(body, request.raw_path());
-  body += fmt::format(",\"documents\":[{}],\"documentCount\":{}", chunk->documents, chunk->count);
-  if (!chunk->is_over) body += ",\"continuation\":\"" + to_token(chunk->cursor) + "\"";
+  body += ",\"documents\":[" + reader.take_documents() + "],\"documentCount\":" + std::to_string(reader.count());
+  if (!token.empty()) body += ",\"continuation\":\"" + token + "\"";
   body += '}';
   return {.status = 200, .body = std::move(body)};
 }

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fjord/common/status.h"
+#include "http/message.h"
+
+namespace fjord::gateway {
+
+/// Returns the beginning of an answer's body, {"pathId": ..., "id": ..., without the closing brace.
+std::string begin_body(const HttpRequest& request, const std::string& id = {});
+/// Returns {"pathId": ..., "id": ...}.
+HttpAnswer plain_answer(const HttpRequest& request, unsigned http_status, const std::string& id);
+/// Returns the answer for an error: {"pathId": ..., "id": ..., "message": ...}.
+HttpAnswer error_answer(const HttpRequest& request, const Status& status, const std::string& id = {});
+HttpAnswer message_answer(const HttpRequest& request, unsigned http_status, std::string_view message,
+                          const std::string& id = {});
+
+}  // namespace fjord::gateway

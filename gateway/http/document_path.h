@@ -1,0 +1,32 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fjord/common/result.h"
+#include "http/message.h"
+
+namespace fjord::gateway {
+
+/// The name that this cluster has in the parameter `cluster` of requests.
+constexpr const char* kContentCluster = "fjord";
+
+/// The documents that a path below /document/v1/NAMESPACE/TYPE names.
+struct DocumentPath {
+  std::string space;
+  std::string type;
+  std::string location;  ///< "", "n=1" or "g=x"
+  std::string user;      ///< Rest of the id; empty for a visit.
+  bool is_root = false;  ///< /document/v1 itself
+
+  std::string id() const { return "id:" + space + ":" + type + ":" + location + ":" + user; }
+};
+
+/// `path` is the decoded path of the request, from "document" on. Errors: NotFound if there is no such path;
+/// InvalidArgument.
+Result<DocumentPath> parse_document_path(const HttpRequest& request, const std::vector<std::string>& path);
+
+/// Errors: InvalidArgument if the cluster has another name.
+Status check_cluster(const std::string& cluster);
+
+}  // namespace fjord::gateway

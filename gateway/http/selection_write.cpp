@@ -1,0 +1,96 @@
+// Update, delete and copy of all documents that a selection matches.
+
+#include "http/selection_write.h"
+
+#include <fmt/format.h>
+#include <utility>
+
+#include "fjord/library/bulk.h"
+#include "fjord/library/detail/bulk_run.h"
+#include "http/answers.h"
+#include "http/json_body.h"
+#include "http/visit_progress.h"
+#include "http/visit_wish.h"
+
+namespace fjord::gateway {
+namespace {
+
+/// Returns true if a repetition cannot succeed.
+bool is_final(StatusCode code) {
+  switch (code) {
+    case StatusCode::Busy:
+    case StatusCode::Unavailable:
+    case StatusCode::NotReady:
+    case StatusCode::Timeout:
+    case StatusCode::Cancelled:
+    case StatusCode::WrongDistribution:
+      return false;
+    default:
+      return true;
+  }
+}
+
+/// What one run answers.
+struct RunResult {
+  BulkSummary summary;
+  Status failure;  ///< Error of the first document that could not be written.
+};
+
+RunResult run_change(Client& client, const BulkChange& change, const DocumentPath& path, const SelectionWish& wish,
+                     std::stop_token stop) {
+  RunResult result;
+  BulkOptions options;
+  options.type = path.type;
+  options.all_types = path.is_root;
+  options.slice = wish.slice;
+  options.resume = wish.continuation;
+  options.timeout = milliseconds(wish.timeout_ms);
+  options.time_limit = milliseconds(wish.chunk_ms);
+  options.stop = std::move(stop);
+  options.on_failure = [&](const std::string& id, const Status& error) {
+    if (result.failure || is_final(error.code())) result.failure = error.with_context(id);
+  };
+  result.summary = run_bulk(client.core(), change, std::move(options));
+  return result;
+}
+
+/// Returns the token of a cursor, of which the first line names the run and the second one is a visit token.
+std::string token_of(const std::string& cursor) {
+  const std::size_t line_end = cursor.find('\n');
+  auto position = visitors::VisitToken::parse(std::string_view(cursor).substr(line_end + 1));
+  if (!position) return to_token(cursor);
+  position->done = largest_ranges(position->done);
+  return to_token(cursor.substr(0, line_end + 1) + position->to_text() + '\n');
+}
+
+}  // namespace
+
+HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const DocumentPath& path,
+                              const SelectionWish& wish, std::stop_token stop) {
+  BulkChange change{.selection = wish.condition, .changes = std::nullopt};
+  // A copy within the cluster writes each document again as it is: an update without changes. A put of what was read
+  // before could undo a write that came between.
+  if (request.method == "POST") change.changes = "{}";
+  if (request.method == "PUT") {
+    auto body = read_document_body(request.body);
+    if (!body) return error_answer(request, body.error());
+    change.changes = std::move(body->fields);
+  }
+  RunResult result;
+  if (!wish.is_empty_space) {
+    if (const Status status = check_selection(client, wish.selection); !status) return error_answer(request, status);
+    result = run_change(client, change, path, wish, std::move(stop));
+  }
+  const BulkSummary& summary = result.summary;
+  const Status& status = summary.status ? result.failure : summary.status;
+  const bool has_progress = summary.applied + summary.skipped > 0;
+  if (!status && (!has_progress || is_final(status.code()))) return error_answer(request, status);
+  std::string body = "{\"pathId\":";
+  append_json_string(body, request.raw_path());
+  body += fmt::format(",\"documentCount\":{}", summary.applied);
+  if (!status || summary.has_more) body += ",\"continuation\":\"" + token_of(summary.cursor) + "\"";
+  body += '}';
+  return {.status = 200, .body = std::move(body)};
+}
+
+}  // namespace fjord::gateway

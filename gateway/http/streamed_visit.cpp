@@ -1,0 +1,222 @@
+#include "http/streamed_visit.h"
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <fmt/format.h>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "entry_writer.h"
+#include "http/answers.h"
+#include "http/json_body.h"
+#include "http/visit_progress.h"
+
+namespace fjord::gateway {
+namespace {
+
+using StreamClock = std::chrono::steady_clock;
+
+constexpr std::size_t kPieceBytes = 128 << 10;
+/// A stream says where it is after this time, and after so many bytes.
+constexpr auto kTokenPause = std::chrono::seconds(1);
+constexpr std::size_t kTokenBytes = std::size_t{8} << 20;
+
+/// Ends a visit from another thread, as long as there is one.
+class StopSwitch {
+ public:
+  explicit StopSwitch(Visit* visit) : visit_(visit) {}
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    if (visit_ != nullptr) visit_->stop();
+  }
+  void forget() {
+    const std::lock_guard lock(mutex_);
+    visit_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Visit* visit_;
+};
+
+/// The text of one streamed visit.
+class StreamText {
+ public:
+  StreamText(const HttpRequest& request, StreamForm form) : form_(form) {
+    if (form_ == StreamForm::Lines) return;
+    std::string head = "{\"pathId\":";
+    append_json_string(head, request.raw_path());
+    text_.append(head);
+    text_.append(",\"documents\":[");
+  }
+
+  Status append(const EntryView& entry, EntryWriter& writer) {
+    const bool is_json = form_ == StreamForm::Json;
+    if (is_json && count_ > 0) text_.append(",");
+    FJORD_TRY(writer.append(entry, is_json ? "id" : "put", text_));
+    if (!is_json) text_.append("\n");
+    ++count_;
+    return Status::ok();
+  }
+  /// Says how far the visit is. The JSON form has a place for that at its end only.
+  void append_progress(const std::string& token, double fraction_done) {
+    if (form_ == StreamForm::Json) return;
+    text_.append(fmt::format("{{\"continuation\":{{\"token\":\"{}\",\"percentFinished\":{:.1f}}}}}\n", token,
+                             100 * std::max(0.0, fraction_done)));
+  }
+  /// Without a token the visit is complete. The message says why it is not.
+  void append_end(const std::string& token, double fraction_done, const std::string& message) {
+    if (form_ == StreamForm::Json) {
+      text_.append(fmt::format("],\"documentCount\":{}", count_));
+      if (!token.empty()) text_.append(",\"continuation\":\"" + token + "\"");
+      if (!message.empty()) append_message(",", message);
+      text_.append("}");
+      return;
+    }
+    text_.append(fmt::format("{{\"sessionStats\":{{\"documentCount\":{}}}}}\n", count_));
+    if (!token.empty()) append_progress(token, fraction_done);
+    if (token.empty()) text_.append("{\"continuation\":{\"percentFinished\":100.0}}\n");
+    if (message.empty()) return;
+    append_message("{", message);
+    text_.append("}\n");
+  }
+  std::size_t size() const { return text_.size(); }
+  std::string take() { return text_.take(); }
+
+ private:
+  void append_message(const char* before, const std::string& message) {
+    std::string text = std::string(before) + "\"message\":";
+    append_json_string(text, message);
+    text_.append(text);
+  }
+
+  const StreamForm form_;
+  JsonLines text_;
+  std::uint64_t count_ = 0;
+};
+
+/// One streamed visit, on a thread that may wait.
+class StreamedVisit {
+ public:
+  StreamedVisit(Client& client, const HttpRequest& request, const VisitWish& wish, StreamForm form, HttpReply reply)
+      : client_(client),
+        wish_(wish),
+        form_(form),
+        reply_(std::move(reply)),
+        text_(request, form),
+        progress_(wish.options.slice) {
+    if (wish.timeout_ms) deadline_ = StreamClock::now() + std::chrono::milliseconds(*wish.timeout_ms);
+  }
+
+  /// Errors, before anything was sent: those of the visit.
+  Status open() {
+    if (wish_.is_empty_space) return Status::ok();
+    FJORD_TRY(check_selection(client_, wish_.selection));
+    if (!wish_.continuation.empty()) FJORD_TRY(progress_.parse(wish_.continuation));
+    VisitOptions options = wish_.options;
+    options.resume = progress_.resume_text({});
+    visit_.emplace(client_.visit(std::move(options)));
+    FJORD_TRY(visit_->status());
+    return progress_.begin(visit_->bucket_cursor());
+  }
+
+  void run() {
+    const bool is_lines = form_ == StreamForm::Lines;
+    reply_.begin({.status = 200,
+                  .content_type = is_lines ? "application/jsonl; charset=UTF-8" : "application/json; charset=UTF-8"});
+    if (!visit_) return end({}, {});
+    const auto stop_switch = std::make_shared<StopSwitch>(&*visit_);
+    reply_.on_stop([stop_switch] { stop_switch->stop(); });
+    const Status status = give_all();
+    stop_switch->forget();
+    if (!reply_.is_open()) return;
+    const bool is_complete = status.is_ok() && visit_->status().is_ok();
+    if (is_complete) return end({}, {});
+    end(token(), (status ? visit_->status() : status).message());
+  }
+
+ private:
+  /// Gives documents until the visit is over, was stopped or has lasted too long. Errors: those of writing a document.
+  Status give_all() {
+    EntryWriter writer(client_, visit_->types(), wish_.options.fields);
+    auto next_token = StreamClock::now() + kTokenPause;
+    std::size_t bytes_since_token = 0;
+    while (true) {
+      if (text_.size() >= kPieceBytes || (text_.size() > 0 && visit_->would_wait())) {
+        bytes_since_token += text_.size();
+        if (!reply_.write_and_wait(text_.take())) {
+          visit_->stop();
+          return Status::ok();
+        }
+      }
+      const auto now = StreamClock::now();
+      if (now >= deadline_) return {StatusCode::Timeout, "the visit has lasted for its timeout"};
+      if (now >= next_token || bytes_since_token >= kTokenBytes) {
+        next_token = now + kTokenPause;
+        bytes_since_token = 0;
+        text_.append_progress(token(), visit_->statistics().fraction_done());
+      }
+      const auto entry = visit_->next_entry();
+      if (!entry) return Status::ok();
+      FJORD_TRY(text_.append(*entry, writer));
+    }
+  }
+
+  std::string token() {
+    progress_.advance({}, visit_->bucket_cursor());
+    return to_token(progress_.to_text());
+  }
+
+  void end(const std::string& token, const std::string& message) {
+    text_.append_end(token, visit_ ? visit_->statistics().fraction_done() : 1, message);
+    if (reply_.write_and_wait(text_.take())) reply_.end();
+  }
+
+  Client& client_;
+  const VisitWish& wish_;
+  const StreamForm form_;
+  HttpReply reply_;
+  StreamText text_;
+  VisitProgress progress_;
+  std::optional<Visit> visit_;
+  StreamClock::time_point deadline_ = StreamClock::time_point::max();
+};
+
+/// Returns the quality of a media type in a header Accept, which may be that of a wildcard; 0 if it is not there.
+double quality_of(std::string_view accept, std::string_view media_type) {
+  double quality = 0;
+  while (!accept.empty()) {
+    std::string_view part = accept.substr(0, accept.find(','));
+    accept.remove_prefix(std::min(accept.size(), part.size() + 1));
+    const auto trim = [](std::string_view text) {
+      while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+      while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+      return text;
+    };
+    if (trim(part.substr(0, part.find(';'))) != media_type) continue;
+    quality = 1;
+    if (const std::size_t at = part.find("q="); at != std::string_view::npos) {
+      const std::string_view number = trim(part.substr(at + 2));
+      std::from_chars(number.data(), number.data() + number.size(), quality);
+    }
+  }
+  return quality;
+}
+
+}  // namespace
+
+StreamForm stream_form_of(std::string_view accept) {
+  const double lines = quality_of(accept, "application/jsonl");
+  return lines > 0 && lines >= quality_of(accept, "application/json") ? StreamForm::Lines : StreamForm::Json;
+}
+
+void stream_visit(Client& client, const HttpRequest& request, const VisitWish& wish, StreamForm form, HttpReply reply) {
+  StreamedVisit stream(client, request, wish, form, reply);
+  if (const Status status = stream.open(); !status) return reply.answer(error_answer(request, status));
+  stream.run();
+}
+
+}  // namespace fjord::gateway

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "fjord/library/client.h"
+#include "fjord/library/visit.h"
+#include "http/document_path.h"
+#include "http/message.h"
+
+namespace fjord::gateway {
+
+/// What a GET on a path without an id asks for.
+struct VisitWish {
+  VisitOptions options;
+  std::string selection;                   ///< As sent.
+  std::int64_t documents = 1;              ///< wantedDocumentCount
+  std::optional<std::int64_t> timeout_ms;  ///< Absent: not sent.
+  std::string continuation;                ///< Decoded; empty: from the beginning.
+  bool is_stream = false;
+  bool is_empty_space = false;  ///< The bucket space without documents was asked for.
+};
+
+/// Errors: InvalidArgument.
+Result<VisitWish> read_visit_wish(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query);
+
+/// What PUT, DELETE and POST on a path without an id ask for.
+struct SelectionWish {
+  std::string selection;  ///< As sent.
+  std::string condition;  ///< The selection with the namespace, number or group of the path.
+  std::optional<VisitSlice> slice;
+  std::int64_t chunk_ms = 0;
+  std::int64_t timeout_ms = 0;
+  std::string continuation;     ///< Decoded; empty: from the beginning.
+  bool is_empty_space = false;  ///< The bucket space without documents was asked for.
+};
+
+/// Errors: InvalidArgument.
+Result<SelectionWish> read_selection_wish(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query);
+
+/// Parses a selection for itself: a parenthesis too many must not change the meaning of what is added to it.
+/// Errors: InvalidSelection; those of ClientCore::refresh().
+Status check_selection(Client& client, const std::string& selection);
+
+}  // namespace fjord::gateway

@@ -1,0 +1,59 @@
+"""What tests of the document API over HTTP share: a cluster with a gateway, and a connection."""
+
+import http.client
+import json
+import unittest
+
+from harness import Cluster, free_ports
+
+SCHEMA = """document item {
+  field title type string { }
+  field sold type long { header }
+  field tags type array<string> { }
+}"""
+ROOT = "/document/v1/shop/item/docid/"
+
+
+class Http:
+    """One keep-alive connection."""
+
+    def __init__(self, port):
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+    def send(self, method, target, body=None, headers=None):
+        if isinstance(body, dict):
+            body = json.dumps(body)
+        self.connection.request(method, target, body=body, headers=headers or {})
+        answer = self.connection.getresponse()
+        text = answer.read()
+        self.headers = answer.headers
+        return answer.status, json.loads(text) if text else None
+
+
+class HttpCluster(unittest.TestCase):
+    """A cluster with one gateway at `port` for the tests of a class, and a connection for each test."""
+
+    storage_nodes = 2
+
+    @classmethod
+    def setUpClass(cls):
+        cls.port = free_ports(1)[0]
+        cls.cluster = Cluster(storage=cls.storage_nodes, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n")
+        cls.addClassCleanup(cls.cluster.close)
+        cls.cluster.start()
+        cls.cluster.deploy(SCHEMA)
+
+    def setUp(self):
+        self.http = self.connect()
+
+    def connect(self):
+        connection = Http(self.port)
+        self.addCleanup(connection.connection.close)
+        return connection
+
+    def must(self, expected, method, target, body=None, headers=None):
+        status, answer = self.http.send(method, target, body, headers)
+        self.assertEqual(status, expected, f"{method} {target}: {answer}")
+        if status != 204:
+            self.assertEqual(answer.get("pathId", target.split("?")[0]), target.split("?")[0])
+        return answer

@@ -1,0 +1,197 @@
+"""Visits over HTTP chunk by chunk, and update, delete and copy of the documents that a selection matches."""
+
+import threading
+import unittest
+import urllib.parse
+
+from http_documents import HttpCluster, ROOT
+
+
+def quoted(text):
+    return urllib.parse.quote_plus(text)
+
+
+class SelectionTest(HttpCluster):
+    storage_nodes = 2
+
+    def setUp(self):
+        super().setUp()
+        self.must(200, "DELETE", "/document/v1/?cluster=fjord&selection=true")
+
+    def feed(self, count, space="shop", fields=lambda i: {"sold": i}):
+        for i in range(count):
+            self.must(200, "POST", f"/document/v1/{space}/item/docid/{i}", {"fields": fields(i)})
+
+    def test_update_by_selection(self):
+        self.feed(100)
+        self.feed(5, "other")
+        where = ROOT + "?cluster=fjord&selection=" + quoted("item.sold >= 90")
+        answer = self.must(200, "PUT", where, {"fields": {"sold": {"increment": 1000}}})
+        self.assertEqual(answer, {"pathId": ROOT, "documentCount": 10})
+        sold = sorted(one["fields"]["sold"] for one in self.documents(ROOT))
+        self.assertEqual(sold, [*range(90), *range(1090, 1100)])
+        self.assertEqual(len(self.documents("/document/v1/other/item/docid/")), 5)
+        self.assertEqual(self.must(200, "PUT", where.replace("90", "9999"), {"fields": {}})["documentCount"], 0)
+
+    def test_delete_by_selection(self):
+        self.feed(60)
+        self.feed(5, "other")
+        for i in range(4):
+            self.must(200, "POST", f"/document/v1/shop/item/number/7/{i}", {"fields": {"sold": 1}})
+            self.must(200, "POST", f"/document/v1/shop/item/group/g/{i}", {"fields": {"sold": 1}})
+        numbers = "/document/v1/shop/item/number/7/"
+        self.assertEqual(self.must(200, "DELETE", numbers + "?cluster=fjord&selection=true")["documentCount"], 4)
+        groups = "/document/v1/shop/item/group/g"
+        self.assertEqual(self.must(200, "DELETE", groups + "?cluster=fjord&selection=item")["documentCount"], 4)
+        # As pyvespa's delete_all_docs sends it.
+        counts = [self.must(200, "DELETE", f"{ROOT}?cluster=fjord&selection=true&slices=3&sliceId={i}") for i in range(3)]
+        self.assertEqual(sum(one["documentCount"] for one in counts), 60)
+        self.assertEqual(self.documents(ROOT), [])
+        self.assertEqual(len(self.documents("/document/v1/other/item/docid/")), 5)
+        self.assertEqual(self.must(200, "DELETE", "/document/v1/?cluster=fjord&selection=true")["documentCount"], 5)
+
+    def test_a_copy_writes_each_document_again(self):
+        self.feed(20)
+        newest = max(self.versions(20))
+        where = f"{ROOT}?cluster=fjord&destinationCluster=fjord&selection=" + quoted("item.sold < 5")
+        self.assertEqual(self.must(200, "POST", where), {"pathId": ROOT, "documentCount": 5})
+        again = {one["id"] for one in self.documents(f"{ROOT}?fromTimestamp={newest + 1}")}
+        self.assertEqual(again, {f"id:shop:item::{i}" for i in range(5)})
+        self.assertEqual(sorted(one["fields"]["sold"] for one in self.documents(ROOT)), [*range(20)])
+        everywhere = "/document/v1/?cluster=fjord&destinationCluster=fjord&selection=true"
+        self.assertEqual(self.must(200, "POST", everywhere)["documentCount"], 20)
+
+    def versions(self, count, space="shop"):
+        lines = self.cluster.must("get", "--versions", *[f"id:{space}:item::{i}" for i in range(count)]).json_lines()
+        return [int(one["version"]) for one in lines]
+
+    def test_a_change_in_chunks_is_made_once(self):
+        self.feed(300)
+        where = ROOT + "?cluster=fjord&timeChunk=1ms&selection=" + quoted("item.sold >= 0")
+        total, chunks, token = 0, 0, ""
+        while token is not None:
+            answer = self.must(200, "PUT", where + (f"&continuation={token}" if token else ""),
+                               {"fields": {"sold": {"increment": 1000}}})
+            total += answer["documentCount"]
+            chunks += 1
+            token = answer.get("continuation")
+            self.assertRegex(token or "", "^[A-Za-z0-9_=-]*$")
+        self.assertEqual(total, 300)
+        self.assertGreater(chunks, 5)
+        self.assertEqual(sorted(one["fields"]["sold"] for one in self.documents(ROOT)), [*range(1000, 1300)])
+
+    def test_documents_that_change_meanwhile_stay(self):
+        """A write carries its selection: of a document that was written again, only what still matches is removed."""
+        self.feed(200, fields=lambda i: {"sold": 1})
+        stopped = threading.Event()
+
+        def rewrite():
+            connection = self.connect()
+            for i in range(0, 200, 2):
+                connection.send("POST", f"{ROOT}{i}", {"fields": {"sold": 2}})
+            stopped.set()
+            connection.connection.close()
+
+        writer = threading.Thread(target=rewrite)
+        writer.start()
+        while not stopped.is_set():
+            self.must(200, "DELETE", ROOT + "?cluster=fjord&selection=" + quoted("item.sold == 1"))
+        writer.join()
+        self.must(200, "DELETE", ROOT + "?cluster=fjord&selection=" + quoted("item.sold == 1"))
+        self.assertEqual({one["id"] for one in self.documents(ROOT)}, {f"id:shop:item::{i}" for i in range(0, 200, 2)})
+
+    def test_bad_requests_change_nothing(self):
+        self.feed(3)
+        root = "/document/v1/?cluster=fjord&selection=true"
+        docid = ROOT + "?cluster=fjord&selection=true"
+        update = {"fields": {"sold": {"assign": 7}}}
+        for method, target, body, message in (
+                ("PUT", root, update, "document type"), ("PUT", ROOT + "?selection=true", update, "Must specify 'cluster'"),
+                ("DELETE", ROOT + "?cluster=fjord", None, "Must specify 'selection'"),
+                ("POST", docid, None, "Must specify 'destinationCluster'"),
+                ("POST", docid + "&destinationCluster=other", None, "no content cluster 'other', only 'fjord'"),
+                ("DELETE", docid.replace("fjord", "other"), None, "no content cluster 'other', only 'fjord'"),
+                *[("DELETE", f"{docid}&{name}", None, f"May not specify '{name.split('=')[0]}' at '{ROOT}'") for name in
+                  ("wantedDocumentCount=5", "fieldSet=[id]", "concurrency=1", "route=r", "dryRun=true")],
+                ("DELETE", docid + "&slices=2", None, "together"), ("DELETE", docid + "&slices=2&sliceId=2", None, "sliceId"),
+                ("DELETE", docid + "&timeChunk=soon", None, "timeChunk"), ("DELETE", docid + "&timeout=", None, "non-empty"),
+                ("DELETE", docid + "&continuation=AAAA", None, "resume"), ("DELETE", docid + "&continuation=.", None, "token"),
+                ("DELETE", docid + "&bucketSpace=default", None, "root"), ("DELETE", docid + "&tracelevel=x", None, "tracelevel"),
+                ("DELETE", ROOT + "?cluster=fjord&selection=((", None, "selection"),
+                ("DELETE", ROOT + "?cluster=fjord&selection=absent", None, "absent"),
+                ("DELETE", ROOT + "?cluster=fjord&selection=item.absent", None, "absent"),
+                ("DELETE", ROOT + "?cluster=fjord&selection=" + quoted("true) or (true"), None, ""),
+                ("DELETE", "/document/v1/shop/absent/docid/?cluster=fjord&selection=true", None, "absent"),
+                ("PUT", docid, "", "JSON"), ("PUT", docid, "{}", "fields"),
+                ("PUT", docid, {"fields": {"absent": {"assign": 1}}}, "absent"),
+                ("PUT", docid, {"fields": {"sold": {"assign": "x"}}}, "sold"),
+                ("PUT", docid, {"fields": {"sold": {"assign": 1}, "title": {"increment": 1}}}, "title")):
+            self.assertIn(message, self.must(400, method, target, body)["message"], f"{method} {target} {body}")
+        self.assertEqual(sorted(one["fields"]["sold"] for one in self.documents(ROOT)), [0, 1, 2])
+        changed = self.must(200, "PUT", docid + "&timeChunk=1ms", update)
+        if token := changed.get("continuation"):
+            self.must(400, "PUT", docid + "&continuation=" + token, {"fields": {"sold": {"assign": 8}}})
+
+    def test_a_space_without_documents(self):
+        self.feed(3)
+        where = "/document/v1/?cluster=fjord&selection=true&bucketSpace="
+        self.assertEqual(self.must(200, "DELETE", where + "global"), {"pathId": "/document/v1/", "documentCount": 0})
+        self.assertEqual(self.must(200, "DELETE", where + "default")["documentCount"], 3)
+
+    def test_tokens_stay_short(self):
+        """One location is one bucket: chunks that name its documents one by one would have ever longer tokens."""
+        path = "/document/v1/visits/item/number/3/"
+        for i in range(1500):
+            self.must(200, "POST", f"{path}{i}", {"fields": {"sold": i}})
+        ids, longest, token = [], 0, ""
+        while token is not None:
+            answer = self.must(200, "GET", f"{path}?wantedDocumentCount=100" + (f"&continuation={token}" if token else ""))
+            self.assertLess(answer["documentCount"], 200)
+            ids += [one["id"] for one in answer["documents"]]
+            token = answer.get("continuation")
+            longest = max(longest, len(token or ""))
+        self.assertEqual(sorted(ids), sorted(f"id:visits:item:n=3:{i}" for i in range(1500)))
+        self.assertLess(longest, 300)
+
+    def test_removed_documents_and_times(self):
+        path = "/document/v1/times/item/docid/"
+        self.feed(20, "times")
+        before = max(self.versions(20, "times"))
+        self.must(200, "POST", path + "new", {"fields": {"sold": 100}})
+        for i in range(5):
+            self.must(200, "DELETE", f"{path}{i}")
+        self.assertEqual(len(self.documents(path)), 16)
+        found = self.documents(path + "?includeRemoves=true")
+        self.assertEqual({one["remove"] for one in found if "remove" in one}, {f"id:times:item::{i}" for i in range(5)})
+        self.assertEqual(len(found), 21)
+        later = self.documents(f"{path}?fromTimestamp={before + 1}")
+        self.assertEqual([one["id"] for one in later], ["id:times:item::new"])
+        self.assertEqual(len(self.documents(f"{path}?toTimestamp={before}")), 15)
+        self.assertEqual(self.documents(f"{path}?fromTimestamp=1&toTimestamp=2"), [])
+
+    def test_field_sets(self):
+        self.must(200, "POST", ROOT + "1", {"fields": {"sold": 1, "title": "x", "tags": ["a"]}})
+        for field_set, fields in (("[id]", {}), ("[none]", {}), ("item:sold", {"sold": 1}), ("sold", {"sold": 1}),
+                                  ("item:title,tags", {"title": "x", "tags": ["a"]}), ("title,sold", {"sold": 1, "title": "x"}),
+                                  ("[all]", {"sold": 1, "title": "x", "tags": ["a"]}),
+                                  ("[document]", {"sold": 1, "title": "x", "tags": ["a"]}),
+                                  ("item:[document]", {"sold": 1, "title": "x", "tags": ["a"]})):
+            found = self.documents(f"{ROOT}?fieldSet={urllib.parse.quote(field_set)}")
+            self.assertEqual(found, [{"id": "id:shop:item::1", "fields": fields}], field_set)
+            got = self.must(200, "GET", f"{ROOT}1?fieldSet={urllib.parse.quote(field_set)}")
+            self.assertEqual(got["fields"], fields, field_set)
+
+    def documents(self, target):
+        """Returns the documents of a whole visit."""
+        found, token = [], ""
+        target += ("&" if "?" in target else "?") + "wantedDocumentCount=1000"
+        while token is not None:
+            answer = self.must(200, "GET", target + (f"&continuation={token}" if token else ""))
+            self.assertEqual(answer["documentCount"], len(answer["documents"]))
+            found += answer["documents"]
+            token = answer.get("continuation")
+        return found
+
+
+if __name__ == "__main__":
+    unittest.main()
