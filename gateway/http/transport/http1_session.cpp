@@ -172,7 +172,8 @@ bool Http1Session::parse_body() {
   wire_bytes_ += used;
   if (error == beast_http::error::need_more) {
     error = {};
-    if (input_.size() > kChunkHeadBytesMax) error = beast_http::error::bad_chunk;
+    const bool is_line_bad = !check_head_bytes(input_, 0);
+    if (is_line_bad || input_.size() > kChunkHeadBytesMax) error = beast_http::error::bad_chunk;
   }
   if (error == beast_http::error::body_limit) {
     refuse(413, fmt::format("the body has more than {} bytes", server_.options().body_bytes_max));
