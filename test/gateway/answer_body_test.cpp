@@ -58,7 +58,8 @@ TEST_CASE("answer body: compressors are bounded") {
 }
 
 TEST_CASE("answer body: Accept-Encoding") {
-  for (const auto* yes : {"gzip", "GZip", "deflate, gzip;q=0.5", "br;q=1.0,*", "x-gzip", "gzip ; q=1", "zstd,gzip,deflate,br"}) {
+  for (const auto* yes :
+       {"gzip", "GZip", "deflate, gzip;q=0.5", "br;q=1.0,*", "x-gzip", "gzip ; q=1", "zstd,gzip,deflate,br"}) {
     INFO(yes);
     CHECK(accepts_gzip(yes));
   }

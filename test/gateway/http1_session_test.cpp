@@ -113,7 +113,9 @@ TEST_CASE("http1: a whole answer still reaches a client that only ended its side
 
 TEST_CASE("http1: requests that came together are answered one after the other") {
   Http1World world;
-  world.exchange(std::string("GET /1 HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc") + kGet);
+  world.exchange(
+      std::string("GET /1 HTTP/1.1\r\nHost: x\r\n\r\nPOST /2 HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc") +
+      kGet);
   REQUIRE(world.given.size() == 1);
   world.given[0].reply({.body = "1"});
   CHECK(body_of(world.pump()) == "1");
@@ -135,7 +137,8 @@ TEST_CASE("http1: bytes of later requests are bounded") {
 
 TEST_CASE("http1: a body in chunks of any cut is the same body") {
   const std::string sent =
-      "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\nA\r\n, world...\r\n0\r\nT: t\r\n\r\n";
+      "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5;name=value\r\nhello\r\nA\r\n, "
+      "world...\r\n0\r\nT: t\r\n\r\n";
   for (std::size_t step = 1; step < sent.size(); step += 3) {
     Http1World world;
     for (std::size_t at = 0; at < sent.size(); at += step) world.exchange(sent.substr(at, step));
@@ -171,7 +174,9 @@ TEST_CASE("http1: requests that others may read differently are refused") {
       {post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", 400},
       {post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n", 400},
       {post + "Transfer-Encoding: identity\r\n\r\n", 400},
-      {post + "Transfer-Encoding: \x0b" "chunked\r\n\r\n0\r\n\r\n", 400},
+      {post + "Transfer-Encoding: \x0b"
+              "chunked\r\n\r\n0\r\n\r\n",
+       400},
       {"POST /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
       {post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400},
       {post + "Transfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n", 400},

@@ -13,7 +13,8 @@ namespace {
 /// A client, and what it has seen.
 class Http2World : public SessionWorld {
  public:
-  explicit Http2World(HttpGatewayOptions options = {}, std::int32_t window = 65'535) : SessionWorld(std::move(options)) {
+  explicit Http2World(HttpGatewayOptions options = {}, std::int32_t window = 65'535)
+      : SessionWorld(std::move(options)) {
     open<Http2Session>();
     nghttp2_session_callbacks* callbacks = nullptr;
     nghttp2_session_callbacks_new(&callbacks);
@@ -36,8 +37,8 @@ class Http2World : public SessionWorld {
   Http2World(const Http2World&) = delete;
   Http2World& operator=(const Http2World&) = delete;
 
-  std::int32_t send(const std::string& method, const std::string& path, const std::string& body = {}, bool is_whole = true,
-                    const std::string& extra = {}) {
+  std::int32_t send(const std::string& method, const std::string& path, const std::string& body = {},
+                    bool is_whole = true, const std::string& extra = {}) {
     const std::pair<std::string, std::string> fields[] = {
         {":method", method}, {":scheme", "http"}, {":path", path}, {":authority", "x"}, {"extra", extra}};
     std::vector<nghttp2_nv> values;
@@ -99,7 +100,8 @@ class Http2World : public SessionWorld {
         reinterpret_cast<const char*>(value), value_size};
     return 0;
   }
-  static int on_data(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* data, std::size_t size, void* user) {
+  static int on_data(nghttp2_session*, std::uint8_t, std::int32_t id, const std::uint8_t* data, std::size_t size,
+                     void* user) {
     of(user).answers[id].body.append(reinterpret_cast<const char*>(data), size);
     return 0;
   }
@@ -244,6 +246,9 @@ TEST_CASE("http2: a refused request is answered before its body is whole") {
   Http2World world(options);
   const std::int32_t id = world.send("POST", "/a", std::string(5000, 'x'), false);
   CHECK(world.status(id) == "413");
+  CHECK_FALSE(world.answers[id].is_closed);
+  world.session->on_time(HttpClock::now() + std::chrono::seconds(6));
+  world.talk();
   CHECK(world.answers[id].is_closed);
   CHECK(world.answers[id].error == NGHTTP2_NO_ERROR);
   const std::int32_t next = world.send("GET", "/b");
@@ -309,7 +314,9 @@ TEST_CASE("http2: floods end the connection") {
   };
   SECTION("ping") { flood(frame_of(NGHTTP2_PING, 0, 0, "12345678"), 3000); }
   SECTION("settings") { flood(frame_of(NGHTTP2_SETTINGS, 0, 0, ""), 3000); }
-  SECTION("windows of the connection") { flood(frame_of(NGHTTP2_WINDOW_UPDATE, 0, 0, std::string("\0\0\0\1", 4)), 3000); }
+  SECTION("windows of the connection") {
+    flood(frame_of(NGHTTP2_WINDOW_UPDATE, 0, 0, std::string("\0\0\0\1", 4)), 3000);
+  }
   SECTION("priorities") { flood(frame_of(NGHTTP2_PRIORITY, 0, 1001, std::string("\0\0\0\0\1", 5)), 3000); }
   SECTION("data without bytes") {
     world.send("POST", "/a", "x", false);

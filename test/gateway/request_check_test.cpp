@@ -7,7 +7,8 @@ namespace {
 
 TEST_CASE("request check: hosts are names or addresses with a port at most") {
   for (const auto* good : {"x", "a-b.example:8080", "127.0.0.1", "[::1]:80", "under_score", "x:"}) CHECK(is_host(good));
-  for (const auto* bad : {"", ":80", "a b", "a/b", "a@b", "a:b", "a:123456", "[::1", "[]", "[x y]", "a,b", "a\tb", "[::1]x"}) {
+  for (const auto* bad :
+       {"", ":80", "a b", "a/b", "a@b", "a:b", "a:123456", "[::1", "[]", "[x y]", "a,b", "a\tb", "[::1]x"}) {
     INFO(bad);
     CHECK_FALSE(is_host(bad));
   }

@@ -12,8 +12,10 @@ HttpGatewayOptions without_log(HttpGatewayOptions options) {
 
 SessionWorld::SessionWorld(HttpGatewayOptions options)
     : server(without_log(std::move(options)),
-             {.handle = [this](const HttpRequest& request,
-                               HttpReply reply) { given.push_back({request, std::move(reply)}); },
+             {.handle =
+                  [this](const HttpRequest& request, HttpReply reply) {
+                    given.push_back({request, std::move(reply)});
+                  },
               .group_of = [](std::string_view) { return std::string_view("other"); }},
              metrics) {}
 

@@ -62,6 +62,19 @@ TEST_CASE("config: a cluster can have gateways", "[config]") {
   CHECK(error_of(kGood + std::string("gateways:\n  - address: 127.0.0.1:2\n")).find("used twice") != std::string::npos);
 }
 
+TEST_CASE("config: a gateway with TLS needs certificate and key", "[config]") {
+  const std::string tls = kGood + std::string("gateways:\n  - address: 127.0.0.1:80\n    tls_address: 127.0.0.1:81\n");
+  CHECK(error_of(tls).find("have to be given together") != std::string::npos);
+  CHECK(error_of(tls + "    key: k\n").find("have to be given together") != std::string::npos);
+  const auto config = parse_config(tls + "    key: /k\n    certificate: c\n    access_log: false\n", "/etc/c.yaml");
+  REQUIRE(config.status() == fjord::Status::ok());
+  CHECK(config->gateways[0].certificate == "/etc/c");
+  CHECK(config->gateways[0].key == "/k");
+  CHECK(config->gateways[0].access_log == "false");
+  const std::string twice = tls + "    key: k\n    certificate: c\n  - address: 127.0.0.1:81\n";
+  CHECK(error_of(twice).find("used twice") != std::string::npos);
+}
+
 TEST_CASE("config: relative folders are below that of the file", "[config]") {
   const auto config = parse_config(kGood, "/etc/c.yaml");
   REQUIRE(config.has_value());

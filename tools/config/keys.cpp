@@ -119,6 +119,17 @@ void add_list_keys(std::vector<Key>& all) {
   all.push_back(required(text_key("gateways[].address", KeyType::Address, "",
                                   "Address on which it serves the document API, /metrics and health over HTTP.",
                                   store_list_text(&ClusterConfig::gateways, &ProcessConfig::address))));
+  all.push_back(
+      text_key("gateways[].tls_address", KeyType::OptionalAddress, "",
+               "Address on which it serves the same with TLS (1.2 and up). Empty: none. Needs certificate and key.",
+               store_list_text(&ClusterConfig::gateways, &ProcessConfig::tls_address)));
+  all.push_back(text_key("gateways[].certificate", KeyType::Text, "",
+                         "File with the certificate in PEM, then those that signed it. Read when the process starts.",
+                         store_list_text(&ClusterConfig::gateways, &ProcessConfig::certificate)));
+  all.push_back(text_key("gateways[].key", KeyType::Text, "", "File with the private key of the certificate in PEM.",
+                         store_list_text(&ClusterConfig::gateways, &ProcessConfig::key)));
+  all.push_back(text_key("gateways[].access_log", KeyType::Boolean, "true", "A line in the log for each request.",
+                         store_list_text(&ClusterConfig::gateways, &ProcessConfig::access_log)));
   all.push_back(required(text_key("storage[].address", KeyType::Address, "",
                                   "Address on which it listens for distributors and visits.",
                                   store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));

@@ -221,7 +221,7 @@ Status check_processes(const ClusterConfig& config, const std::string& file) {
   std::set<std::string> directories;
   for (const ProcessName& name : config.names()) {
     const ProcessConfig& process = *config.find(name);
-    for (const std::string& address : {process.address, process.http}) {
+    for (const std::string& address : {process.address, process.http, process.tls_address}) {
       if (address.empty()) continue;
       if (!config.allow_remote && !is_loopback(address)) {
         return Status(StatusCode::InvalidArgument,
@@ -233,6 +233,12 @@ Status check_processes(const ClusterConfig& config, const std::string& file) {
         return Status(StatusCode::InvalidArgument,
                       fmt::format("{}: {}: the address \"{}\" is used twice", file, name.to_string(), address));
       }
+    }
+    const bool has_tls = !process.tls_address.empty();
+    if (has_tls != !process.certificate.empty() || has_tls != !process.key.empty()) {
+      return Status(
+          StatusCode::InvalidArgument,
+          fmt::format("{}: {}: tls_address, certificate and key have to be given together", file, name.to_string()));
     }
     if (!process.directory.empty() && !directories.insert(process.directory).second) {
       return Status(StatusCode::InvalidArgument, fmt::format("{}: {}: the directory \"{}\" is used twice", file,
@@ -276,14 +282,18 @@ Status check_values_together(const ClusterConfig& config, const std::string& fil
   return Status::ok();
 }
 
-void make_directories_absolute(ClusterConfig& config, const std::string& file) {
+void make_paths_absolute(ClusterConfig& config, const std::string& file) {
   const std::filesystem::path base = std::filesystem::absolute(file).parent_path();
-  const auto fix = [&](std::string& directory) {
-    if (!directory.empty()) directory = (base / directory).lexically_normal().string();
+  const auto fix = [&](std::string& path) {
+    if (!path.empty()) path = (base / path).lexically_normal().string();
   };
   fix(config.fleetcontroller.directory);
   for (ProcessConfig& process : config.fleet_controllers) fix(process.directory);
   for (ProcessConfig& process : config.storage) fix(process.directory);
+  for (ProcessConfig& process : config.gateways) {
+    fix(process.certificate);
+    fix(process.key);
+  }
 }
 
 }  // namespace
@@ -298,7 +308,7 @@ Result<ClusterConfig> parse_config(std::string_view yaml, const std::string& fil
                   fmt::format("{}:{}: not YAML: {}", file, error.mark.is_null() ? 1 : error.mark.line + 1, error.msg));
   }
   FJORD_TRY(unite_fleet_controllers(config, file));
-  make_directories_absolute(config, file);
+  make_paths_absolute(config, file);
   FJORD_TRY(check_stripes_and_groups(config, file));
   FJORD_TRY(check_processes(config, file));
   FJORD_TRY(check_values_together(config, file));

@@ -12,12 +12,18 @@ class GatewayProcess final : public Node {
   Status start(const config::ClusterConfig& config, config::ProcessName name) {
     gateway::HttpGatewayOptions options;
     options.node = name.to_string();
-    options.address = config.find(name)->address;
+    const config::ProcessConfig& process = *config.find(name);
+    options.address = process.address;
+    options.tls_address = process.tls_address;
+    options.certificate = process.certificate;
+    options.key = process.key;
+    options.access_log = process.access_log != "false";
     options.distributors = config.distributor_addresses();
     auto started = gateway::HttpGateway::start(options, metrics_);
     if (!started) return started.error().with_context(name.to_string() + ": address");
     http_ = std::move(*started);
-    log::info("fjordd", "{} serves http://{}", name.to_string(), http_->address());
+    log::info("fjordd", "{} serves http://{}{}", name.to_string(), http_->address(),
+              http_->tls_address().empty() ? std::string() : " and https://" + http_->tls_address());
     return Status::ok();
   }
 

@@ -26,6 +26,8 @@ constexpr double kIdleFramesPerData = 4;
 /// Requests that the client takes back.
 constexpr FrameBudget::Limits kResets{.frames_max = 1000, .per_second = 33};
 constexpr auto kCheckInterval = std::chrono::seconds(1);
+/// A client may go on sending a request for so long after its answer.
+constexpr auto kStreamLingerTime = std::chrono::seconds(5);
 constexpr std::size_t kBodyRate = 16 << 10;
 constexpr std::size_t kTakenBytesMin = 64 << 10;
 
@@ -327,10 +329,7 @@ std::int64_t Http2Session::read_body(Stream& stream, std::uint8_t* to, std::size
   if (state == Exchange::Body::Over) {
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     stream.is_whole = true;
-    // The rest of the request is of no interest.
-    if (nghttp2_session_get_stream_remote_close(session_, stream.id) == 0) {
-      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_NO_ERROR);
-    }
+    stream.taken_since = HttpClock::now();
     return static_cast<std::int64_t>(piece_.size());
   }
   if (piece_.empty()) return NGHTTP2_ERR_DEFERRED;
@@ -388,6 +387,13 @@ void Http2Session::check_stream(Stream& stream, HttpClock::time_point now, std::
     // A stream with half of a header cannot be answered.
     if (!stream.has_headers) return break_off(NGHTTP2_ENHANCE_YOUR_CALM, "slow");
     return refuse(stream, 408, "the request did not arrive in time");
+  }
+  if (stream.is_whole) {
+    // The rest of the request is of no interest; some clients take a reset at once for a failure of the answer.
+    if (now - stream.taken_since >= kStreamLingerTime) {
+      nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_NO_ERROR);
+    }
+    return;
   }
   const std::size_t taken = stream.exchange->bytes_taken();
   const bool waits = stream.exchange->is_answered() && stream.exchange->body_state() == Exchange::Body::More;

@@ -44,9 +44,7 @@ void HttpConnection::begin(bool is_refused) {
       self->socket_.non_blocking(true, ignored);
       if (!is_refused) return;
       if (self->tls_ != nullptr) return self->close();
-      auto session = std::make_unique<Http1Session>(self->server_, *self);
-      session->refuse_all(503, "too many connections; try again later");
-      self->session_ = std::move(session);
+      self->open_http1()->refuse_all(503, "too many connections; try again later");
     });
   });
 }
@@ -235,9 +233,16 @@ void HttpConnection::choose_session() {
   if (may_be_http2) {
     session_ = std::make_unique<Http2Session>(server_, *this);
   } else {
-    session_ = std::make_unique<Http1Session>(server_, *this);
+    open_http1();
   }
   session_->receive(std::exchange(first_, {}));
+}
+
+Http1Session* HttpConnection::open_http1() {
+  auto session = std::make_unique<Http1Session>(server_, *this);
+  Http1Session* const opened = session.get();
+  session_ = std::move(session);
+  return opened;
 }
 
 void HttpConnection::on_end() {
@@ -285,8 +290,11 @@ void HttpConnection::on_timer() {
   const bool is_stuck =
       stuck_since_ != HttpClock::time_point::max() && now >= stuck_since_ + server_.options().write_timeout;
   if (is_stuck && !is_lingering_) server_.note_refusal("slow");
-  if (is_lingering_ || is_stuck || session_ == nullptr) return close();
-  session_->on_time(now);
+  const bool is_silent = session_ == nullptr && first_.empty();
+  if (is_lingering_ || is_stuck || is_silent) return close();
+  if (session_ != nullptr) return session_->on_time(now);
+  // The first bytes may be those of either protocol.
+  open_http1()->refuse_all(408, "the request did not arrive in time");
 }
 
 void HttpConnection::close() {

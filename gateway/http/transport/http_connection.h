@@ -16,6 +16,8 @@
 
 namespace fjord::gateway {
 
+class Http1Session;
+
 /// One connection: a socket, TLS if the port has it, and the session of the protocol that the client chose.
 ///
 /// Has no buffer while it waits, so idle connections are small.
@@ -49,6 +51,7 @@ class HttpConnection final : public SessionHost,
   void take_bytes(std::string_view bytes);
   void take_plain(std::string_view bytes);
   void choose_session();
+  Http1Session* open_http1();
   void on_end();
   void begin_linger();
   void wait_for_input();
