@@ -17,6 +17,13 @@ namespace {
 
 constexpr const char* kTooManyVisits = "too many visits are in progress; try again later";
 
+/// Checks the parameters that every request may have.
+Status check_common(const HttpQuery& query) {
+  const std::string* cluster = query.find("cluster");
+  if (cluster != nullptr) FJORD_TRY(check_cluster(*cluster));
+  return query.number("tracelevel").status();
+}
+
 /// Returns a token whose stop is requested when the client goes away or the process ends.
 std::stop_token stop_of(const HttpReply& reply) {
   std::stop_source source;
@@ -166,9 +173,7 @@ void DocumentApi::handle(const HttpRequest& request, const std::vector<std::stri
     answer.allow = "GET,POST,PUT,DELETE";
     return done(std::move(answer));
   }
-  if (const std::string* cluster = query->find("cluster")) {
-    if (const Status status = check_cluster(*cluster); !status) return done(error_answer(request, status));
-  }
+  if (const Status status = check_common(*query); !status) return done(error_answer(request, status));
   if (parsed->user.empty()) {
     return is_write ? write_selected(request, *parsed, *query, reply) : visit(request, *parsed, *query, reply);
   }

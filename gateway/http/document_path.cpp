@@ -13,6 +13,7 @@ constexpr const char* kAvailablePaths =
 
 /// Refuses a character that would end this part of the id, so that the id would name another document than the path.
 Status check_part(std::string_view part, std::string_view name) {
+  if (part.empty()) return {StatusCode::InvalidArgument, fmt::format("the {} is empty", name)};
   if (part.find(':') == std::string_view::npos) return Status::ok();
   return {StatusCode::InvalidArgument, fmt::format("the {} '{}' contains ':'", name, part)};
 }

@@ -1,5 +1,6 @@
 #include "http/json_body.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <rapidjson/error/en.h>
 #include <rapidjson/memorystream.h>
@@ -13,22 +14,23 @@ constexpr int kDepthMax = 64;
 /// Finds `fields` in the events of the reader, by positions in the text. `kept` is its text without empty fields.
 class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyHandler> {
  public:
-  BodyHandler(std::string_view json, const rapidjson::MemoryStream& stream) : json_(json), stream_(stream) {}
+  BodyHandler(std::string_view json, const rapidjson::MemoryStream& stream, bool checks_text)
+      : json_(json), stream_(stream), checks_text_(checks_text) {}
 
-  bool Default() { return scalar(false); }
-  bool Null() { return scalar(false); }
+  bool Default() { return scalar(Kind::Other, false); }
+  bool Null() { return scalar(Kind::Other, false); }
   bool Bool(bool value) {
     if (depth_ == 1 && key_ == "create") body.create = value;
-    return scalar(false);
+    return scalar(Kind::Bool, false);
   }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return scalar(false); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return scalar(Kind::Other, false); }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     if (depth_ == 1 && key_ == "condition") body.condition = std::string(text, length);
-    return scalar(length == 0);
+    return check_text({text, length}) && scalar(Kind::String, length == 0);
   }
   bool Key(const char* text, rapidjson::SizeType length, bool) {
     if (depth_ == 1) key_.assign(text, length);
-    return true;
+    return check_text({text, length});
   }
   bool StartObject() {
     if (depth_ == 1 && key_ == "fields") {
@@ -48,9 +50,19 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
   std::string problem;
 
  private:
+  enum class Kind { Bool, String, Other };
+
+  /// Texts of documents have no control characters but tab, carriage return and line feed. Stored ones are not checked.
+  bool check_text(std::string_view text) {
+    if (!checks_text_ || depth_ < 2 || key_ != "fields") return true;
+    const bool is_good = std::none_of(text.begin(), text.end(), [](char c) {
+      return static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\r' && c != '\n';
+    });
+    return is_good || fail("a control character in a string");
+  }
   bool enter(bool is_object) {
     if (depth_ == 0 && !is_object) return fail("expected an object");
-    if (depth_ == 1 && key_ == "fields" && !is_object) return fail("'fields' has to be an object");
+    if (depth_ == 1 && (!is_object || key_ != "fields") && !check_member(Kind::Other)) return false;
     return ++depth_ <= kDepthMax || fail(fmt::format("more than {} levels of nesting", kDepthMax));
   }
   bool leave(bool is_empty) {
@@ -63,9 +75,9 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
     value_ended(is_empty);
     return true;
   }
-  bool scalar(bool is_empty) {
+  bool scalar(Kind kind, bool is_empty) {
     if (depth_ == 0) return fail("expected an object");
-    if (depth_ == 1 && key_ == "fields") return fail("'fields' has to be an object");
+    if (depth_ == 1 && !check_member(kind)) return false;
     value_ended(is_empty);
     return true;
   }
@@ -77,6 +89,13 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
     if (kept.size() == 1) part.remove_prefix(part.find('"'));
     kept += part;
   }
+  /// Checks a member of the body that is no object and no array.
+  bool check_member(Kind kind) {
+    if (key_ == "fields") return fail("'fields' has to be an object");
+    if (key_ == "condition" && kind != Kind::String) return fail("'condition' has to be a string");
+    if (key_ == "create" && kind != Kind::Bool) return fail("'create' has to be true or false");
+    return true;
+  }
   bool fail(std::string text) {
     problem = std::move(text);
     return false;
@@ -84,6 +103,7 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
 
   const std::string_view json_;
   const rapidjson::MemoryStream& stream_;
+  const bool checks_text_;
   int depth_ = 0;
   std::string key_;
   std::size_t begin_ = 0;
@@ -101,6 +121,10 @@ Status read_json(std::string_view json, BodyHandler& handler, rapidjson::MemoryS
     return {StatusCode::InvalidArgument, fmt::format("the body is malformed JSON at byte {} of {}: {}", result.Offset(),
                                                      json.size(), rapidjson::GetParseError_En(result.Code()))};
   }
+  // The reader takes a zero byte for the end of the text.
+  if (stream.Tell() < json.size()) {
+    return {StatusCode::InvalidArgument, fmt::format("the body has a zero byte at byte {}", stream.Tell())};
+  }
   if (!handler.has_fields) return {StatusCode::InvalidArgument, "the body has no object 'fields'"};
   return Status::ok();
 }
@@ -109,14 +133,14 @@ Status read_json(std::string_view json, BodyHandler& handler, rapidjson::MemoryS
 
 Result<DocumentBody> read_document_body(std::string_view json) {
   rapidjson::MemoryStream stream(json.data(), json.size());
-  BodyHandler handler(json, stream);
+  BodyHandler handler(json, stream, true);
   FJORD_TRY(read_json(json, handler, stream));
   return std::move(handler.body);
 }
 
 Result<std::string> fields_of_document(std::string_view json) {
   rapidjson::MemoryStream stream(json.data(), json.size());
-  BodyHandler handler(json, stream);
+  BodyHandler handler(json, stream, false);
   FJORD_TRY(read_json(json, handler, stream));
   return std::move(handler.kept);
 }

@@ -78,7 +78,8 @@ HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const 
   }
   RunResult result;
   if (!wish.is_empty_space) {
-    if (const Status status = check_selection(client, wish.selection); !status) return error_answer(request, status);
+    const Status status = check_selection(client, wish.selection, wish.timeout_ms);
+    if (!status) return error_answer(request, status);
     result = run_change(client, change, path, wish, std::move(stop));
   }
   const BulkSummary& summary = result.summary;

@@ -19,6 +19,7 @@ namespace {
 
 using StreamClock = std::chrono::steady_clock;
 
+constexpr std::int64_t kOpenMs = 60'000;
 constexpr std::size_t kPieceBytes = 128 << 10;
 /// A stream says where it is after this time, and after so many bytes.
 constexpr auto kTokenPause = std::chrono::seconds(1);
@@ -114,7 +115,7 @@ class StreamedVisit {
   /// Errors, before anything was sent: those of the visit.
   Status open() {
     if (wish_.is_empty_space) return Status::ok();
-    FJORD_TRY(check_selection(client_, wish_.selection));
+    FJORD_TRY(check_selection(client_, wish_.selection, wish_.timeout_ms.value_or(kOpenMs)));
     if (!wish_.continuation.empty()) FJORD_TRY(progress_.parse(wish_.continuation));
     VisitOptions options = wish_.options;
     options.resume = progress_.resume_text({});

@@ -171,7 +171,7 @@ HttpAnswer visit_chunk(Client& client, const HttpRequest& request, const VisitWi
   ChunkReader reader(client, wish, std::move(stop));
   std::string token;
   if (!wish.is_empty_space) {
-    if (const Status status = check_selection(client, wish.selection); !status) {
+    if (const Status status = check_selection(client, wish.selection, *wish.timeout_ms); !status) {
       return error_answer(request, status);
     }
     if (const Status status = reader.read(); !status) return error_answer(request, status);

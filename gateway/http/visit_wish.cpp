@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <limits>
+#include <memory>
 #include <utility>
 
 #include "fjord/document/selection.h"
@@ -16,6 +18,7 @@ constexpr std::int64_t kReadAheadBytes = 1 << 20;
 /// Clients give up after 120 seconds: a chunk has to end before, with what is under way.
 constexpr std::int64_t kChunkMsMax = 60'000;
 constexpr std::int64_t kWriteMs = 20'000;
+constexpr std::int64_t kReachMsMax = 5'000;
 constexpr std::int64_t kVisitorsPerNodeMax = 16;
 
 Status invalid(std::string message) { return {StatusCode::InvalidArgument, std::move(message)}; }
@@ -35,7 +38,12 @@ std::string selection_of(const DocumentPath& path, const std::string& wanted) {
   const auto add = [&](const std::string& term) { selection += (selection.empty() ? "" : " and ") + term; };
   if (path.is_root) return selection;
   add("id.namespace == " + quoted(path.space));
-  if (path.location.starts_with("n=")) add("id.user == " + path.location.substr(2));
+  if (path.location.starts_with("n=")) {
+    const std::string number = path.location.substr(2);
+    // Numbers of selections have 63 bits. The other form reads all buckets.
+    const bool is_small = number.size() < std::to_string(std::numeric_limits<std::int64_t>::max()).size();
+    add(is_small ? "id.user == " + number : "id =~ \"^id:[^:]*:[^:]*:n=" + number + ":\"");
+  }
   if (path.location.starts_with("g=")) add("id.group == " + quoted(path.location.substr(2)));
   return selection;
 }
@@ -130,7 +138,6 @@ Result<VisitWish> read_visit_wish(const HttpRequest& request, const DocumentPath
   FJORD_TRY(read_times(query, options));
   FJORD_TRY_ASSIGN(wish.is_stream, query.flag("stream", false));
   FJORD_TRY(read_concurrency(query, wish));
-  FJORD_TRY(query.number("tracelevel").status());
   FJORD_TRY_ASSIGN(const auto wanted, query.number("wantedDocumentCount"));
   if (wanted && *wanted <= 0) return invalid(fmt::format("wantedDocumentCount is {}: expected 1 or more", *wanted));
   wish.documents = std::min(wanted.value_or(1), kWantedMax);
@@ -160,7 +167,6 @@ Result<SelectionWish> read_selection_wish(const HttpRequest& request, const Docu
   wish.selection = *query.find("selection");
   wish.condition = selection_of(path, wish.selection);
   FJORD_TRY_ASSIGN(wish.slice, read_slice(query));
-  FJORD_TRY(query.number("tracelevel").status());
   FJORD_TRY_ASSIGN(const auto chunk, query.duration_ms("timeChunk"));
   wish.chunk_ms = std::min(chunk.value_or(kChunkMsMax), kChunkMsMax);
   FJORD_TRY_ASSIGN(const auto timeout, query.duration_ms("timeout"));
@@ -169,12 +175,12 @@ Result<SelectionWish> read_selection_wish(const HttpRequest& request, const Docu
   return wish;
 }
 
-Status check_selection(Client& client, const std::string& selection) {
-  if (selection.empty()) return Status::ok();
-  FJORD_TRY_ASSIGN(const auto known, client.types());
-  if (Selection::parse(selection, *known)) return Status::ok();
-  FJORD_TRY(client.core().refresh());  // It may name a new type.
-  return Selection::parse(selection, *client.core().types()).status();
+Status check_selection(Client& client, const std::string& selection, std::int64_t timeout_ms) {
+  const auto answer = std::make_shared<Answer<Status>>();
+  client.core().client().refresh_schemas(milliseconds(std::min(timeout_ms, kReachMsMax)),
+                                         [answer](const Status& status) { answer->set(status); });
+  FJORD_TRY(answer->wait());
+  return selection.empty() ? Status::ok() : Selection::parse(selection, *client.core().types()).status();
 }
 
 }  // namespace fjord::gateway

@@ -39,8 +39,9 @@ struct SelectionWish {
 /// Errors: InvalidArgument.
 Result<SelectionWish> read_selection_wish(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query);
 
-/// Parses a selection for itself: a parenthesis too many must not change the meaning of what is added to it.
-/// Errors: InvalidSelection; those of ClientCore::refresh().
-Status check_selection(Client& client, const std::string& selection);
+/// Fetches the schemas and parses a selection for itself: a parenthesis too many must not change the meaning of what is
+/// added to it. Waits for a distributor for `timeout_ms`, but not longer than five seconds.
+/// Errors: InvalidSelection; those of AsyncClient::refresh_schemas().
+Status check_selection(Client& client, const std::string& selection, std::int64_t timeout_ms);
 
 }  // namespace fjord::gateway

@@ -34,6 +34,7 @@ class HttpCluster(unittest.TestCase):
     """A cluster with one gateway at `port` for the tests of a class, and a connection for each test."""
 
     storage_nodes = 2
+    schema = SCHEMA
 
     @classmethod
     def setUpClass(cls):
@@ -41,7 +42,7 @@ class HttpCluster(unittest.TestCase):
         cls.cluster = Cluster(storage=cls.storage_nodes, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n")
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
-        cls.cluster.deploy(SCHEMA)
+        cls.cluster.deploy(cls.schema)
 
     def setUp(self):
         self.http = self.connect()
@@ -53,7 +54,7 @@ class HttpCluster(unittest.TestCase):
 
     def must(self, expected, method, target, body=None, headers=None):
         status, answer = self.http.send(method, target, body, headers)
-        self.assertEqual(status, expected, f"{method} {target}: {answer}")
+        self.assertEqual(status, expected, f"{method} {target} {str(body)[:300]}: {answer}")
         if status != 204:
             self.assertEqual(answer.get("pathId", target.split("?")[0]), target.split("?")[0])
         return answer
