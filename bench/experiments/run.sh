@@ -8,10 +8,10 @@ name=${1:-}
 case $name in
   slotfile-size | background-work | many-documents | placement | elasticity | tuner-grid) ;;
   visiting-empty | output-documents | visitor-threads | bandwidth | tuner-grid-real | job-foreground) ;;
-  balance-simulated | tars-simulated | ring-offload | keyword-search) ;;
+  balance-simulated | balance-causality | tars-simulated | ring-offload | keyword-search) ;;
   *)
     printf 'Usage: ./run experiment NAME [--quick]\nNAME: slotfile-size, background-work, many-documents, placement, elasticity, tuner-grid,\n' >&2
-    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground,\n      balance-simulated, tars-simulated, ring-offload, keyword-search (docs/experiments)\n' >&2
+    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground,\n      balance-simulated, balance-causality, tars-simulated, ring-offload, keyword-search (docs/experiments)\n' >&2
     exit 2
     ;;
 esac
@@ -39,6 +39,10 @@ elif [ "$name" = tars-simulated ]; then
   [ "$status" = 0 ] || { cat "$output/tables.md"; exit "$status"; }
   /usr/bin/python3 "$root/bench/experiments/plot_tars_simulated.py" "$output"
   printf 'CSV and plots are in %s\n' "$output" >&2
+elif [ "$name" = balance-causality ]; then
+  "$program" --output "$output" "$@" >"$output/tables.md"
+  /usr/bin/python3 "$root/bench/experiments/plot_balance_causality.py" "$output"
+  printf 'CSV and plot are in %s\n' "$output" >&2
 elif [ "$name" = keyword-search ]; then
   "$program" --directory "$work" --output "$output" "$@" >"$output/tables.md"
   printf 'CSV is in %s\n' "$output" >&2
