@@ -9,7 +9,7 @@ namespace fjord::fleetcontroller {
 
 /// The highest timestamps that distributors may give. They make the timestamps of a later cluster state higher than
 /// those of earlier states, whatever the clocks say and whichever nodes are cut off. A leader grants times slightly
-/// ahead of its clock, and the granted time never falls. Each new state has a floor that is not below any granted time
+/// ahead of its clock, and the granted time never falls. Each new state has a floor that is above any granted time
 /// (docs/design/0005, "Timestamps"). A leader grants no time above a limit in the store; the next leader begins there.
 ///
 /// All times are microseconds since 1970 by the leader's clock. Threading: confined to the controller.
@@ -32,13 +32,15 @@ class TimeGrants {
   /// follow().
   std::uint64_t freeze(std::uint64_t before_us);
   /// Notes the floors of the stored states. While a state is pending the granted time does not rise, because timestamps
-  /// under the active state must stay below the pending floor.
+  /// under the active state must not exceed the pending floor. A leader that takes over a pending state begins at a
+  /// limit above that floor; it grants less than the floor until the state is active or replaced.
   void follow(std::uint64_t active_floor_us, std::optional<std::uint64_t> pending_floor_us);
 
  private:
   std::uint64_t limit_us_ = 0;
   std::uint64_t granted_us_ = 0;
   bool frozen_ = false;
+  std::optional<std::uint64_t> pending_floor_us_;
 };
 
 }  // namespace fjord::fleetcontroller
