@@ -619,6 +619,11 @@ struct BucketLoad {
   7: optional u64 written_bytes = 0
   /** Bytes of the replica now. */
   8: optional u64 stored_bytes = 0
+  /** Time of searches that keywords of this bucket took, and number of its keywords that matched a query. */
+  9: optional u64 search_ns = 0
+  10: optional u64 search_candidates = 0
+  /** Pages of index files that were read for them. */
+  11: optional u64 search_pages = 0
 }
 
 /** Asks a storage node for the loads of all its buckets. */

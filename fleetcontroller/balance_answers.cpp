@@ -88,8 +88,9 @@ void add_nodes(rpc::BalanceReply& reply, const NodeInput& input) {
     rpc::BalanceNode said;
     said.node = i;
     if (const NodeLoads* node = input.loads.of(i); node != nullptr) {
-      said.load = whole(input.round.by_operations ? (node->total.reads + node->total.writes) * 1000
-                                                  : node->total.read_ns + node->total.write_ns);
+      said.load =
+          whole(input.round.by_operations ? (node->total.reads + node->total.writes + node->total.candidates) * 1000
+                                          : node->total.read_ns + node->total.write_ns + node->total.search_ns);
       said.reads = whole(node->total.reads);
       said.writes = whole(node->total.writes);
       said.bytes = std::accumulate(node->stored_bytes.begin(), node->stored_bytes.end(), std::uint64_t{0});

@@ -22,6 +22,8 @@ std::vector<rpc::BucketLoad> folded(const std::vector<rpc::BucketLoad>& counts, 
     sum.write_ns += counts[i].write_ns;
     sum.reads += counts[i].reads;
     sum.writes += counts[i].writes;
+    sum.search_ns += counts[i].search_ns;
+    sum.search_candidates += counts[i].search_candidates;
   }
   return sums;
 }
@@ -32,9 +34,12 @@ LoadRate rate_of(const rpc::BucketLoad& before, const rpc::BucketLoad& now, doub
   const auto rate = [&](std::uint64_t from, std::uint64_t to) {
     return static_cast<double>(risen(from, to)) / seconds / parts;
   };
-  return {rate(before.read_ns, now.read_ns), rate(before.write_ns, now.write_ns), rate(before.reads, now.reads),
-          rate(before.writes, now.writes)};
+  return {rate(before.read_ns, now.read_ns),     rate(before.write_ns, now.write_ns),
+          rate(before.reads, now.reads),         rate(before.writes, now.writes),
+          rate(before.search_ns, now.search_ns), rate(before.search_candidates, now.search_candidates)};
 }
+
+std::uint64_t operations_of(const rpc::BucketLoad& load) { return load.reads + load.writes + load.search_candidates; }
 
 }  // namespace
 
@@ -46,7 +51,7 @@ bool BalanceLoads::add(std::uint16_t node, const rpc::GetLoadsReply& reply) {
   const bool is_restarted = !is_first && loads.incarnation != reply.incarnation;
   if (!is_first && !is_restarted && reply.now_us <= followed.at_us) return false;
   std::vector<rpc::BucketLoad> counts = by_bucket(reply);
-  const std::uint64_t operations = reply.total.reads + reply.total.writes;
+  const std::uint64_t operations = operations_of(reply.total);
   if (is_first) {
     loads.counted_before = operations;
   } else {
@@ -68,7 +73,7 @@ bool BalanceLoads::add(std::uint16_t node, const rpc::GetLoadsReply& reply) {
       loads.rates[i] = rate_of(before[i & (buckets - 1)], now[i & (buckets - 1)], seconds, parts);
     }
     loads.total = rate_of(followed.total, reply.total, seconds, 1);
-    loads.operations = risen(followed.total.reads + followed.total.writes, operations);
+    loads.operations = risen(operations_of(followed.total), operations);
     loads.counted += loads.operations;
     loads.has_rates = true;
   }

@@ -14,6 +14,8 @@ struct LoadRate {
   double write_ns = 0;
   double reads = 0;
   double writes = 0;
+  double search_ns = 0;
+  double candidates = 0;  ///< Keywords that matched a search.
 };
 
 /// The loads of one storage node, from its last two answers.
@@ -23,7 +25,7 @@ struct NodeLoads {
   bool has_rates = false;        ///< False after the first answer.
   std::vector<LoadRate> rates;   ///< By distribution bucket, 2^bits of them.
   LoadRate total;                ///< The node's, counted apart from `rates`.
-  std::uint64_t operations = 0;  ///< Number of operations between the two answers.
+  std::uint64_t operations = 0;  ///< Between the two answers; a keyword that matched a search counts as one.
   std::vector<std::uint64_t> stored_bytes;
 
   /// Sum of the operations of all periods of this incarnation, and what it had counted before the first one. The two

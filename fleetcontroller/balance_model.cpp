@@ -11,8 +11,9 @@ namespace fjord::fleetcontroller {
 namespace {
 
 double reads_of(const LoadRate& rate, bool by_operations) { return by_operations ? rate.reads * 1000 : rate.read_ns; }
+/// Searches count here: they do not follow read shares, so that all replicas of a bucket have their part.
 double writes_of(const LoadRate& rate, bool by_operations) {
-  return by_operations ? rate.writes * 1000 : rate.write_ns;
+  return by_operations ? (rate.writes + rate.candidates) * 1000 : rate.write_ns + rate.search_ns;
 }
 
 /// Sets the parts of reads as the state has them. A replica without a row has none.

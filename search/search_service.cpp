@@ -132,6 +132,7 @@ void SearchService::Impl::search_stripe(Search& search, const SliceSet& slices, 
                                      .reserve_micros = search.request.reserve_micros,
                                      .session = search.request.session},
                                     *state);
+    if (answer) access_.count_searches(answer->loads);
   }
   refused_.add(slices.count() - (answer ? answer->searched.count() : 0));
   finish_part(search, &answer);

@@ -38,19 +38,21 @@ struct Candidate {
 
 /// Collects the keywords that match and lie in the slices searched.
 Result<std::vector<Candidate>> find_candidates(const StripeIndex::Question& question, const IndexStore& index,
-                                               const SliceSet& searched, std::uint64_t& scanned) {
+                                               const SliceSet& searched, SearchCosts& costs) {
   std::vector<Candidate> found;
   for (std::size_t i = 0; i < question.variants.size(); ++i) {
     const QueryVariant& variant = question.variants[i];
     for (const std::string& word : variant.distinct_words()) {
       FJORD_TRY(index.for_each_keyword(word, [&](const KeywordEntry& keyword) {
-        ++scanned;
-        if (!searched.contains(searched.slice_of(keyword.gid))) return;
+        const std::size_t slice = searched.slice_of(keyword.gid);
+        costs.add_scanned(slice);
+        if (!searched.contains(slice)) return;
         if (!matches(keyword.kind, keyword.words, variant)) return;
         // A keyword counts with the first form of the query that it matches.
         for (std::size_t before = 0; before < i; ++before) {
           if (matches(keyword.kind, keyword.words, question.variants[before])) return;
         }
+        costs.add_candidate(slice);
         found.push_back({keyword.group, keyword.gid, keyword.kind, i, std::string(keyword.words)});
       }));
     }
@@ -330,7 +332,12 @@ Result<StripeIndex::Answer> StripeIndex::search(const Question& question, const 
   check_slices(question.slices, state, answer);
   if (answer.searched.empty()) return answer;
   if (delta_since_ && (question.session || clock_.now() - *delta_since_ >= options_.delta_age_max)) merge_delta();
-  FJORD_TRY_ASSIGN(std::vector<Candidate> found, find_candidates(question, *index_, answer.searched, answer.scanned));
+  const MonotonicTime begun = clock_.now();
+  const std::uint64_t pages_before = index_->pages_read();
+  costs_.begin(answer.searched.slices());
+  FJORD_TRY_ASSIGN(std::vector<Candidate> found, find_candidates(question, *index_, answer.searched, costs_));
+  answer.scanned = costs_.scanned();
+  const MonotonicTime found_at = clock_.now();
   std::sort(found.begin(), found.end(),
             [](const Candidate& a, const Candidate& b) { return std::tie(a.group, a.gid) < std::tie(b.group, b.gid); });
   Auction auction(question.variants, question.context, question.reserve_micros);
@@ -347,6 +354,8 @@ Result<StripeIndex::Answer> StripeIndex::search(const Question& question, const 
   }
   answer.candidates = auction.candidates();
   answer.hits = auction.best(question.hits_max);
+  answer.loads = costs_.divide(answer.searched.bits(),
+                               {found_at - begun, clock_.now() - found_at, index_->pages_read() - pages_before});
   return answer;
 }
 

@@ -15,6 +15,9 @@ void for_each_count(rpc::BucketLoad& a, const rpc::BucketLoad& b, Visit visit) {
   visit(a.read_bytes, b.read_bytes);
   visit(a.written_bytes, b.written_bytes);
   visit(a.stored_bytes, b.stored_bytes);
+  visit(a.search_ns, b.search_ns);
+  visit(a.search_candidates, b.search_candidates);
+  visit(a.search_pages, b.search_pages);
 }
 
 /// Returns part `index` of `parts` equal parts; together they are the whole.

@@ -35,6 +35,12 @@ class BucketLoads {
     add_write_to(total_, ns, bytes);
   }
 
+  /// `candidates` keywords of the bucket matched a query, for which `pages` of index files were read.
+  void add_search(BucketId bucket, std::uint64_t ns, std::uint64_t candidates, std::uint64_t pages) {
+    add_search_to(counts_[index_of(bucket)], ns, candidates, pages);
+    add_search_to(total_, ns, candidates, pages);
+  }
+
   /// By the bits of the bucket, 2^bits() of them; stored_bytes is 0.
   const std::vector<rpc::BucketLoad>& counts() const { return counts_; }
   /// Counted apart from counts().
@@ -51,6 +57,11 @@ class BucketLoads {
     load.write_ns += ns;
     ++load.writes;
     load.written_bytes += bytes;
+  }
+  static void add_search_to(rpc::BucketLoad& load, std::uint64_t ns, std::uint64_t candidates, std::uint64_t pages) {
+    load.search_ns += ns;
+    load.search_candidates += candidates;
+    load.search_pages += pages;
   }
 
   unsigned bits_ = 0;

@@ -107,6 +107,10 @@ void StorageNode::on_stripe(BucketId bucket, UniqueFunction<void(spi::Persistenc
   stripe.executor().post([&stripe, task = std::move(task)] { task(stripe.provider()); });
 }
 
+void StorageNode::count_searches(std::span<const spi::SearchLoad> loads) {
+  for (const spi::SearchLoad& load : loads) stripes_[stripe_of(load.bucket)]->count_search(load);
+}
+
 bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
   if (auto* batch = std::get_if<rpc::Apply>(&request)) {
     apply(std::move(*batch), std::move(respond));

@@ -5,6 +5,7 @@
 #include "bucket_loads.h"
 #include "damaged_buckets.h"
 #include "fjord/common/runtime.h"
+#include "fjord/storage/spi/bucket_access.h"
 #include "local_buckets.h"
 #include "merge_source.h"
 #include "removed_census.h"
@@ -32,6 +33,9 @@ class StorageNode::Stripe {
   /// Returns the loads of the stripe's buckets by the distribution bits of the state in use, with stored_bytes. The
   /// last one is the total.
   std::vector<rpc::BucketLoad> loads();
+  void count_search(const spi::SearchLoad& load) {
+    loads_.add_search(load.bucket, load.ns, load.candidates, load.pages);
+  }
   /// Counts loads by the distribution bits of the state in use from now on.
   void follow_bits();
   Status health() const { return context_.provider->health(); }

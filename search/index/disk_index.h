@@ -71,6 +71,7 @@ class DiskIndex final : public IndexStore {
   std::vector<std::pair<BucketId, std::uint64_t>> checksums() const override;
   std::string label() const override { return label_; }
   void clear(const std::string& label) override;
+  std::uint64_t pages_read() const override { return counts_.pages_read; }
   Result<bool> maintain() override;
   bool take_lost() override;
 

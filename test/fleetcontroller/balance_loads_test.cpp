@@ -4,6 +4,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "balance_model.h"
+
 namespace fjord::fleetcontroller {
 namespace {
 
@@ -106,6 +108,30 @@ TEST_CASE("balance loads: a change of the distribution bits loses no load") {
     CHECK(node.total.reads == Approx(80));
     CHECK(node.rates[1].reads == Approx(80.0 / static_cast<double>(node.rates.size())));
   }
+}
+
+TEST_CASE("balance loads: what searches cost is load of each replica, and their matches are operations") {
+  BalanceLoads loads;
+  for (std::uint16_t node = 0; node < 2; ++node) {
+    for (const std::uint64_t count : {0, 10}) {
+      rpc::GetLoadsReply reply = answer(7, 10 + static_cast<std::int64_t>(count), 1, 0);
+      reply.buckets[1].search_candidates = reply.total.search_candidates = 300 * count;
+      reply.buckets[1].search_ns = reply.total.search_ns = 5000 * count;
+      REQUIRE(loads.add(node, reply));
+    }
+  }
+  CHECK(loads.of(1)->operations == 3000);
+  CHECK(loads.of(1)->counted == 3000);
+  BalancePlaces places;
+  ClusterState state = ClusterState::parse("version:3 bits:1 distributor:1 storage:2").value();
+  places.update(ClusterView::make(std::move(state), DistributionConfig::flat(2, 2)));
+  const BalanceMoves last;
+  ModelInput input{.places = places, .loads = loads, .last = last, .full = {}};
+  CHECK(make_model(input).slices[1].writes == Approx(5000));
+  CHECK(make_model(input).slices[1].reads == 0);
+  CHECK(make_model(input).slices[0].writes == 0);
+  input.by_operations = true;
+  CHECK(make_model(input).slices[1].writes == Approx(300'000));
 }
 
 }  // namespace fjord::fleetcontroller

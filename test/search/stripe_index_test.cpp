@@ -173,6 +173,18 @@ TEST_CASE("only the slices asked for are searched") {
   CHECK(answer.hits[0].advertiser + answer.hits[1].advertiser == 5 + 6);
 }
 
+TEST_CASE("a search counts keywords for the slices in which they lie, also in those that it leaves out") {
+  Stripe stripe;
+  for (const std::uint64_t group : {1, 5, 2, 3}) stripe.put_group(group);
+  stripe.put_group(7, "red bike");
+  const StripeIndex::Answer answer = stripe.search("red car", true, "\x06");
+  std::map<std::uint64_t, std::uint64_t> candidates;
+  for (const spi::SearchLoad& load : answer.loads) candidates[load.bucket.bits()] += load.candidates;
+  CHECK(candidates == std::map<std::uint64_t, std::uint64_t>{{1, 2}, {2, 1}, {3, 0}});
+  CHECK(answer.scanned == 5);
+  CHECK(stripe.search("blue").loads.empty());
+}
+
 TEST_CASE("a replica that is filled, was left, or missed the sets of a while is not searched") {
   Stripe stripe;
   CHECK(stripe.searched() == 4);

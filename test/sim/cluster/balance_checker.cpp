@@ -21,6 +21,9 @@ rpc::BucketLoad sum_of(const std::vector<rpc::BucketLoad>& loads) {
     sum.read_bytes += load.read_bytes;
     sum.written_bytes += load.written_bytes;
     sum.stored_bytes += load.stored_bytes;
+    sum.search_ns += load.search_ns;
+    sum.search_candidates += load.search_candidates;
+    sum.search_pages += load.search_pages;
   }
   return sum;
 }
@@ -69,7 +72,7 @@ void BalanceChecker::see_loads(const std::string& from, const rpc::GetLoadsReply
     keep(fmt::format("I23: the buckets of {} have {} reads and {} writes, the node has {} and {}", from, sum.reads,
                      sum.writes, reply.total.reads, reply.total.writes));
   }
-  counted_[{from, reply.incarnation}].insert(reply.total.reads + reply.total.writes);
+  counted_[{from, reply.incarnation}].insert(reply.total.reads + reply.total.writes + reply.total.search_candidates);
 }
 
 void BalanceChecker::see_answer(const rpc::BalanceReply& reply) {

@@ -37,10 +37,14 @@ TEST_CASE("bucket loads: a change of the distribution bits loses no count and ma
   for (std::uint64_t i = 0; i < 1000; ++i) {
     loads.add_read(BucketId(6, i * 7), 900 + i, i);
     loads.add_write(BucketId(6, i * i), 1700 + i, 2 * i);
+    loads.add_search(BucketId(6, i * 5), 300 + i, i % 3, i % 2);
   }
   const rpc::BucketLoad total = loads.total();
   CHECK(total.reads == 1000);
   CHECK(total.writes == 1000);
+  CHECK(total.search_candidates == 999);
+  CHECK(total.search_pages == 500);
+  CHECK(total.search_ns == 799'500);
   CHECK(sum_of(loads.counts()) == total);
   const std::vector<rpc::BucketLoad> by_three = loads.counts();
 

@@ -53,6 +53,9 @@ class IndexStore {
   /// Lets searches see all changes so far.
   virtual void merge_delta() = 0;
 
+  /// Pages of files read for searches since the index was opened.
+  virtual std::uint64_t pages_read() const { return 0; }
+
   /// Gives each keyword whose first word is `word` once. `sink` must not call the index.
   virtual Status for_each_keyword(std::string_view word,
                                   const std::function<void(const KeywordEntry&)>& sink) const = 0;

@@ -13,6 +13,7 @@
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/search/auction.h"
 #include "fjord/search/index_store.h"
+#include "fjord/search/search_costs.h"
 #include "fjord/search/slice_set.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
@@ -57,6 +58,7 @@ class StripeIndex {
     std::vector<Hit> hits;
     std::uint64_t candidates = 0;
     std::uint64_t scanned = 0;
+    std::vector<spi::SearchLoad> loads;  ///< The cost of the search, divided among the slices.
   };
   /// Searches the slices that this node holds as an in-sync member under `state`, in one version of the index. Errors:
   /// those of the index.
@@ -116,6 +118,7 @@ class StripeIndex {
   std::set<BucketId> unsaved_;  // Buckets whose checksum in the index is not the engine's.
   std::optional<Building> building_;
   std::optional<MonotonicTime> delta_since_;
+  SearchCosts costs_;
 };
 
 }  // namespace fjord::search

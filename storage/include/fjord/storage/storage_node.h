@@ -74,6 +74,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;
   void on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) override;
+  void count_searches(std::span<const spi::SearchLoad> loads) override;
 
   /// The cluster state by which this node acts; null until a state counts this process as started.
   const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
