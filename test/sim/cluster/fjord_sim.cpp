@@ -52,6 +52,7 @@ Scenario scenario_of(const std::string& name) {
   if (name == "updates") return fjord::sim::run_updates;
   if (name == "damage") return fjord::sim::run_damage;
   if (name == "balance") return fjord::sim::run_balance;
+  if (name == "quantum") return fjord::sim::run_quantum;
   if (name == "search") return fjord::sim::run_search;
   return name == "chaos" ? fjord::sim::run_chaos : fjord::sim::run_operations;
 }
@@ -120,7 +121,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--seed", arguments.seed, "First seed")->capture_default_str();
   app.add_option("--runs", arguments.runs, "Number of seeds, rising from the first")->capture_default_str();
   app.add_option("--scenario", arguments.scenario, "Which scenario; all: all but chaos")
-      ->check(CLI::IsMember({"operations", "updates", "damage", "job", "balance", "search", "chaos", "all"}))
+      ->check(CLI::IsMember({"operations", "updates", "damage", "job", "balance", "quantum", "search", "chaos", "all"}))
       ->capture_default_str();
   app.add_option("--bug", arguments.bug, "Put in a bug: " + fjord::sim::bug_names())->capture_default_str();
   app.add_flag("--expect-failure", arguments.expect_failure, "Succeed if a seed fails, and stop there");
@@ -207,7 +208,8 @@ int main(int argc, char** argv) {
   }
   if (arguments.fresh) arguments.seed += fresh_seed();
   std::vector<std::string> scenarios{arguments.scenario};
-  if (arguments.scenario == "all") scenarios = {"operations", "updates", "damage", "job", "balance", "search"};
+  if (arguments.scenario == "all")
+    scenarios = {"operations", "updates", "damage", "job", "balance", "quantum", "search"};
 
   const auto start = std::chrono::steady_clock::now();
   const std::clock_t cpu_start = std::clock();

@@ -6,8 +6,17 @@
 
 namespace fjord::sim {
 
-NetworkObserver::SeeReply Recorder::see_request(const std::string& from, const std::string& to,
-                                                const rpc::Request& request) {
+NetworkObserver::SeeReply Recorder::both(SeeReply first, SeeReply second) {
+  if (!first) return second;
+  if (!second) return first;
+  return [first = std::move(first), second = std::move(second)](const Result<rpc::Reply>& reply) {
+    first(reply);
+    second(reply);
+  };
+}
+
+NetworkObserver::SeeReply Recorder::see_rest(const std::string& from, const std::string& to,
+                                             const rpc::Request& request) {
   if (const auto* apply = std::get_if<rpc::Apply>(&request)) {
     return [owners = see_apply(to, *apply),
             transfers = transfers_.see_apply(to, *apply)](const Result<rpc::Reply>& reply) {
@@ -76,10 +85,10 @@ void Recorder::note_owner(const std::string& to, std::uint64_t version, BucketId
 }
 
 void Recorder::see_state(const std::string& from, const rpc::ClusterInfo& info) {
-  if (!info.state.empty()) note_text(from, info.state_version, info.state, info.distribution);
+  if (!info.state.empty()) note_text(from, info.state_version, info.state, info.distribution, true);
   if (info.pending_state.empty()) return;
   const Result<ClusterState> pending = ClusterState::parse(info.pending_state);
-  if (pending) note_text(from, pending->version(), info.pending_state, info.pending_distribution);
+  if (pending) note_text(from, pending->version(), info.pending_state, info.pending_distribution, false);
 }
 
 void Recorder::see_term(const std::string& from, const rpc::ClusterInfo& info) {
@@ -99,9 +108,10 @@ void Recorder::see_term(const std::string& from, const rpc::ClusterInfo& info) {
 }
 
 void Recorder::note_text(const std::string& from, std::uint64_t version, const std::string& state,
-                         const std::string& distribution) {
+                         const std::string& distribution, bool is_active) {
   maintenance_.see_state(version, state, distribution);
   balance_.see_state(version, state, distribution);
+  causal_order_.see_state(version, state, distribution, is_active);
   const std::string text = state + " | " + distribution;
   const auto [first, is_first] = states_.try_emplace(version, text, from);
   if (is_first || !failure_.empty()) return;

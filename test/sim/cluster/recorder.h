@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "balance_checker.h"
+#include "causal_order.h"
 #include "fault.h"
 #include "fjord/sim/sim_transport.h"
 #include "maintenance_checker.h"
@@ -18,24 +19,30 @@ namespace fjord::sim {
 class Recorder final : public NetworkObserver {
  public:
   explicit Recorder(Exposure& exposure) : exposure_(exposure), transfers_(exposure), maintenance_(exposure) {}
-  SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) override;
+  SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) override {
+    return both(causal_order_.see_request(from, to, request), see_rest(from, to, request));
+  }
   /// Returns an empty string, or how the invariant was broken.
   const std::string& failure() const {
     if (!failure_.empty()) return failure_;
+    if (!causal_order_.failure().empty()) return causal_order_.failure();
     return transfers_.failure().empty() ? maintenance_.failure() : transfers_.failure();
   }
   TransferChecker& transfers() { return transfers_; }
   MaintenanceChecker& maintenance() { return maintenance_; }
   BalanceChecker& balance() { return balance_; }
+  CausalOrderChecker& causal_order() { return causal_order_; }
   /// Returns the number of terms in which a fleet controller sent messages.
   std::size_t terms() const { return terms_.size(); }
 
  private:
+  static SeeReply both(SeeReply first, SeeReply second);
+  SeeReply see_rest(const std::string& from, const std::string& to, const rpc::Request& request);
   SeeReply see_apply(const std::string& to, const rpc::Apply& request);
   void see_state(const std::string& from, const rpc::ClusterInfo& info);
   void see_term(const std::string& from, const rpc::ClusterInfo& info);
   void note_text(const std::string& from, std::uint64_t version, const std::string& state,
-                 const std::string& distribution);
+                 const std::string& distribution, bool is_active);
   void note_owner(const std::string& to, std::uint64_t version, BucketId bucket, std::uint16_t distributor);
 
   Exposure& exposure_;
@@ -46,6 +53,7 @@ class Recorder final : public NetworkObserver {
   TransferChecker transfers_;
   MaintenanceChecker maintenance_;
   BalanceChecker balance_;
+  CausalOrderChecker causal_order_;
   std::string failure_;
 };
 

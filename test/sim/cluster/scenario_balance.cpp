@@ -76,6 +76,7 @@ ScenarioResult run_balance(const ScenarioOptions& options) {
   SimCluster cluster(shape);
   cluster.scheduler().keep_trace(options.keep_trace);
   cluster.network().set_observer(&recorder);
+  recorder.causal_order().watch(cluster);
   cluster.start();
   recorder.balance().watch(cluster, bytes_percent / 100.0);
 

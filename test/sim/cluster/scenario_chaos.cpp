@@ -240,6 +240,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   SimCluster cluster(plan.shape);
   cluster.scheduler().keep_trace(options.keep_trace);
   cluster.network().set_observer(&recorder);
+  recorder.causal_order().watch(cluster);
   cluster.start();
   recorder.transfers().watch(cluster, damaged);
   recorder.maintenance().watch(cluster);
