@@ -110,9 +110,30 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
   std::size_t kept_to_ = 0;
 };
 
+/// Returns the bytes of the character with which the text begins; 0 if they are not UTF-8.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xc2 ? 0
+                             : first < 0xe0 ? 2
+                             : first < 0xf0 ? 3
+                             : first < 0xf5 ? 4
+                                            : 0;
+  if (length <= 1 || length > text.size()) return length > text.size() ? 0 : length;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  // A longer form than needed, a half of a surrogate pair, a number beyond Unicode.
+  const bool is_wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
+                        (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f);
+  return is_wrong ? 0 : length;
+}
+
+template <unsigned kFurtherFlags>
 Status read_json(std::string_view json, BodyHandler& handler, rapidjson::MemoryStream& stream) {
   rapidjson::Reader reader;
-  constexpr unsigned kFlags = rapidjson::kParseValidateEncodingFlag | rapidjson::kParseNumbersAsStringsFlag;
+  constexpr unsigned kFlags = kFurtherFlags | rapidjson::kParseNumbersAsStringsFlag;
   const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
   if (!handler.problem.empty()) {
     return {StatusCode::InvalidArgument, fmt::format("the body, at byte {}: {}", stream.Tell(), handler.problem)};
@@ -134,14 +155,15 @@ Status read_json(std::string_view json, BodyHandler& handler, rapidjson::MemoryS
 Result<DocumentBody> read_document_body(std::string_view json) {
   rapidjson::MemoryStream stream(json.data(), json.size());
   BodyHandler handler(json, stream, true);
-  FJORD_TRY(read_json(json, handler, stream));
+  FJORD_TRY(read_json<rapidjson::kParseValidateEncodingFlag>(json, handler, stream));
   return std::move(handler.body);
 }
 
 Result<std::string> fields_of_document(std::string_view json) {
   rapidjson::MemoryStream stream(json.data(), json.size());
   BodyHandler handler(json, stream, false);
-  FJORD_TRY(read_json(json, handler, stream));
+  // A distributor wrote it, so it is UTF-8; looking again takes a tenth of a gateway's time.
+  FJORD_TRY(read_json<rapidjson::kParseNoFlags>(json, handler, stream));
   return std::move(handler.kept);
 }
 
@@ -150,9 +172,8 @@ void append_json_string(std::string& to, std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     const auto byte = static_cast<unsigned char>(text[at]);
-    const std::size_t length = byte < 0x80 ? 1 : byte >= 0xf0 ? 4 : byte >= 0xe0 ? 3 : byte >= 0xc2 ? 2 : 0;
-    bool is_valid = length != 0 && byte < 0xf5 && at + length <= text.size();
-    for (std::size_t i = 1; is_valid && i < length; ++i) is_valid = (text[at + i] & 0xc0) == 0x80;
+    const std::size_t length = utf8_length(text.substr(at));
+    const bool is_valid = length != 0;
     if (!is_valid) {
       to += "\xef\xbf\xbd";
       ++at;

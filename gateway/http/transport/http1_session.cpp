@@ -1,10 +1,11 @@
 #include "http/transport/http1_session.h"
 
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/status.hpp>
-#include <boost/beast/http/string_body.hpp>
+#include <charconv>
 #include <fmt/format.h>
 #include <utility>
 
@@ -17,12 +18,6 @@ namespace beast_http = boost::beast::http;
 
 /// Bytes of later requests that are read while one is answered.
 constexpr std::size_t kPipelinedBytesMax = 64 << 10;
-/// The length of a chunk with its extensions, and the trailer.
-constexpr std::size_t kChunkHeadBytesMax = 16 << 10;
-/// What chunks may have in excess of the body: tiny chunks and long extensions cost time and no limit of bodies counts
-/// them.
-constexpr std::size_t kChunkExcessBytesMax = 64 << 10;
-constexpr std::size_t kChunkExcessFactor = 8;
 constexpr std::size_t kBodyBytesPerSecondMin = 16 << 10;
 constexpr std::size_t kKeptCapacity = 4 << 10;
 
@@ -31,10 +26,6 @@ bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')
 std::string_view view_of(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
 }  // namespace
-
-struct Http1Session::Parser {
-  beast_http::request_parser<beast_http::string_body> request;
-};
 
 Http1Session::Http1Session(HttpServer& server, SessionHost& host)
     : server_(server), host_(host), held_(std::make_unique<HeldBytes>(server)) {}
@@ -109,98 +100,101 @@ bool Http1Session::parse_head() {
 
 void Http1Session::begin_body() {
   progress_.emplace(server_);
-  parser_ = std::make_unique<Parser>();
-  auto& parser = parser_->request;
-  parser.header_limit(static_cast<std::uint32_t>(server_.options().header_bytes_max + 1));
-  parser.body_limit(server_.options().body_bytes_max);
-  boost::system::error_code error;
-  const std::size_t used = parser.put(boost::asio::buffer(input_.data(), checked_), error);
-  request_.method = std::string(view_of(parser.get().method_string()));
-  request_.target = std::string(view_of(parser.get().target()));
-  if (error == beast_http::error::body_limit) {
-    return refuse(413, fmt::format("the body has more than {} bytes", server_.options().body_bytes_max));
-  }
-  if (error || !parser.is_header_done()) {
-    return refuse(400, "malformed HTTP request: " + (error ? error.message() : std::string("no header")));
-  }
-  input_.erase(0, used);
   step_ = Step::Body;
   step_begun_ = HttpClock::now();
-  if (const Status status = read_head(); !status) {
-    const unsigned code = status.code() == StatusCode::NotImplemented ? 417 : 400;
+  const Status status = read_head();
+  input_.erase(0, checked_);
+  if (!status) {
+    const unsigned code = status.code() == StatusCode::NotImplemented ? 417
+                          : status.code() == StatusCode::TooLarge     ? 413
+                                                                      : 400;
     return refuse(code, (code == 400 ? "malformed HTTP request: " : "") + status.message());
   }
-  if (parser.is_done()) start_exchange();
+  goes_on_ = goes_on_ && !body_.is_done() && input_.empty();
+  if (body_.is_done()) start_exchange();
 }
 
 Status Http1Session::read_head() {
-  const auto& head = parser_->request.get();
+  beast_http::request_parser<beast_http::empty_body> parser;
+  parser.header_limit(static_cast<std::uint32_t>(server_.options().header_bytes_max + 1));
+  parser.body_limit(boost::none);
+  boost::system::error_code error;
+  parser.put(boost::asio::buffer(input_.data(), checked_), error);
+  const auto& head = parser.get();
+  request_.method = std::string(view_of(head.method_string()));
+  request_.target = std::string(view_of(head.target()));
+  if (error) return {StatusCode::InvalidArgument, error.message()};
+  if (!parser.is_header_done()) return {StatusCode::InvalidArgument, "no header"};
   is_http10_ = head.version() == 10;
   keep_alive_ = head.keep_alive() && !has_ended_ && !is_draining_;
   if (head.version() != 11 && !is_http10_) return {StatusCode::InvalidArgument, "the version is not 1.0 or 1.1"};
   FJORD_TRY(to_path(request_.target));
   for (const auto& field : head) add_header(request_.headers, view_of(field.name_string()), view_of(field.value()));
-  // Two lengths, or a length beside chunks: a proxy may have read another request than this server.
-  const std::string_view length = request_.header("content-length");
-  const bool has_coding = head.count(beast_http::field::transfer_encoding) > 0;
-  if (head.count(beast_http::field::content_length) > 1 || (!length.empty() && has_coding)) {
-    return {StatusCode::InvalidArgument, "more than one length of the body"};
-  }
-  if (length.find_first_not_of("0123456789") != std::string_view::npos) {
-    return {StatusCode::InvalidArgument, "the length of the body is not a number"};
-  }
-  if (has_coding && (is_http10_ || !is_same_word(request_.header("transfer-encoding"), "chunked"))) {
-    return {StatusCode::InvalidArgument, "Transfer-Encoding: expected chunked"};
-  }
+  FJORD_TRY(
+      read_length(head.count(beast_http::field::content_length), head.count(beast_http::field::transfer_encoding)));
   const std::size_t hosts = head.count(beast_http::field::host);
   if (hosts > 1 || (hosts == 0 && !is_http10_) || (hosts == 1 && !is_host(request_.header("host")))) {
     return {StatusCode::InvalidArgument, "expected one header Host with a name and perhaps a port"};
   }
   const std::string_view expected = request_.header("expect");
-  if (expected.empty()) return Status::ok();
-  if (!is_same_word(expected, "100-continue"))
-    return {StatusCode::NotImplemented, "Expect: only 100-continue is known"};
-  goes_on_ = !is_http10_ && !parser_->request.is_done() && input_.empty();
+  goes_on_ = !expected.empty() && !is_http10_;
+  if (expected.empty() || is_same_word(expected, "100-continue")) return Status::ok();
+  return {StatusCode::NotImplemented, "Expect: only 100-continue is known"};
+}
+
+/// Two lengths, or a length beside chunks: a proxy may have read another request than this server.
+Status Http1Session::read_length(std::size_t lengths, std::size_t codings) {
+  if (lengths > 1 || (lengths > 0 && codings > 0)) {
+    return {StatusCode::InvalidArgument, "more than one length of the body"};
+  }
+  if (codings > 0) {
+    body_ = BodyReader::chunked();
+    if (!is_http10_ && is_same_word(request_.header("transfer-encoding"), "chunked")) return Status::ok();
+    return {StatusCode::InvalidArgument, "Transfer-Encoding: expected chunked"};
+  }
+  const std::string_view text = request_.header("content-length");
+  std::uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), length);
+  if (lengths > 0 && (error != std::errc() || end != text.data() + text.size())) {
+    return {StatusCode::InvalidArgument, "the length of the body is not a number"};
+  }
+  body_ = BodyReader::of_length(length);
+  if (length > server_.options().body_bytes_max) {
+    return {StatusCode::TooLarge, fmt::format("the body has more than {} bytes", server_.options().body_bytes_max)};
+  }
   return Status::ok();
 }
 
 bool Http1Session::parse_body() {
-  auto& parser = parser_->request;
-  boost::system::error_code error;
-  const std::size_t used = parser.put(boost::asio::buffer(input_), error);
-  input_.erase(0, used);
-  wire_bytes_ += used;
-  if (error == beast_http::error::need_more) {
-    error = {};
-    const bool is_line_bad = !check_head_bytes(input_, 0);
-    if (is_line_bad || input_.size() > kChunkHeadBytesMax) error = beast_http::error::bad_chunk;
+  const auto used = body_.read(input_, request_.body, server_.options().body_bytes_max);
+  if (!used) {
+    const bool is_large = used.error().code() == StatusCode::TooLarge;
+    refuse(is_large ? 413 : 400, (is_large ? "" : "malformed HTTP request: ") + used.error().message());
+    return false;
   }
-  if (error == beast_http::error::body_limit) {
-    refuse(413, fmt::format("the body has more than {} bytes", server_.options().body_bytes_max));
-  } else if (error) {
-    refuse(400, "malformed HTTP request: " + error.message());
-  } else if (wire_bytes_ > kChunkExcessBytesMax + kChunkExcessFactor * parser.get().body().size()) {
-    refuse(400, "malformed HTTP request: chunks are too small or have too long extensions");
-  } else if (!held_->grow_to(parser.get().body().size())) {
+  input_.erase(0, *used);
+  wire_bytes_ += *used;
+  if (!held_->grow_to(request_.body.size())) {
     keep_alive_ = false;
-    parser.get().body() = {};
+    request_.body = {};
     held_->set(0);
     exchange_ = std::make_shared<Exchange>(server_, host_.weak_host(), std::move(request_));
     step_ = Step::Answer;
     has_written_head_ = false;
     exchange_->refuse_busy("too many bytes of requests wait; try again later");
-  } else if (parser.is_done()) {
+  } else if (body_.is_done()) {
     start_exchange();
   }
-  return step_ == Step::Body && used > 0;
+  return false;
 }
 
 void Http1Session::refuse(unsigned status, std::string_view message) {
   keep_alive_ = false;
   server_.note_refusal(status == 408 ? "slow" : status == 503 ? "full" : "malformed");
+  request_.body = {};
+  goes_on_ = false;
   exchange_ = std::make_shared<Exchange>(server_, host_.weak_host(), std::move(request_));
   progress_.reset();
-  parser_.reset();
   held_->set(0);
   step_ = Step::Answer;
   has_written_head_ = false;
@@ -208,8 +202,6 @@ void Http1Session::refuse(unsigned status, std::string_view message) {
 }
 
 void Http1Session::start_exchange() {
-  request_.body = std::move(parser_->request.get().body());
-  parser_.reset();
   goes_on_ = false;
   exchange_ = std::make_shared<Exchange>(server_, host_.weak_host(), std::move(request_));
   exchange_->set_begun(step_begun_);
@@ -322,7 +314,6 @@ void Http1Session::abandon() {
   }
   exchange_.reset();
   progress_.reset();
-  parser_.reset();
   held_->set(0);
   step_ = Step::Over;
 }

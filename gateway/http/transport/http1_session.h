@@ -6,11 +6,12 @@
 #include <string_view>
 #include <vector>
 
+#include "http/transport/body_reader.h"
 #include "http/transport/session.h"
 
 namespace fjord::gateway {
 
-/// HTTP/1.1 and 1.0: one request at a time; further ones wait in the input. Knows Boost.Beast, which parses.
+/// HTTP/1.1 and 1.0: one request at a time; further ones wait in the input. Knows Boost.Beast, which parses headers.
 class Http1Session final : public Session {
  public:
   Http1Session(HttpServer& server, SessionHost& host);
@@ -40,7 +41,6 @@ class Http1Session final : public Session {
     Answered,  ///< All of the answer was produced.
     Over,
   };
-  struct Parser;
 
   void parse();
   /// These two return false if there is nothing more to do with the input.
@@ -48,6 +48,7 @@ class Http1Session final : public Session {
   bool parse_body();
   void begin_body();
   Status read_head();
+  Status read_length(std::size_t lengths, std::size_t codings);
   void refuse(unsigned status, std::string_view message);
   void start_exchange();
   void write_head(std::string& out) const;
@@ -60,7 +61,7 @@ class Http1Session final : public Session {
   std::string input_;           ///< What arrived and is not parsed.
   std::size_t checked_ = 0;     ///< Bytes of input_ that are looked through for the end of the header.
   std::size_t wire_bytes_ = 0;  ///< Bytes of the body as it arrives, with the lengths of chunks.
-  std::unique_ptr<Parser> parser_;
+  BodyReader body_ = BodyReader::of_length(0);
   std::optional<RequestInProgress> progress_;
   HttpRequest request_;
   std::unique_ptr<HeldBytes> held_;
