@@ -12,20 +12,24 @@ namespace {
 /// Collects the values of JsonEvents.
 class TreeBuilder {
  public:
-  explicit TreeBuilder(std::vector<JsonNode>& nodes) : nodes_(nodes) {}
+  TreeBuilder(std::vector<JsonNode>& nodes, std::size_t nodes_max) : nodes_(nodes), nodes_max_(nodes_max) {}
 
   bool key(std::string_view name) {
     key_ = name;
     return true;
   }
   bool scalar(const JsonNode& value) {
+    if (nodes_.size() == nodes_max_) {
+      is_full_ = true;
+      return false;
+    }
     JsonNode& node = nodes_.emplace_back(value);
     node.key = std::exchange(key_, {});
     node.next = static_cast<std::uint32_t>(nodes_.size());
     return true;
   }
   bool start(const JsonNode& value) {
-    scalar(value);
+    if (!scalar(value)) return false;
     open_[depth_++] = static_cast<std::uint32_t>(nodes_.size() - 1);
     return true;
   }
@@ -34,8 +38,12 @@ class TreeBuilder {
     return true;
   }
 
+  bool is_full() const { return is_full_; }
+
  private:
   std::vector<JsonNode>& nodes_;
+  const std::size_t nodes_max_;
+  bool is_full_ = false;
   std::array<std::uint32_t, kJsonDepthMax> open_{};
   std::size_t depth_ = 0;  // number of entries in use in open_
   std::string_view key_;
@@ -43,12 +51,15 @@ class TreeBuilder {
 
 }  // namespace
 
-Result<JsonTree> JsonTree::parse(std::string_view json) {
+Result<JsonTree> JsonTree::parse(std::string_view json, std::size_t values_max) {
   JsonTree tree;
   FJORD_TRY_ASSIGN(tree.text_, json_in_situ(json));
   tree.nodes_.reserve(16 + std::min<std::size_t>(json.size() / 16, 4096));
-  TreeBuilder builder(tree.nodes_);
+  TreeBuilder builder(tree.nodes_, values_max);
   FJORD_TRY(JsonEvents(builder, tree.text_).read());
+  if (builder.is_full()) {
+    return Status(StatusCode::TooLarge, fmt::format("more than {} values of JSON", values_max));
+  }
   return tree;
 }
 

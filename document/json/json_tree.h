@@ -18,7 +18,8 @@ class JsonTree {
  public:
   /// Errors: InvalidArgument with the offset: not JSON, text after the value, strings that are not UTF-8, nesting
   /// deeper than kJsonDepthMax.
-  static Result<JsonTree> parse(std::string_view json);
+  /// TooLarge if there are more than `values_max` values.
+  static Result<JsonTree> parse(std::string_view json, std::size_t values_max = SIZE_MAX);
 
   JsonTree(JsonTree&&) = default;
   JsonTree& operator=(JsonTree&&) = default;

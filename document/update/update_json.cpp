@@ -17,6 +17,9 @@ namespace {
 using Kind = JsonNode::Kind;
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
+/// The operands of an update are values in memory, some hundred bytes for each.
+constexpr std::size_t kUpdateValuesMax = std::size_t{4} << 20;
+
 Status error(std::uint64_t offset, std::string_view what) {
   return {StatusCode::InvalidField, fmt::format("JSON, byte {}: {}", offset, what)};
 }
@@ -276,7 +279,7 @@ Result<DocumentUpdate> DocumentUpdate::from_json_fields(const DocumentType& type
   if (!id.type().empty() && id.type() != type.name()) {
     return Status(StatusCode::InvalidId, fmt::format("document {} is not of type {}", quoted(id.str()), type.name()));
   }
-  FJORD_TRY_ASSIGN(JsonTree tree, JsonTree::parse(json_object));
+  FJORD_TRY_ASSIGN(JsonTree tree, JsonTree::parse(json_object, kUpdateValuesMax));
   return update_from_json(tree, tree.root(), type, id);
 }
 

@@ -343,6 +343,12 @@ TEST_CASE("update: what may make a document longer is told apart") {
   CHECK(creating.may_grow());
 }
 
+TEST_CASE("update: one with millions of values is refused before they are in memory") {
+  std::string fields = R"({"ratings":{"assign":{"1":1}},"flags":{"assign":[)";
+  for (int i = 0; i < (4 << 20); ++i) fields += "true,";
+  CHECK(Song().refused(fields + "true]}}").code() == StatusCode::TooLarge);
+}
+
 TEST_CASE("update: as JSON it is what feeds hold, with type and create where they are needed") {
   const Song song;
   DocumentUpdate update(*song.repo->find("song"), test::id_of("userdoc:mail:5:x"));
