@@ -2,9 +2,10 @@
 
 import http.client
 import json
+import time
 import unittest
 
-from harness import Cluster, free_ports
+from harness import Cluster, free_ports, wait_until
 
 SCHEMA = """document item {
   field title type string { }
@@ -58,3 +59,11 @@ class HttpCluster(unittest.TestCase):
         if status != 204:
             self.assertEqual(answer.get("pathId", target.split("?")[0]), target.split("?")[0])
         return answer
+
+    def newest_version(self, ids):
+        """Returns the newest version of documents, when later writes get later ones. After a change of the cluster, versions
+        begin at a time that may be ahead of the clock, and until then many documents have the same."""
+        lines = self.cluster.must("get", "--versions", *ids).json_lines()
+        newest = max(int(one["version"]) for one in lines)
+        wait_until(lambda: time.time_ns() // 1000 > newest, "the clock has passed the newest version")
+        return newest

@@ -52,7 +52,7 @@ class SelectionTest(HttpCluster):
 
     def test_a_copy_writes_each_document_again(self):
         self.feed(20)
-        newest = max(self.versions(20))
+        newest = self.newest_version(f"id:shop:item::{i}" for i in range(20))
         where = f"{ROOT}?cluster=fjord&destinationCluster=fjord&selection=" + quoted("item.sold < 5")
         self.assertEqual(self.must(200, "POST", where), {"pathId": ROOT, "documentCount": 5})
         again = {one["id"] for one in self.documents(f"{ROOT}?fromTimestamp={newest + 1}")}
@@ -60,10 +60,6 @@ class SelectionTest(HttpCluster):
         self.assertEqual(sorted(one["fields"]["sold"] for one in self.documents(ROOT)), [*range(20)])
         everywhere = "/document/v1/?cluster=fjord&destinationCluster=fjord&selection=true"
         self.assertEqual(self.must(200, "POST", everywhere)["documentCount"], 20)
-
-    def versions(self, count, space="shop"):
-        lines = self.cluster.must("get", "--versions", *[f"id:{space}:item::{i}" for i in range(count)]).json_lines()
-        return [int(one["version"]) for one in lines]
 
     def test_a_change_in_chunks_is_made_once(self):
         self.feed(300)
@@ -153,10 +149,32 @@ class SelectionTest(HttpCluster):
         self.assertEqual(sorted(ids), sorted(f"id:visits:item:n=3:{i}" for i in range(1500)))
         self.assertLess(longest, 300)
 
+    def test_nodes_that_are_killed_between_chunks(self):
+        """A token is good for any gateway: nothing is left out, whatever node is killed."""
+        path = "/document/v1/killed/item/docid/"
+        self.feed(600, "killed")
+        ids, token, chunks = [], "", 0
+        while token is not None:
+            answer = self.must(200, "GET", f"{path}?wantedDocumentCount=100" + (f"&continuation={token}" if token else ""))
+            ids += [one["id"] for one in answer["documents"]]
+            token = answer.get("continuation")
+            chunks += 1
+            if chunks == 1:
+                self.cluster.kill("storage.1")
+            if chunks == 2:
+                self.cluster.kill("gateway.0")
+                self.cluster.restart("gateway.0")
+                self.http = self.connect()
+            if chunks == 3:
+                self.cluster.restart("storage.1")
+        self.assertEqual(sorted(set(ids)), sorted(f"id:killed:item::{i}" for i in range(600)))
+        self.assertGreater(chunks, 3)
+        self.cluster.wait_healthy()
+
     def test_removed_documents_and_times(self):
         path = "/document/v1/times/item/docid/"
         self.feed(20, "times")
-        before = max(self.versions(20, "times"))
+        before = self.newest_version(f"id:times:item::{i}" for i in range(20))
         self.must(200, "POST", path + "new", {"fields": {"sold": 100}})
         for i in range(5):
             self.must(200, "DELETE", f"{path}{i}")
