@@ -13,12 +13,19 @@ namespace {
 
 using Kind = JsonNode::Kind;
 
+constexpr std::size_t kFramesUsual = 4;
+constexpr std::size_t kFieldsUsual = 16;
 constexpr std::string_view kEntryExpected = "expected an object with the members key and value";
 
 }  // namespace
 
+bool JsonEncoder::Frame::has_length(const DataType& value) const {
+  return has_fields() || (kind != Kind::Value && fixed_size(value.tag()) == 0);
+}
+
 JsonEncoder::JsonEncoder(const DocumentType& type, std::size_t size_hint)
     : document_type_(&type), size_hint_(size_hint) {
+  frames_.reserve(kFramesUsual);
   push(Frame::Kind::Value, nullptr, 0);
 }
 
@@ -61,16 +68,29 @@ bool JsonEncoder::key(std::string_view name) {
 bool JsonEncoder::scalar(const JsonNode& value) {
   const DataType* type = expect(value);
   if (type == nullptr) return status_.is_ok();
-  scratch_.clear();
-  if (Status status = encode_scalar(*type, value, scratch_); !status) return fail(std::move(status), depth_);
-  place(*type, {}, scratch_, value.offset);
+  Frame& frame = top();
+  std::string& out = frame.out();
+  const std::size_t begin = out.size();
+  if (frame.has_fields()) append_field_start(out, frame.field->id, type->tag());
+  Status status;
+  if (frame.has_length(*type)) {
+    LengthPrefix length(out);
+    status = encode_scalar(*type, value, out);
+    length.finish();
+  } else {
+    status = encode_scalar(*type, value, out);
+  }
+  if (!status) return fail(std::move(status), depth_);
+  placed(frame, begin, value.offset);
   return true;
 }
 
 bool JsonEncoder::start(const JsonNode& value) {
   Frame& frame = top();
   if (frame.kind == Frame::Kind::Value && frame.type == nullptr && value.kind == Kind::Object) {
-    push(Frame::Kind::Document, nullptr, value.offset).bytes.reserve(size_hint_);
+    Frame& document = push(Frame::Kind::Document, nullptr, value.offset);
+    document.bytes.reserve(size_hint_);
+    document.members.reserve(kFieldsUsual);
     return true;
   }
   if (frame.kind == Frame::Kind::MapEntries && value.kind == Kind::Object) {
@@ -146,23 +166,24 @@ const DataType* JsonEncoder::expect_keyed(const JsonNode& value) {
 
 void JsonEncoder::place(const DataType& type, std::string_view head, std::string_view bytes, std::uint64_t offset) {
   Frame& frame = top();
-  std::string& out = frame.kind == Frame::Kind::MapEntry && frame.key == "key" ? frame.entry_key : frame.bytes;
+  std::string& out = frame.out();
   const std::size_t begin = out.size();
-  const bool is_member = frame.kind == Frame::Kind::Document || frame.kind == Frame::Kind::Struct;
-  if (is_member) append_field_start(out, frame.field->id, type.tag());
-  if (is_member || (frame.kind != Frame::Kind::Value && fixed_size(type.tag()) == 0)) {
-    put_varint(out, head.size() + bytes.size());
-  }
+  if (frame.has_fields()) append_field_start(out, frame.field->id, type.tag());
+  if (frame.has_length(type)) put_varint(out, head.size() + bytes.size());
   out += head;
   out += bytes;
+  placed(frame, begin, offset);
+}
+
+void JsonEncoder::placed(Frame& frame, std::size_t begin, std::uint64_t offset) {
   ++frame.count;
-  if (is_member) frame.members.push_back({frame.field, begin, out.size() - begin, offset});
+  if (frame.has_fields()) frame.members.push_back({frame.field, begin, frame.bytes.size() - begin, offset});
 }
 
 bool JsonEncoder::end() {
   Frame& frame = top();
   if (frame.kind == Frame::Kind::MapEntry) return end_entry(frame);
-  if (frame.kind == Frame::Kind::Document || frame.kind == Frame::Kind::Struct) {
+  if (frame.has_fields()) {
     if (!end_members(frame)) return false;
     --depth_;
     if (frame.kind == Frame::Kind::Struct) place(*frame.type, {}, scratch_, frame.offset);
@@ -241,7 +262,7 @@ bool JsonEncoder::fail(Status status, std::size_t frames) {
         add(quoted(frame.key, 40));
         break;
       case Frame::Kind::MapEntry:
-        add(frame.key);
+        add(std::string(frame.key));
         break;
     }
   }

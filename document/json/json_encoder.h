@@ -15,7 +15,7 @@ namespace fjord {
 /// Writes JSON in the wire form while it is read: a handler of JsonEvents. It holds the encoded values of the objects
 /// and arrays that are open, and no tree of the JSON.
 ///
-/// Lifetime: the types outlive it.
+/// Lifetime: the types outlive it, and the names given to key() the object that they belong to.
 class JsonEncoder {
  public:
   /// The value is an object of fields; null means "not set".
@@ -68,6 +68,12 @@ class JsonEncoder {
     std::uint64_t entry_key_offset = 0;
     bool has_key = false;
     bool has_value = false;
+
+    /// Returns where the next value is written.
+    std::string& out() { return kind == Kind::MapEntry && key == "key" ? entry_key : bytes; }
+    bool has_fields() const { return kind == Kind::Document || kind == Kind::Struct; }
+    /// Returns true if the next value has its length before it.
+    bool has_length(const DataType& value) const;
   };
 
   Frame& top() { return frames_[depth_ - 1]; }
@@ -80,6 +86,8 @@ class JsonEncoder {
   bool start_as(const DataType& type, const JsonNode& value);
   /// Writes an encoded value at the place that expect() has prepared. It consists of two parts.
   void place(const DataType& type, std::string_view head, std::string_view bytes, std::uint64_t offset);
+  /// Notes that a value was written from `begin` on.
+  static void placed(Frame& frame, std::size_t begin, std::uint64_t offset);
   bool end_members(Frame& frame);
   bool end_entry(Frame& entry);
   bool check_distinct(Frame& frame);

@@ -28,9 +28,11 @@ class FuzzHost final : public SessionHost, public std::enable_shared_from_this<F
 /// A server that answers at once: whole, in pieces, or not at all, by the last character of the target.
 class FuzzServer {
  public:
-  FuzzServer() : server(options(), {.handle = [this](const auto& request, auto reply) { answer(request, reply); },
-                                    .group_of = [](std::string_view) { return std::string_view("other"); }},
-                        metrics) {}
+  FuzzServer()
+      : server(options(),
+               {.handle = [this](const auto& request, auto reply) { answer(request, reply); },
+                .group_of = [](std::string_view) { return std::string_view("other"); }},
+               metrics) {}
 
   std::string seen;  ///< All requests that handlers were given.
   MetricRegistry metrics;
@@ -46,7 +48,8 @@ class FuzzServer {
     return small;
   }
   void answer(const HttpRequest& request, const HttpReply& reply) {
-    seen += request.method + " " + request.target + " " + std::to_string(request.body.size()) + " " + request.body + "\n";
+    seen +=
+        request.method + " " + request.target + " " + std::to_string(request.body.size()) + " " + request.body + "\n";
     const char kind = request.target.back();
     if (kind == '0') return;
     if (kind != '1') return reply({.body = std::string(2000, 'x')});

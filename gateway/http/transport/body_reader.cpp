@@ -62,7 +62,10 @@ void BodyReader::read_data(std::string_view& rest, std::string& body) {
 }
 
 Status BodyReader::read_size(char c) {
-  const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  const int digit = c >= '0' && c <= '9'   ? c - '0'
+                    : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                    : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                           : -1;
   if (digit >= 0) {
     if (++digits_ > kSizeDigitsMax) return bad_chunk("its length has too many digits");
     left_ = left_ * 16 + static_cast<unsigned>(digit);

@@ -9,8 +9,9 @@
 
 namespace fjord::gateway {
 
-/// Reads the body of an HTTP/1.1 request: of a given length, or in chunks. Takes nothing that another reader could understand
-/// differently: lines end with CR and LF, a length of a chunk is hexadecimal digits, and trailers are read and dropped.
+/// Reads the body of an HTTP/1.1 request: of a given length, or in chunks. Takes nothing that another reader could
+/// understand differently: lines end with CR and LF, a length of a chunk is hexadecimal digits, and trailers are read
+/// and dropped.
 class BodyReader {
  public:
   static BodyReader of_length(std::uint64_t bytes);

@@ -94,6 +94,9 @@ TEST_CASE(
     BulkOptions options;
     options.type = "item";
     options.slice = VisitSlice{1, 2};
+    options.dry_run = true;
+    const std::uint64_t matched = process.client().update_where("item.value > 0", "{}", options).matched;
+    options.dry_run = false;
     options.time_limit = milliseconds(1 + static_cast<std::int64_t>(world.random.below(500)));
     std::uint64_t applied = 0;
     BulkSummary summary;
@@ -111,6 +114,7 @@ TEST_CASE(
       changed += static_cast<std::uint64_t>(count);
     }
     CHECK(changed == applied);
+    CHECK(changed == matched);
     CHECK(changed > kDocuments / 4);
     CHECK(changed < kDocuments);
   }
