@@ -1679,6 +1679,32 @@ struct Search {
   6: optional bool explain = false
 }
 
+/** Pages of 4 KiB that the index of a storage node has for keywords that begin with a word. */
+struct WordPages {
+  1: optional string word = ""
+  2: optional u32 pages = 0
+}
+
+/** How far a broker has heard of the changes of a cache: what entered and left it is numbered from 0. */
+struct CacheHeard {
+  1: optional u32 stripe = 0
+  /** Start of the process that has the cache; numbers of another one mean nothing. */
+  2: optional u64 incarnation = 0
+  3: optional u64 up_to = 0
+}
+
+/** What entered and left the cache of a stripe since a broker last heard of it. */
+struct CacheReport {
+  1: optional u32 stripe = 0
+  2: optional u64 incarnation = 0
+  /** True: changes before these are not kept, so what the broker believed of this cache is to be forgotten. */
+  3: optional bool forget = false
+  /** Number of the change behind the last one of this list. */
+  4: optional u64 up_to = 0
+  /** In order; for each twice the number of the word, and 1 more if it entered. */
+  5: optional list<u64> changes = []
+}
+
 /** What one storage node did for a search. */
 struct SearchNode {
   1: optional NodeIndex node = 0
@@ -1693,6 +1719,19 @@ struct SearchNode {
   7: optional i64 search_us = 0
   /** Why it searched less than it was asked for. */
   8: optional Status status
+  /** Lists of keywords that it found in its cache, and that it read. */
+  9: optional u32 list_hits = 0
+  10: optional u32 list_misses = 0
+  /** Pages of the lists that it used, and of those that it read. */
+  11: optional u64 pages = 0
+  12: optional u64 pages_read = 0
+  /** Its load, in thousandths of what it can do. */
+  13: optional u32 utilisation_permille = 0
+  /** The class of replicas that it was asked as, its share in thousandths, and the votes of the query against it: pages
+   *  that it was expected to read, in thousandths. */
+  14: optional u32 replica_class = 0
+  15: optional u32 share_permille = 0
+  16: optional u64 vote_milli = 0
 }
 
 struct SearchReply {
@@ -1713,6 +1752,10 @@ struct SearchReply {
   /** The forms of the query that were searched. */
   9: optional list<string> variants = []
   10: optional list<SearchNode> nodes = []
+  /** How the replicas were chosen, for people; with Search.explain. */
+  11: optional string choice = ""
+  /** The most pages that a storage node has for each word of the query; with Search.explain. */
+  12: optional list<WordPages> words = []
 }
 
 /** Asks a storage node to search slices. */
@@ -1732,6 +1775,11 @@ struct SearchSlices {
   8: optional bool session = false
   /** Time that the sender waits. 0: no limit. */
   9: optional i64 timeout_us = 0
+  /** True: the answer has the changes of the caches that are not in `heard`. */
+  10: optional bool with_cache = false
+  11: optional list<CacheHeard> heard = []
+  /** True: the answer has the pages of each word. */
+  12: optional bool with_words = false
 }
 
 struct SearchSlicesReply {
@@ -1747,6 +1795,15 @@ struct SearchSlicesReply {
   /** Keywords that were compared with the query. */
   7: optional u64 scanned = 0
   8: optional i64 search_us = 0
+  /** As in SearchNode. */
+  9: optional u32 list_hits = 0
+  10: optional u32 list_misses = 0
+  11: optional u64 pages = 0
+  12: optional u64 pages_read = 0
+  13: optional u32 utilisation_permille = 0
+  /** Of the stripes with changes. */
+  14: optional list<CacheReport> caches = []
+  15: optional list<WordPages> words = []
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -35,7 +35,15 @@ SearchedNode node_of(const rpc::SearchNode& node) {
           .keywords_matched = node.candidates,
           .took = Duration(node.took_us),
           .search_took = Duration(node.search_us),
-          .status = node.status};
+          .status = node.status,
+          .lists_found = node.list_hits,
+          .lists_read = node.list_misses,
+          .pages = node.pages,
+          .pages_read = node.pages_read,
+          .utilisation = node.utilisation_permille / 1000.0,
+          .replica_class = node.replica_class,
+          .share = node.share_permille / 1000.0,
+          .votes = static_cast<double>(node.vote_milli) / 1000.0};
 }
 
 SearchResult result_of(rpc::SearchReply reply) {
@@ -50,6 +58,8 @@ SearchResult result_of(rpc::SearchReply reply) {
   result.took = Duration(reply.took_us);
   result.variants = std::move(reply.variants);
   for (const rpc::SearchNode& node : reply.nodes) result.nodes.push_back(node_of(node));
+  result.choice = std::move(reply.choice);
+  for (const rpc::WordPages& word : reply.words) result.word_pages.emplace(word.word, word.pages);
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include "fjord/rpc/cluster_snapshot.h"
 
-/// Schemas of the documents that MapReduce jobs store: tuples, results and the records of jobs.
+/// Schemas of the documents that Fjord itself stores: tuples, results and the records of MapReduce jobs, and the voting
+/// tables of searches.
 namespace fjord::rpc {
 
 const std::vector<std::string>& builtin_schemas() {
@@ -28,6 +29,13 @@ const std::vector<std::string>& builtin_schemas() {
   field owner_id type long { header }
   field finished_unix_us type long { header }
   field record type raw { body }
+}
+)",
+      R"(document fjord_affinity {
+  field number type long { header }
+  field part type int { header }
+  field parts type int { header }
+  field content type raw { body }
 }
 )"};
   return schemas;

@@ -50,8 +50,9 @@ Status BrokerSearch::prepare() {
     return {StatusCode::InvalidArgument,
             fmt::format("the limit is {}; it has to be 1 to {}", request_.limit, context_.options.places_max)};
   }
-  fingerprint_ = hash64(variants_.front().text());
-  return take_state();
+  FJORD_TRY(take_state());
+  FJORD_TRY_ASSIGN(votes_, context_.replicas.begin(variants_, hash64(variants_.front().text()), *state_));
+  return Status::ok();
 }
 
 Status BrokerSearch::take_state() {
@@ -85,30 +86,34 @@ bool BrokerSearch::is_known_absent(std::size_t slice) const {
   return at != context_.memory.absent.end() && context_.clock.now() - at->second < kAbsentFor;
 }
 
-std::optional<std::uint16_t> BrokerSearch::choose(std::size_t slice) const {
-  const auto tried = tried_.find(slice);
-  const auto may_ask = [&](std::uint16_t node) {
-    if (!state_->storage_serves(node)) return false;
-    // A state that may already be in force elsewhere takes the node out: its replicas may miss writes.
-    if (const ClusterView* pending = state_->pending()) {
-      const NodeState next = pending->node(NodeId::storage(node)).state;
-      if (next != NodeState::Up && next != NodeState::Retired) return false;
-    }
-    return tried == tried_.end() || !tried->second.contains(node);
-  };
-  const auto home = context_.memory.homes.find(slice);
-  if (home != context_.memory.homes.end() && may_ask(home->second)) return home->second;
-  // Equal queries go to the same replicas, whose caches then hold their words.
-  const NodeList nodes = state_->ideal_nodes(searched_.bucket(slice));
-  std::optional<std::uint16_t> avoided;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const std::uint16_t node = nodes[(i + fingerprint_) % nodes.size()];
-    if (!may_ask(node)) continue;
-    const auto until = context_.memory.avoided.find(node);
-    if (until == context_.memory.avoided.end() || until->second <= context_.clock.now()) return node;
-    if (!avoided) avoided = node;
+bool BrokerSearch::may_ask(std::uint16_t node, std::size_t slice) const {
+  if (!state_->storage_serves(node)) return false;
+  // A state that may already be in force elsewhere takes the node out: its replicas may miss writes.
+  if (const ClusterView* pending = state_->pending()) {
+    const NodeState next = pending->node(NodeId::storage(node)).state;
+    if (next != NodeState::Up && next != NodeState::Retired) return false;
   }
-  return avoided;
+  const auto tried = tried_.find(slice);
+  return tried == tried_.end() || !tried->second.contains(node);
+}
+
+std::optional<std::uint16_t> BrokerSearch::choose(std::size_t slice) {
+  const auto home = context_.memory.homes.find(slice);
+  if (home != context_.memory.homes.end() && may_ask(home->second, slice)) return home->second;
+  std::vector<ReplicaChoice::Member> members =
+      ReplicaChoice::members_of(votes_, state_->ideal_nodes(searched_.bucket(slice)));
+  std::erase_if(members, [&](const ReplicaChoice::Member& member) { return !may_ask(member.node, slice); });
+  if (members.empty()) return std::nullopt;
+  const MonotonicTime now = context_.clock.now();
+  std::vector<ReplicaChoice::Member> fast = members;
+  std::erase_if(fast, [&](const ReplicaChoice::Member& member) {
+    const auto until = context_.memory.avoided.find(member.node);
+    const bool is_avoided = until != context_.memory.avoided.end() && until->second > now;
+    return is_avoided || context_.replicas.is_slow(member.node, now);
+  });
+  for (const ReplicaChoice::Member& member : members) classes_.emplace(member.node, member.replica_class);
+  return context_.replicas.choose(votes_, fast.empty() ? members : fast,
+                                  state_->state().read_shares_of(searched_.bucket(slice).bits()));
 }
 
 void BrokerSearch::ask_later() {
@@ -162,6 +167,8 @@ void BrokerSearch::ask_node(std::uint16_t node, const SliceSet& slices) {
   question.reserve_micros = reserve_micros_;
   question.session = request_.session;
   question.timeout_us = rpc::time_for_callee(timeout).count();
+  question.with_words = request_.explain;
+  context_.replicas.prepare(node, question);
   rpc::call(context_.transport, state_->info().storage_addresses[node], std::move(question), timeout, context_.executor,
             while_alive(weak_from_this(), [node, slices, now, generation = generation_](
                                               BrokerSearch& self, Result<rpc::SearchSlicesReply> answer) {
@@ -182,6 +189,10 @@ void BrokerSearch::on_answer(std::uint16_t node, const SliceSet& slices, Monoton
     slices.for_each([&](std::size_t slice) { tried_[slice].insert(node); });
   } else {
     context_.memory.avoided.erase(node);
+    const auto known = classes_.find(node);
+    const ReplicaChoice::Member member{node, known == classes_.end() ? 0 : known->second};
+    context_.replicas.on_answer(votes_, member, *answer, Duration(report.took_us), report);
+    for (const rpc::WordPages& word : answer->words) pages_[word.word] = std::max(pages_[word.word], word.pages);
     take_slices(node, slices, *answer, report);
   }
   if (!report.status) note_missing(report.status);
@@ -282,7 +293,11 @@ void BrokerSearch::finish(std::optional<Status> error) {
       reply.hits.push_back(to_message(std::move(hit)));
     }
     for (const QueryVariant& variant : variants_) reply.variants.push_back(variant.text());
-    if (request_.explain) reply.nodes = std::move(nodes_);
+    if (request_.explain) {
+      reply.nodes = std::move(nodes_);
+      reply.choice = votes_.how;
+      for (const auto& [word, pages] : pages_) reply.words.push_back({word, pages});
+    }
   }
   done_(std::move(reply));
 }

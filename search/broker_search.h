@@ -18,6 +18,7 @@
 #include "fjord/search/auction.h"
 #include "fjord/search/search_broker.h"
 #include "fjord/search/slice_set.h"
+#include "replica_choice.h"
 
 namespace fjord::search {
 
@@ -46,6 +47,7 @@ struct BrokerContext {
   Tunable& reserve_micros;
   Tunable& timeout_ms;
   BrokerMemory& memory;
+  ReplicaChoice& replicas;
 };
 
 /// One search of a broker. Confined to the broker's executor. It lives until all of its calls have ended.
@@ -65,7 +67,8 @@ class BrokerSearch : public std::enable_shared_from_this<BrokerSearch> {
   /// Asks for all slices that are neither searched nor under way.
   void ask();
   /// The node to ask for a slice; nothing if none is left.
-  std::optional<std::uint16_t> choose(std::size_t slice) const;
+  std::optional<std::uint16_t> choose(std::size_t slice);
+  bool may_ask(std::uint16_t node, std::size_t slice) const;
   bool is_known_absent(std::size_t slice) const;
   void ask_node(std::uint16_t node, const SliceSet& slices);
   void on_answer(std::uint16_t node, const SliceSet& slices, MonotonicTime asked_at,
@@ -86,11 +89,13 @@ class BrokerSearch : public std::enable_shared_from_this<BrokerSearch> {
   MonotonicTime began_;
   MonotonicTime deadline_;
   std::vector<QueryVariant> variants_;
-  std::uint64_t fingerprint_ = 0;
+  ReplicaChoice::Query votes_;
   std::shared_ptr<const rpc::ClusterSnapshot> state_;
   SliceSet searched_ = SliceSet(0);
   SliceSet under_way_ = SliceSet(0);
   std::map<std::size_t, std::set<std::uint16_t>> tried_;
+  std::map<std::uint16_t, unsigned> classes_;   // By node that may have been asked.
+  std::map<std::string, std::uint32_t> pages_;  // By word: the most that a node has.
   std::vector<Hit> hits_;
   std::vector<rpc::SearchNode> nodes_;
   std::uint64_t candidates_ = 0;

@@ -33,12 +33,19 @@ NodeIndexes::IndexFactory memory_indexes() {
 }
 
 NodeIndexes::IndexFactory disk_indexes(Runtime& runtime, const DiskIndexesOptions& options) {
-  return [&runtime, options](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<IndexStore>> {
+  Tunable& cache_bytes = runtime.tunables.declare("search.cache_bytes");
+  Tunable& eviction = runtime.tunables.declare("search.cache_eviction");
+  return [&runtime, &cache_bytes, &eviction, options](unsigned stripe,
+                                                      unsigned stripes) -> Result<std::unique_ptr<IndexStore>> {
     // With another number of stripes each has other documents, so the name has both numbers.
     DiskIndexOptions one{.directory =
                              options.directory + "/" + std::to_string(stripe) + "of" + std::to_string(stripes)};
     one.recent_bytes_max = options.recent_bytes_max;
-    one.cache_bytes = options.cache_bytes / stripes;
+    one.cache_limits = [&cache_bytes, &eviction, stripes] {
+      return ListCache::Limits{
+          static_cast<std::size_t>(cache_bytes.value()) / stripes,
+          eviction.value() == 0 ? affinity::Eviction::LeastRecentlyUsed : affinity::Eviction::LeastFrequentlyUsed};
+    };
     FJORD_TRY_ASSIGN(std::unique_ptr<DiskIndex> index, DiskIndex::open(runtime.env, one, &runtime.metrics));
     return std::unique_ptr<IndexStore>(std::move(index));
   };

@@ -11,7 +11,8 @@ namespace fjord::search {
 class SearchBroker::Impl {
  public:
   Impl(const SearchBrokerOptions& options, Runtime& runtime, rpc::Transport& transport,
-       const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force)
+       const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force,
+       std::unique_ptr<VotingTableSource> tables)
       : options_(options),
         state_in_force_(std::move(state_in_force)),
         searches_max_(runtime.tunables.declare("search.searches_max")),
@@ -21,6 +22,8 @@ class SearchBroker::Impl {
                                          "Searches refused: too many, a broken query or context, or no cluster state")),
         seconds_(runtime.metrics.histogram("fjord_search_seconds", "Time of a search, with all storage nodes")),
         executor_(runtime.scheduler.make_executor("search")),
+        mailbox_(*executor_),
+        replicas_(runtime.clock, runtime.tunables, runtime.metrics, mailbox_, std::move(tables)),
         context_{options_,
                  runtime.clock,
                  *executor_,
@@ -29,9 +32,13 @@ class SearchBroker::Impl {
                  state_in_force_,
                  runtime.tunables.declare("search.reserve_micros"),
                  runtime.tunables.declare("search.timeout"),
-                 memory_} {}
+                 memory_,
+                 replicas_} {}
 
-  ~Impl() { end_executor(executor_); }
+  ~Impl() {
+    mailbox_.close();
+    end_executor(executor_);
+  }
 
   void post(rpc::Search request, rpc::Responder respond) {
     executor_->post([this, request = std::move(request), respond = std::move(respond)]() mutable {
@@ -72,13 +79,17 @@ class SearchBroker::Impl {
   BrokerMemory memory_;
   std::uint64_t last_number_ = 0;
   std::unique_ptr<Executor> executor_;
+  visitors::Mailbox mailbox_;
+  ReplicaChoice replicas_;
   BrokerContext context_;
   std::map<std::uint64_t, std::shared_ptr<BrokerSearch>> under_way_;
 };
 
 SearchBroker::SearchBroker(const SearchBrokerOptions& options, Runtime& runtime, rpc::Transport& transport,
-                           const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force)
-    : impl_(std::make_unique<Impl>(options, runtime, transport, snapshots, std::move(state_in_force))) {}
+                           const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force,
+                           std::unique_ptr<VotingTableSource> tables)
+    : impl_(std::make_unique<Impl>(options, runtime, transport, snapshots, std::move(state_in_force),
+                                   std::move(tables))) {}
 
 SearchBroker::~SearchBroker() = default;
 

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <utility>
 
+#include "busy_meter.h"
+#include "cache_report.h"
 #include "fjord/search/indexed_provider.h"
 #include "wire.h"
 
@@ -12,10 +14,13 @@ namespace fjord::search {
 
 class SearchService::Impl : public std::enable_shared_from_this<SearchService::Impl> {
  public:
-  Impl(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots)
+  Impl(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots, SearchServiceOptions options)
       : clock_(runtime.clock),
         access_(access),
         snapshots_(snapshots),
+        options_(std::move(options)),
+        incarnation_(runtime.random.fork().next()),
+        busy_(runtime.clock.now()),
         searches_(runtime.metrics.counter("fjord_search_node_searches_total", "Searches of slices")),
         slices_(runtime.metrics.counter("fjord_search_node_slices_total", "Slices searched")),
         refused_(runtime.metrics.counter("fjord_search_node_refused_total",
@@ -40,15 +45,21 @@ class SearchService::Impl : public std::enable_shared_from_this<SearchService::I
     rpc::SearchSlicesReply reply FJORD_GUARDED_BY(mutex);
     SliceSet searched FJORD_GUARDED_BY(mutex) = SliceSet(0);
     std::vector<Hit> hits FJORD_GUARDED_BY(mutex);
+    ListUse lists FJORD_GUARDED_BY(mutex);
   };
 
   void search_stripe(Search& search, const SliceSet& slices, spi::PersistenceProvider& provider);
+  /// Adds the changes of the stripe's cache that the broker has not heard of, and the pages of the words.
+  void report_index(Search& search, const SliceSet& slices, const StripeIndex& index);
   /// Adds the answer of a stripe (null: there was nothing to ask) and sends the reply after the last one.
   void finish_part(Search& search, const Result<StripeIndex::Answer>* answer);
 
   Clock& clock_;
   spi::BucketAccess& access_;
   const rpc::SnapshotHolder& snapshots_;
+  SearchServiceOptions options_;
+  const std::uint64_t incarnation_;
+  BusyMeter busy_;
   Counter& searches_;
   Counter& slices_;
   Counter& refused_;
@@ -57,8 +68,9 @@ class SearchService::Impl : public std::enable_shared_from_this<SearchService::I
   Histogram& seconds_;
 };
 
-SearchService::SearchService(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots)
-    : impl_(std::make_shared<Impl>(runtime, access, snapshots)) {}
+SearchService::SearchService(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots,
+                             SearchServiceOptions options)
+    : impl_(std::make_shared<Impl>(runtime, access, snapshots, std::move(options))) {}
 
 SearchService::~SearchService() = default;
 
@@ -133,9 +145,35 @@ void SearchService::Impl::search_stripe(Search& search, const SliceSet& slices, 
                                      .session = search.request.session},
                                     *state);
     if (answer) access_.count_searches(answer->loads);
+    report_index(search, slices, indexed.index());
+    busy_.add(clock_.now() - search.arrived - waited, clock_.now());
   }
   refused_.add(slices.count() - (answer ? answer->searched.count() : 0));
   finish_part(search, &answer);
+}
+
+void SearchService::Impl::report_index(Search& search, const SliceSet& slices, const StripeIndex& index) {
+  if (!search.request.with_cache && !search.request.with_words) return;
+  rpc::CacheReport report;
+  const affinity::CacheChanges* changes = search.request.with_cache ? index.cache_changes() : nullptr;
+  if (changes != nullptr) {
+    std::size_t first = 0;
+    while (!slices.contains(first)) ++first;
+    report = cache_report(static_cast<std::uint32_t>(access_.stripe_of(slices.bucket(first))), incarnation_, *changes,
+                          search.request.heard);
+  }
+  const std::lock_guard lock(search.mutex);
+  if (!report.changes.empty() || report.forget) search.reply.caches.push_back(std::move(report));
+  if (!search.request.with_words) return;
+  std::map<std::string, std::uint32_t> pages;
+  for (const QueryVariant& variant : search.variants) {
+    for (const std::string& word : variant.distinct_words()) {
+      pages[word] = static_cast<std::uint32_t>(index.pages_of(word));
+    }
+  }
+  for (const rpc::WordPages& known : search.reply.words) pages[known.word] += known.pages;
+  search.reply.words.clear();
+  for (const auto& [word, count] : pages) search.reply.words.push_back({word, count});
 }
 
 void SearchService::Impl::finish_part(Search& search, const Result<StripeIndex::Answer>* answer) {
@@ -146,6 +184,7 @@ void SearchService::Impl::finish_part(Search& search, const Result<StripeIndex::
     search.hits.insert(search.hits.end(), (*answer)->hits.begin(), (*answer)->hits.end());
     search.reply.candidates += (*answer)->candidates;
     search.reply.scanned += (*answer)->scanned;
+    search.lists += (*answer)->lists;
   } else if (answer != nullptr) {
     search.reply.refused = answer->error();
   }
@@ -156,7 +195,14 @@ void SearchService::Impl::finish_part(Search& search, const Result<StripeIndex::
     reply.hits.push_back(to_message(std::move(hit)));
   }
   slices_.add(search.searched.count());
+  reply.list_hits = static_cast<std::uint32_t>(search.lists.hits);
+  reply.list_misses = static_cast<std::uint32_t>(search.lists.misses);
+  reply.pages = search.lists.pages;
+  reply.pages_read = search.lists.pages_read;
   lock.unlock();
+  const double busy = busy_.part(clock_.now(), options_.stripes);
+  const double load = options_.machine_load ? std::max(busy, options_.machine_load()) : busy;
+  reply.utilisation_permille = static_cast<std::uint32_t>(std::clamp(load, 0.0, 1.0) * 1000.0);
   candidates_.add(reply.candidates);
   scanned_.add(reply.scanned);
   const Duration took = clock_.now() - search.arrived;

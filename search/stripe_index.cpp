@@ -333,6 +333,7 @@ Result<StripeIndex::Answer> StripeIndex::search(const Question& question, const 
   if (answer.searched.empty()) return answer;
   if (delta_since_ && (question.session || clock_.now() - *delta_since_ >= options_.delta_age_max)) merge_delta();
   const MonotonicTime begun = clock_.now();
+  const ListUse lists_before = index_->list_use();
   const std::uint64_t pages_before = index_->pages_read();
   costs_.begin(answer.searched.slices());
   FJORD_TRY_ASSIGN(std::vector<Candidate> found, find_candidates(question, *index_, answer.searched, costs_));
@@ -352,6 +353,7 @@ Result<StripeIndex::Answer> StripeIndex::search(const Question& question, const 
     if (!data) return Status(StatusCode::Corruption, "the data of keyword " + one.gid.to_string() + " are malformed");
     auction.add(one.gid, one.words, one.kind, one.variant, *data, group);
   }
+  answer.lists = index_->list_use() - lists_before;
   answer.candidates = auction.candidates();
   answer.hits = auction.best(question.hits_max);
   answer.loads = costs_.divide(answer.searched.bits(),

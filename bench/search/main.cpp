@@ -11,9 +11,11 @@
 #include "fjord/fjord.h"
 #include "fjord/search/node_indexes.h"
 #include "fjord/storage/memory/memory_provider.h"
+#include "replay.h"
 
 /// Times of keyword searches. `node`: one stripe of a storage node, in memory, without messages. `cluster`: searches
 /// that begin at a fixed rate, whether or not the former ones have ended, each from its planned begin to its answer.
+/// `make-log` and `replay`: queries for voting tables, and what replicas read for them.
 namespace fjord {
 namespace {
 
@@ -207,6 +209,21 @@ int main(int argc, char** argv) {
   cluster->add_option("--cluster", address, "Distributors (default: 127.0.0.1:19100)");
   cluster->add_option("--rate", rate, "Searches a second (default: 1000)");
   cluster->add_option("--seconds", seconds, "Duration (default: 10)");
+  fjord::MakeLogOptions log;
+  CLI::App* make_log = app.add_subcommand("make-log", "Logs of queries, and documents for them");
+  make_log->add_option("--source", log.source, "File with a number, a tab and a query a line (default: Zipf's law)");
+  make_log->add_option("--queries", log.queries, "Queries in each log (default: 20000)");
+  make_log->add_option("--scale", log.scale, "Pages of the lists over those of the logs (default: 1)");
+  make_log->add_option("--seed", log.seed, "Seed (default: 1)");
+  make_log->add_option("--output", log.output, "Folder")->required();
+  fjord::ReplayOptions replay_options;
+  CLI::App* replay = app.add_subcommand("replay", "Searches for the queries of a file");
+  replay->add_option("--cluster", replay_options.cluster, "Distributors")->required();
+  replay->add_option("--queries", replay_options.queries, "File with a query a line")->required();
+  replay->add_option("--in-flight", replay_options.in_flight, "Searches at the same time (default: 16)");
+  replay->add_option("--skip", replay_options.skip, "Searches before the counting begins (default: 0)");
   CLI11_PARSE(app, argc, argv);
+  if (make_log->parsed()) return fjord::make_log(log);
+  if (replay->parsed()) return fjord::replay(replay_options);
   return node->parsed() ? fjord::run_node(corpus, repeat) : fjord::run_cluster(address, corpus, rate, seconds);
 }

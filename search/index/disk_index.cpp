@@ -38,7 +38,9 @@ IndexMetrics::IndexMetrics(MetricRegistry& registry)
                             "Indexes made anew because a file was missing or damaged")) {}
 
 DiskIndex::DiskIndex(Env& env, const DiskIndexOptions& options)
-    : env_(env), options_(options), cache_(options.cache_bytes) {}
+    : env_(env), options_(options), cache_({.bytes_max = options.cache_bytes}) {
+  if (options_.cache_limits) cache_.set_limits(options_.cache_limits());
+}
 
 DiskIndex::~DiskIndex() = default;
 
@@ -244,8 +246,15 @@ void DiskIndex::tell_metrics() {
   told_ = counts_;
 }
 
+std::uint64_t DiskIndex::pages_of(std::string_view word) const {
+  std::uint64_t pages = 0;
+  for (const auto& segment : segments_) pages += segment->pages_of(word);
+  return pages;
+}
+
 Result<bool> DiskIndex::maintain() {
   pinned_.clear();
+  if (options_.cache_limits) cache_.set_limits(options_.cache_limits());
   tell_metrics();
   if (!damage_) {
     lose(Status(damage_));

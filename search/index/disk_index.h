@@ -29,6 +29,8 @@ struct DiskIndexOptions {
   std::size_t segments_of_tier = 4;
   /// Bytes of segments kept in memory: posting lists and runs of documents.
   std::size_t cache_bytes = std::size_t{32} << 20;
+  /// Limits of the cache that may change; asked at each maintain(). Empty: `cache_bytes`.
+  std::function<ListCache::Limits()> cache_limits = {};
   /// Bytes copied in one step of a merge of segments.
   std::size_t step_bytes = std::size_t{256} << 10;
 };
@@ -74,6 +76,11 @@ class DiskIndex final : public IndexStore {
   std::uint64_t pages_read() const override { return counts_.pages_read; }
   Result<bool> maintain() override;
   bool take_lost() override;
+  ListUse list_use() const override {
+    return {counts_.list_hits, counts_.list_misses, counts_.list_pages, counts_.list_pages_read};
+  }
+  const affinity::CacheChanges* cache_changes() const override { return &cache_.changes(); }
+  std::uint64_t pages_of(std::string_view word) const override;
 
   const IndexCounts& counts() const { return counts_; }
   const ListCache& cache() const { return cache_; }

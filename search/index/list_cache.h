@@ -1,18 +1,20 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "fjord/affinity/cache_changes.h"
+#include "fjord/affinity/cache_model.h"
 #include "fjord/common/hash.h"
 
 namespace fjord::search {
 
-/// Bytes read from segments, kept while they fit: whole posting lists, and runs of documents. The least recently used
-/// ones leave. Which words entered and left is kept with numbers, so that brokers can be told.
+/// Bytes read from segments, kept while they fit: whole posting lists, and runs of documents. Which words entered and
+/// left is kept with numbers, so that brokers can be told.
 ///
 /// Threading: confined to its owner.
 class ListCache {
@@ -23,21 +25,29 @@ class ListCache {
     std::uint64_t offset = 0;
     friend bool operator==(const Key&, const Key&) = default;
   };
+  struct Limits {
+    std::size_t bytes_max = 0;
+    affinity::Eviction eviction = affinity::Eviction::LeastRecentlyUsed;
+  };
   /// The number of a word in changes(): the low bits of its hash. 0 stands for no word.
   static affinity::WordId word_id(std::string_view word) { return static_cast<affinity::WordId>(hash64(word) | 1); }
 
-  explicit ListCache(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  explicit ListCache(Limits limits) : limits_(limits) {}
 
   /// Null if it is not there.
   Bytes find(const Key& key);
   /// Takes what does not exceed the whole cache. `word`: see word_id(); 0 for a run of documents.
   void add(const Key& key, Bytes bytes, affinity::WordId word);
   void forget_segment(std::uint64_t segment);
+  /// From now on other limits hold; what exceeds them leaves at once.
+  void set_limits(Limits limits);
   std::size_t bytes() const { return bytes_; }
   /// A word enters with its first list of a segment, and leaves with the last one.
   const affinity::CacheChanges& changes() const { return changes_; }
 
  private:
+  /// What leaves first is least: by uses since it entered (all equal with LeastRecentlyUsed), then by the last use.
+  using Rank = std::pair<std::uint64_t, std::uint64_t>;
   struct Entry {
     Key key;
     Bytes bytes;
@@ -46,13 +56,18 @@ class ListCache {
   struct KeyHash {
     std::size_t operator()(const Key& key) const { return mix64(key.segment, key.offset); }
   };
-  using Entries = std::list<Entry>;
+  using Entries = std::map<Rank, Entry>;
 
+  Rank rank_after(std::uint64_t uses) {
+    return {limits_.eviction == affinity::Eviction::LeastRecentlyUsed ? 0 : uses + 1, ++last_use_};
+  }
   void drop(Entries::iterator at);
+  void make_room(std::size_t bytes);
 
-  std::size_t bytes_max_;
+  Limits limits_;
   std::size_t bytes_ = 0;
-  Entries entries_;  // The most recently used first.
+  std::uint64_t last_use_ = 0;
+  Entries entries_;
   std::unordered_map<Key, Entries::iterator, KeyHash> by_key_;
   std::unordered_map<affinity::WordId, std::uint32_t> lists_;  // Lists of a word that are here.
   affinity::CacheChanges changes_{4096};

@@ -134,22 +134,35 @@ std::uint64_t Segment::dead_documents() const { return std::uint64_t{dead_[0].co
 
 Result<ListCache::Bytes> Segment::read(std::uint64_t offset, std::size_t bytes, affinity::WordId word) const {
   const ListCache::Key key{place_.number, offset};
+  const std::uint64_t pages = PageFile::pages(offset, bytes);
+  counts_.list_pages += word != 0 ? pages : 0;
   if (ListCache::Bytes cached = cache_.find(key)) {
     counts_.list_hits += word != 0 ? 1 : 0;
     return cached;
   }
   counts_.list_misses += word != 0 ? 1 : 0;
-  counts_.pages_read += PageFile::pages(offset, bytes);
+  counts_.list_pages_read += word != 0 ? pages : 0;
+  counts_.pages_read += pages;
   FJORD_TRY_ASSIGN(std::string content, file_.read(offset, bytes));
   auto shared = std::make_shared<const std::string>(std::move(content));
   cache_.add(key, shared, word);
   return ListCache::Bytes(std::move(shared));
 }
 
-Status Segment::for_each_keyword(std::string_view word, const std::function<void(const KeywordEntry&)>& sink) const {
+const SegmentDirectory::Word* Segment::find_word(std::string_view word) const {
   const auto at = std::lower_bound(directory_.words.begin(), directory_.words.end(), word,
                                    [](const SegmentDirectory::Word& a, std::string_view b) { return a.word < b; });
-  if (at == directory_.words.end() || at->word != word) return Status::ok();
+  return at == directory_.words.end() || at->word != word ? nullptr : &*at;
+}
+
+std::uint64_t Segment::pages_of(std::string_view word) const {
+  const SegmentDirectory::Word* at = find_word(word);
+  return at == nullptr ? 0 : PageFile::pages(at->offset, at->bytes);
+}
+
+Status Segment::for_each_keyword(std::string_view word, const std::function<void(const KeywordEntry&)>& sink) const {
+  const SegmentDirectory::Word* at = find_word(word);
+  if (at == nullptr) return Status::ok();
   FJORD_TRY_ASSIGN(const ListCache::Bytes list, read(at->offset, at->bytes, ListCache::word_id(word)));
   const DeadNumbers& gone = dead(DocumentList::Keywords);
   const std::uint32_t count = directory_.of(DocumentList::Keywords).count;

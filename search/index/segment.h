@@ -127,6 +127,8 @@ class SegmentWriter {
 struct IndexCounts {
   std::uint64_t list_hits = 0;
   std::uint64_t list_misses = 0;
+  std::uint64_t list_pages = 0;       ///< Pages of the lists that were used, read or not.
+  std::uint64_t list_pages_read = 0;  ///< Pages of the lists that were read.
   std::uint64_t pages_read = 0;
   std::uint64_t segments_written = 0;
   std::uint64_t segments_merged = 0;
@@ -159,6 +161,8 @@ class Segment {
   Status for_each_keyword(std::string_view word, const std::function<void(const KeywordEntry&)>& sink) const;
   /// The posting list of the word at this place of the directory, past the cache.
   Result<std::string> read_list(std::size_t word) const;
+  /// Pages of the word's posting list; 0 if there is none.
+  std::uint64_t pages_of(std::string_view word) const;
   /// The document with this gid, if it is alive.
   Result<std::optional<Found>> find(DocumentList list, const GlobalId& gid) const;
   /// Gives all documents from `from` up to `end`, the dead too.
@@ -174,6 +178,8 @@ class Segment {
   /// Number of documents with a smaller key.
   Result<std::uint32_t> count_before(DocumentList list, const DocumentKey& key) const;
   std::size_t run_of(DocumentList list, const DocumentKey& key) const;
+  /// The place of a word in the directory; nothing if it is not there.
+  const SegmentDirectory::Word* find_word(std::string_view word) const;
   Result<ListCache::Bytes> read(std::uint64_t offset, std::size_t bytes, affinity::WordId word) const;
 
   PageFile file_;

@@ -379,7 +379,7 @@ TEST_CASE("segments stay few, their dead documents too, and no file stays that n
 }
 
 TEST_CASE("a cache gives lists again without a read, stays within its bytes, and tells what came and left") {
-  ListCache cache(2000);
+  ListCache cache({.bytes_max = 2000});
   const auto bytes = [](std::size_t n) { return std::make_shared<const std::string>(n, 'x'); };
   cache.add({1, 10}, bytes(600), 5);
   cache.add({1, 20}, bytes(600), 6);
@@ -397,6 +397,22 @@ TEST_CASE("a cache gives lists again without a read, stays within its bytes, and
   REQUIRE(cache.changes().for_each_from(
       0, [&](affinity::CacheChange one) { changes.emplace_back(one.word, one.entered); }));
   CHECK(changes == std::vector<std::pair<affinity::WordId, bool>>{{5, true}, {6, true}, {6, false}, {5, false}});
+}
+
+TEST_CASE("by frequency a list that was used often stays, and one that enters takes the place of one used once") {
+  ListCache cache({.bytes_max = 2000, .eviction = affinity::Eviction::LeastFrequentlyUsed});
+  const auto bytes = [](std::size_t n) { return std::make_shared<const std::string>(n, 'x'); };
+  cache.add({1, 10}, bytes(600), 5);
+  for (int i = 0; i < 3; ++i) REQUIRE(cache.find({1, 10}) != nullptr);
+  cache.add({1, 20}, bytes(600), 6);
+  cache.add({1, 30}, bytes(600), 7);
+  CHECK(cache.find({1, 20}) == nullptr);
+  CHECK(cache.find({1, 30}) != nullptr);
+  CHECK(cache.find({1, 10}) != nullptr);
+  cache.set_limits({.bytes_max = 1000});
+  CHECK(cache.find({1, 30}) == nullptr);
+  CHECK(cache.find({1, 10}) != nullptr);
+  CHECK(cache.bytes() <= 1000);
 }
 
 TEST_CASE("hits, misses and pages read are counted") {

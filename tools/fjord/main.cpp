@@ -23,6 +23,7 @@ struct CommandLine {
   VisitArgs visit;
   ExportArgs export_;
   SearchArgs search;
+  AffinityArgs affinity;
   SubscribeArgs subscribe;
   JobArgs job;
   AggregateArgs aggregate;
@@ -50,7 +51,7 @@ struct CommandLine {
     add_documents(app, document, bulk, action);
     add_visit(app, visit, action);
     add_export(app, export_, action);
-    add_search(app, search, action);
+    add_search(app, search, affinity, action);
     add_subscribe(app, subscribe, action);
     add_jobs(app, job, action);
     add_aggregate(app, aggregate, action);
@@ -65,9 +66,10 @@ struct CommandLine {
     add_tune(app, tune, action);
     add_reference(app, reference, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
-    for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common,
-                           &status, &plugin, &node.common, &state.common, &config.common, &tune.common,
-                           &aggregate.common, &search.common, &subscribe.common, &bucket.common, &balance.common}) {
+    for (Common* common :
+         {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common, &status, &plugin,
+          &node.common, &state.common, &config.common, &tune.common, &aggregate.common, &search.common,
+          &affinity.common, &subscribe.common, &bucket.common, &balance.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

@@ -18,6 +18,7 @@
 #include "fjord/visitors/visitor_service.h"
 #include "health_page.h"
 #include "plugin_options.h"
+#include "process_load.h"
 #include "process_runtime.h"
 #include "storage_engine.h"
 
@@ -54,7 +55,9 @@ class StorageProcess final : public Node {
     FJORD_TRY_ASSIGN(
         node_, storage::StorageNode::open(options, runtime, process_.transport(), indexes_->indexed(engine_.open)));
     indexes_->follow(node_->snapshots());
-    search_service_ = std::make_unique<search::SearchService>(runtime, *node_, node_->snapshots());
+    search_service_ = std::make_unique<search::SearchService>(
+        runtime, *node_, node_->snapshots(),
+        search::SearchServiceOptions{.stripes = options.stripes, .machine_load = [this] { return load_.part(); }});
     FJORD_TRY(start_visitors(config, options.directory));
     return process_.serve(config, name,
                           {node_.get(), visitor_service_.get(), plugin_service_.get(), search_service_.get()},
@@ -112,6 +115,7 @@ class StorageProcess final : public Node {
   }
 
   DirectoryLock lock_;
+  ProcessLoad load_;
   ProcessRuntime process_;
   // The map and reduce tasks of this node write through these like any other client.
   std::unique_ptr<Executor> client_executor_;

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "affinity_faults.h"
 #include "balance_operator.h"
 #include "chaos.h"
 #include "fjord/sim/scenarios.h"
@@ -47,19 +48,24 @@ ScenarioResult run_search(const ScenarioOptions& options) {
   SearchWorkload workload(cluster, 4 + static_cast<unsigned>(random.below(8)));
   Chaos chaos(cluster);
   BalanceOperator balances(cluster);
+  AffinityOperator affinities(cluster);
   workload.start();
   if (!is_calm) chaos.start();
   if (random.chance(0.7)) balances.start();
+  if (random.chance(0.8)) affinities.start();
   cluster.scheduler().run_for(seconds(20));
   chaos.stop();
   balances.stop();
+  affinities.stop();
   workload.stop();
   bool all_ended = cluster.run_until([&] { return workload.is_idle(); }, seconds(60));
 
   cluster.network().set_faults({});
   cluster.restart_everything();
   operator_.change_config("balancer.mode=off", {});
-  all_ended = cluster.run_until([&] { return operator_.is_idle() && balances.is_idle(); }, seconds(60)) && all_ended;
+  all_ended = cluster.run_until([&] { return operator_.is_idle() && balances.is_idle() && affinities.is_idle(); },
+                                seconds(60)) &&
+              all_ended;
   const bool steady = cluster.run_until_steady(seconds(60));
   const std::string at_rest = steady ? workload.check_at_rest() : std::string();
 
@@ -73,10 +79,11 @@ ScenarioResult run_search(const ScenarioOptions& options) {
   result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
       "{} storage nodes, {} distributors, redundancy {}, {} bits, {} crashes, {} steps applied by hand, {} complete "
-      "searches with {} places, {} partial, {} failed, {} compared, {} with too many states, {} answers of nodes",
+      "searches with {} places, {} partial, {} failed, {} compared, {} with too many states, {} answers of nodes, {} "
+      "other ways to choose replicas",
       shape.storage_nodes, shape.distributors, shape.redundancy, shape.bits, chaos.crashes(), balances.applied(),
       workload.complete(), workload.hits(), workload.partial(), workload.failed(), workload.model().checked(),
-      workload.model().undecided(), checker.answers());
+      workload.model().undecided(), checker.answers(), affinities.changes());
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
   return result;
 }

@@ -1,5 +1,6 @@
 #include "sim_services.h"
 
+#include "affinity_faults.h"
 #include "batched_application.h"
 #include "fjord/mapreduce/document_sink.h"
 #include "fjord/mapreduce/job_service.h"
@@ -74,7 +75,11 @@ struct StorageServices::Parts {
       hides_removes = std::make_unique<HidesRemoves>(*visitors, runtime.random.fork());
       visits = hides_removes.get();
     }
-    if (shape.search) searches = std::make_unique<search::SearchService>(runtime, node, node.snapshots());
+    if (!shape.search) return;
+    // Loads are random: time does not pass while a simulated process works.
+    search::SearchServiceOptions search;
+    search.machine_load = [draws = std::make_shared<Random>(runtime.random.fork())] { return draws->uniform(); };
+    searches = std::make_unique<search::SearchService>(runtime, node, node.snapshots(), search);
   }
 
   std::unique_ptr<Executor> executor;
@@ -113,9 +118,10 @@ struct DistributorServices::Parts final : rpc::Service {
     options.refresh_snapshot = [this] { refresh(); };
     jobs = std::make_unique<mapreduce::JobService>(options, runtime, transport, snapshots, applications, records);
     if (shape.search) {
-      start_broker = [this, &runtime, &transport] {
-        broker = std::make_unique<search::SearchBroker>(search::SearchBrokerOptions(), runtime, transport,
-                                                        node->snapshots(), [this] { return node->state_in_force(); });
+      start_broker = [this, &runtime, &transport, redundancy = shape.redundancy] {
+        broker = std::make_unique<search::SearchBroker>(
+            search::SearchBrokerOptions(), runtime, transport, node->snapshots(),
+            [this] { return node->state_in_force(); }, random_voting_tables(redundancy));
       };
     }
   }

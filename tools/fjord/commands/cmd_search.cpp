@@ -26,14 +26,20 @@ std::string explanation(const SearchResult& result) {
                                  result.slices_searched, result.slices, result.state_version,
                                  static_cast<double>(result.took.count()) / 1000.0, result.keywords_matched);
   for (const std::string& variant : result.variants) text += fmt::format("searched for: {}\n", variant);
+  text += fmt::format("replicas chosen: {}\n", result.choice);
+  for (const auto& [word, pages] : result.word_pages) text += fmt::format("{}: {} pages\n", word, pages);
   for (const SearchPlace& one : result.places) text += fmt::format("{}: {} ({})\n", one.ad, one.keyword, one.matched);
-  text += fmt::format("{:<12} {:>7} {:>9} {:>9} {:>8} {:>10} {:>10}  {}\n", "NODE", "SLICES", "SEARCHED", "COMPARED",
-                      "MATCHED", "MS", "MS ON NODE", "WHY NOT ALL");
+  text += fmt::format("{:<12} {:>7} {:>9} {:>9} {:>8} {:>10} {:>10} {:>6} {:>7} {:>6} {:>6} {:>12} {:>6}  {}\n", "NODE",
+                      "SLICES", "SEARCHED", "COMPARED", "MATCHED", "MS", "MS ON NODE", "CLASS", "VOTES", "SHARE",
+                      "LOAD", "LISTS READ", "PAGES", "WHY NOT ALL");
   for (const SearchedNode& node : result.nodes) {
     text += fmt::format(
-        "{:<12} {:>7} {:>9} {:>9} {:>8} {:>10.3f} {:>10.3f}  {}\n", node.node, node.slices_asked, node.slices_searched,
-        node.keywords_compared, node.keywords_matched, static_cast<double>(node.took.count()) / 1000.0,
-        static_cast<double>(node.search_took.count()) / 1000.0, node.status.is_ok() ? "" : node.status.message());
+        "{:<12} {:>7} {:>9} {:>9} {:>8} {:>10.3f} {:>10.3f} {:>6} {:>7.1f} {:>6.3f} {:>6.2f} {:>12} {:>6}  {}\n",
+        node.node, node.slices_asked, node.slices_searched, node.keywords_compared, node.keywords_matched,
+        static_cast<double>(node.took.count()) / 1000.0, static_cast<double>(node.search_took.count()) / 1000.0,
+        node.replica_class, node.votes, node.share, node.utilisation,
+        fmt::format("{} of {}", node.lists_read, node.lists_found + node.lists_read), node.pages_read,
+        node.status.is_ok() ? "" : node.status.message());
   }
   return text;
 }
@@ -61,12 +67,18 @@ std::string as_json(const SearchResult& result, bool explain) {
   if (explain) {
     json.key("variants").begin_array();
     for (const std::string& variant : result.variants) json.text(variant);
-    json.end_array().key("nodes").begin_array();
+    json.end_array().key("choice").text(result.choice).key("word_pages").begin_object();
+    for (const auto& [word, pages] : result.word_pages) json.key(word).number(pages);
+    json.end_object().key("nodes").begin_array();
     for (const SearchedNode& node : result.nodes) {
       json.begin_object().key("node").text(node.node).key("slices_asked").number(node.slices_asked);
       json.key("slices_searched").number(node.slices_searched).key("keywords_compared").number(node.keywords_compared);
       json.key("keywords_matched").number(node.keywords_matched).key("took_us").integer(node.took.count());
       json.key("search_us").integer(node.search_took.count());
+      json.key("lists_found").number(node.lists_found).key("lists_read").number(node.lists_read);
+      json.key("pages").number(node.pages).key("pages_read").number(node.pages_read);
+      json.key("utilisation").real(node.utilisation, 3).key("class").number(node.replica_class);
+      json.key("share").real(node.share, 3).key("votes").real(node.votes, 3);
       if (!node.status.is_ok()) json.key("why_not_all").text(node.status.message());
       json.end_object();
     }

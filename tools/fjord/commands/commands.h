@@ -117,6 +117,30 @@ struct SearchArgs {
 };
 int run_search(const SearchArgs& args);
 
+/// Arguments of search affinity.
+struct AffinityArgs {
+  Common common;
+  std::string queries;  ///< File.
+  std::string table;    ///< File, or the number of a table in the cluster.
+  std::string sizes;    ///< File with the pages of each word.
+  bool from_index = false;
+  unsigned replicas = 0;
+  std::uint64_t cache_pages = 0;  ///< 0: see miss_percent.
+  double miss_percent = 10;
+  std::string eviction = "lru";
+  std::string method = "bp";
+  unsigned rounds = 20;
+  std::string corpus;
+  std::uint64_t seed = 1;
+  std::uint64_t number = 0;  ///< For deploy; 0: the next free one.
+  bool foreign = false;
+  bool yes = false;
+};
+int run_affinity_train(const AffinityArgs& args);
+int run_affinity_simulate(const AffinityArgs& args);
+int run_affinity_show(const AffinityArgs& args);
+int run_affinity_deploy(const AffinityArgs& args);
+
 /// Arguments of remove and update with --where.
 struct BulkArgs {
   Common common;

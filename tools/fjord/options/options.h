@@ -47,8 +47,10 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action);
 void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action);
 void add_visit(CLI::App& app, VisitArgs& args, Action& action);
 void add_export(CLI::App& app, ExportArgs& args, Action& action);
-void add_search(CLI::App& app, SearchArgs& args, Action& action);
 void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action);
+
+// options_search.cpp: searches, and which replica answers them.
+void add_search(CLI::App& app, SearchArgs& args, AffinityArgs& affinity, Action& action);
 
 // options_jobs.cpp: jobs, aggregations and plugins.
 void add_jobs(CLI::App& app, JobArgs& args, Action& action);

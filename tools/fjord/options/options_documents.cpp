@@ -291,31 +291,4 @@ void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action) {
   subscribe->callback([&] { action = [&] { return run_subscribe(args); }; });
 }
 
-void add_search(CLI::App& app, SearchArgs& args, Action& action) {
-  CLI::App* search = command(app, "search", "Prints the ads that win the auction for a query, the best first",
-                             "fjord search 'cheap hotel' --context device=phone --context language=en\n"
-                             "  fjord search 'cheap hotel' --limit 10 --explain -o json");
-  search->add_option("QUERY", args.query, "What somebody searches for")->required();
-  search
-      ->add_option("--context", args.context,
-                   "Who searches, k=v: device (phone, desktop, tablet), language, region, hour, age, interests; may be "
-                   "given several times")
-      ->type_name("K=V")
-      ->allow_extra_args(false);
-  search->add_option("--limit", args.limit, "Places, at most 100 (default: 4)")
-      ->check(CLI::Range(1, 100))
-      ->type_name("PLACES");
-  search
-      ->add_option("--within", args.within_ms,
-                   "Milliseconds; what is not searched by then is missing, which is exit code 5 (default: the setting "
-                   "search.timeout)")
-      ->check(CLI::Range(1, 3'600'000))
-      ->type_name("MS");
-  search->add_flag("--session", args.session,
-                   "Find all that was written before; otherwise what was written 50 ms before");
-  search->add_flag("--explain", args.explain, "Say what each storage node did");
-  add_common(*search, args.common);
-  search->callback([&] { action = [&] { return run_search(args); }; });
-}
-
 }  // namespace fjord::cli

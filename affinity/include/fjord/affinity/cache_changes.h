@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -22,6 +23,8 @@ class CacheChanges {
   void add(CacheChange change) { ring_[next_++ % ring_.size()] = change; }
   /// Number of the change that comes next.
   std::uint64_t next() const { return next_; }
+  /// Number of the oldest change that is kept.
+  std::uint64_t first() const { return next_ - std::min<std::uint64_t>(next_, ring_.size()); }
   /// Calls `apply` with each change from number `first` on. Returns false, and calls nothing, if some of them are not
   /// kept any more: the broker then has to forget what it believed.
   template <typename Apply>

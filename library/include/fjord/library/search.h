@@ -46,6 +46,15 @@ struct SearchedNode {
   Duration took{0};         ///< From the question to the answer.
   Duration search_took{0};  ///< The search on the node alone.
   Status status;            ///< Why it searched less than it was asked for.
+
+  std::uint32_t lists_found = 0;  ///< Lists of keywords that were in the node's cache.
+  std::uint32_t lists_read = 0;   ///< Lists that were not.
+  std::uint64_t pages = 0;        ///< Pages of 4 KiB of both.
+  std::uint64_t pages_read = 0;
+  double utilisation = 0.0;         ///< Load of the node, 0 to 1.
+  std::uint32_t replica_class = 0;  ///< The class of replicas that the node was asked as.
+  double share = 0.0;               ///< Its share of searches, by load; all of the cluster add up to 1.
+  double votes = 0.0;               ///< Pages that it was expected to read.
 };
 
 struct SearchResult {
@@ -59,7 +68,10 @@ struct SearchResult {
   std::uint64_t keywords_matched = 0;
   Duration took{0};
   std::vector<std::string> variants = {};  ///< The forms of the query that were searched.
-  std::vector<SearchedNode> nodes = {};    ///< With SearchRequest::explain.
+  // With SearchRequest::explain:
+  std::vector<SearchedNode> nodes = {};
+  std::string choice = {};  ///< How replicas were chosen: by which voting table, for example.
+  std::map<std::string, std::uint32_t> word_pages = {};  ///< The most pages that a node has for a word of the query.
 
   /// True if every slice was searched.
   bool is_complete() const { return status && slices_searched == slices; }

@@ -21,7 +21,7 @@
 namespace fjord::rpc {
 
 /// One parsed version of what all nodes agree on: cluster state, distribution, addresses, document types. Immutable and
-/// shared between threads. The document types always include the built-in ones of MapReduce.
+/// shared between threads. The document types always include the built-in ones.
 class ClusterSnapshot {
  public:
   /// Returns a snapshot with the newer version of each part, from `newer` or from `old` (which may be null). Returns
@@ -113,7 +113,7 @@ class SnapshotHolder {
   std::shared_ptr<const ClusterSnapshot> current_ FJORD_GUARDED_BY(mutex_);
 };
 
-/// Returns the .sd texts of the types that Fjord itself stores: fjord_tuples, fjord_result, fjord_job.
+/// Returns the .sd texts of the types that Fjord itself stores: fjord_tuples, fjord_result, fjord_job, fjord_affinity.
 const std::vector<std::string>& builtin_schemas();
 
 }  // namespace fjord::rpc

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fjord/affinity/cache_changes.h"
 #include "fjord/common/result.h"
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document_id.h"
@@ -33,6 +34,25 @@ struct KeywordEntry {
   std::uint64_t group = 0;
   MatchKind kind = MatchKind::Broad;
   std::string_view words = {};
+};
+
+/// What searches used of the lists of keywords in files, since the index was opened.
+struct ListUse {
+  std::uint64_t hits = 0;        ///< Lists found in the cache.
+  std::uint64_t misses = 0;      ///< Lists read.
+  std::uint64_t pages = 0;       ///< Pages of both.
+  std::uint64_t pages_read = 0;  ///< Pages of the lists read.
+
+  friend ListUse operator-(const ListUse& a, const ListUse& b) {
+    return {a.hits - b.hits, a.misses - b.misses, a.pages - b.pages, a.pages_read - b.pages_read};
+  }
+  ListUse& operator+=(const ListUse& other) {
+    hits += other.hits;
+    misses += other.misses;
+    pages += other.pages;
+    pages_read += other.pages_read;
+    return *this;
+  }
 };
 
 /// The keywords, groups and ads of one stripe. Changes are collected in a delta, which searches do not see, until
@@ -80,6 +100,14 @@ class IndexStore {
   /// True once after content was lost, for a file was damaged. The index is empty then, without checksums, and its
   /// owner indexes all buckets again.
   virtual bool take_lost() = 0;
+
+  // --- What brokers are told, so that they choose replicas by what is in caches. An index in memory has no lists.
+
+  virtual ListUse list_use() const { return {}; }
+  /// Words whose lists entered or left the cache. Null: there is no cache.
+  virtual const affinity::CacheChanges* cache_changes() const { return nullptr; }
+  /// Pages of the lists of a word in files.
+  virtual std::uint64_t pages_of(std::string_view /*word*/) const { return 0; }
 };
 
 }  // namespace fjord::search

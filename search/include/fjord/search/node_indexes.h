@@ -40,10 +40,9 @@ NodeIndexes::IndexFactory memory_indexes();
 struct DiskIndexesOptions {
   std::string directory;                                ///< One folder for each stripe is made in it.
   std::size_t recent_bytes_max = std::size_t{1} << 20;  ///< Bytes of new documents at which they become a segment.
-  std::size_t cache_bytes = std::size_t{64} << 20;      ///< What all stripes keep in memory of their files.
 };
-/// Indexes in files. After a start only what a stripe's engine has changed
-/// since is indexed. Lifetime: `runtime` outlives the indexes.
+/// Indexes in files. After a start only what a stripe's engine has changed since is indexed. What all stripes keep in
+/// memory of their files is the setting search.cache_bytes. Lifetime: `runtime` outlives the indexes.
 NodeIndexes::IndexFactory disk_indexes(Runtime& runtime, const DiskIndexesOptions& options);
 
 }  // namespace fjord::search

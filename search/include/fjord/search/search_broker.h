@@ -8,6 +8,7 @@
 #include "fjord/common/runtime.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
+#include "fjord/search/voting_tables.h"
 
 namespace fjord::search {
 
@@ -27,9 +28,11 @@ struct SearchBrokerOptions {
 /// it.
 class SearchBroker final : public rpc::Service {
  public:
-  /// `state_in_force` says whether the cluster state of this process is certainly the current one, or why not.
+  /// `tables`: where the voting table of search.affinity_table is read; null: it has none. `state_in_force` says
+  /// whether the cluster state of this process is certainly the current one, or why not.
   SearchBroker(const SearchBrokerOptions& options, Runtime& runtime, rpc::Transport& transport,
-               const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force);
+               const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force,
+               std::unique_ptr<VotingTableSource> tables = nullptr);
   ~SearchBroker() override;
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;

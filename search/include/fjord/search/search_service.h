@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "fjord/common/runtime.h"
@@ -9,6 +10,13 @@
 
 namespace fjord::search {
 
+struct SearchServiceOptions {
+  unsigned stripes = 1;  ///< Threads that search.
+  /// Share of the machine that this process uses, 0 to 1; called on the threads of stripes. Empty: only the time that
+  /// stripes spend on searches counts as load.
+  std::function<double()> machine_load = {};
+};
+
 /// The storage node's side of searches (searchSlices): all stripes search their slices at once, each in one version of
 /// its index. A slice is answered only if the replica here is in sync under the cluster state that the question names;
 /// the broker asks for the others elsewhere.
@@ -17,7 +25,8 @@ namespace fjord::search {
 /// IndexedProvider; searches that still wait on stripes go on without it.
 class SearchService final : public rpc::Service {
  public:
-  SearchService(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots);
+  SearchService(Runtime& runtime, spi::BucketAccess& access, const rpc::SnapshotHolder& snapshots,
+                SearchServiceOptions options = {});
   ~SearchService() override;
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;

@@ -59,10 +59,14 @@ class StripeIndex {
     std::uint64_t candidates = 0;
     std::uint64_t scanned = 0;
     std::vector<spi::SearchLoad> loads;  ///< The cost of the search, divided among the slices.
+    ListUse lists;                       ///< What this search used.
   };
   /// Searches the slices that this node holds as an in-sync member under `state`, in one version of the index. Errors:
   /// those of the index.
   Result<Answer> search(const Question& question, const rpc::ClusterSnapshot& state);
+  /// See IndexStore.
+  const affinity::CacheChanges* cache_changes() const { return index_->cache_changes(); }
+  std::uint64_t pages_of(std::string_view word) const { return index_->pages_of(word); }
   /// Number of buckets that are not indexed yet.
   std::size_t buckets_to_index() const { return to_index_.size(); }
 

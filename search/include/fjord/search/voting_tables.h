@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "fjord/client/client_options.h"
+#include "fjord/common/result.h"
+#include "fjord/common/runtime.h"
+#include "fjord/common/unique_function.h"
+#include "fjord/document/document.h"
+#include "fjord/document/document_type.h"
+#include "fjord/rpc/transport.h"
+
+/// Voting tables in the cluster: a table has a number and is kept as documents of type fjord_affinity, its encoded form
+/// (affinity/README.md) in parts. The setting search.affinity_table says which one is in force.
+namespace fjord::search {
+
+/// Bytes of a table in one document.
+inline constexpr std::size_t kTablePartBytes = std::size_t{512} << 10;
+
+std::string table_part_id(std::uint64_t number, std::uint32_t part);
+/// Number of documents that a table of so many bytes is kept in; at least 1.
+std::uint32_t table_parts(std::size_t bytes);
+/// One part of a table. Errors: NotReady if the types lack fjord_affinity.
+Result<Document> table_part(const DocumentTypeRepo& types, std::uint64_t number, std::string_view bytes,
+                            std::uint32_t part);
+/// What is searched in a cluster with these types, as tables name it: "ad_group.name, keyword.text". Empty: nothing.
+std::string corpus_of(const DocumentTypeRepo& types);
+
+struct TablePart {
+  std::uint32_t parts = 0;  ///< Parts of the whole table.
+  std::string content;
+};
+
+/// Where a broker reads tables from.
+///
+/// Threading: read_part() on the broker's executor.
+class VotingTableSource {
+ public:
+  using Done = UniqueFunction<void(Result<TablePart>)>;
+
+  virtual ~VotingTableSource() = default;
+  /// Calls `done` on any thread, unless the source ends before. Errors: NotFound if there is no such part; those of a
+  /// get.
+  virtual void read_part(std::uint64_t number, std::uint32_t part, Done done) = 0;
+};
+
+/// Reads tables from the documents of the cluster. Lifetime: `runtime` and `transport` outlive it.
+std::unique_ptr<VotingTableSource> stored_voting_tables(ClientOptions options, Runtime& runtime,
+                                                        rpc::Transport& transport);
+
+}  // namespace fjord::search
