@@ -8,10 +8,10 @@ name=${1:-}
 case $name in
   slotfile-size | background-work | many-documents | placement | elasticity | tuner-grid) ;;
   visiting-empty | output-documents | visitor-threads | bandwidth | tuner-grid-real | job-foreground) ;;
-  balance-simulated | balance-causality | tars-simulated | ring-offload | keyword-search) ;;
+  balance-simulated | balance-causality | balance-live | balance-sklik | tars-simulated | ring-offload | keyword-search) ;;
   *)
     printf 'Usage: ./run experiment NAME [--quick]\nNAME: slotfile-size, background-work, many-documents, placement, elasticity, tuner-grid,\n' >&2
-    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground,\n      balance-simulated, balance-causality, tars-simulated, ring-offload, keyword-search (docs/experiments)\n' >&2
+    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground,\n      balance-simulated, balance-causality, balance-live, balance-sklik, tars-simulated, ring-offload, keyword-search (docs/experiments)\n' >&2
     exit 2
     ;;
 esac
