@@ -68,7 +68,7 @@ std::vector<std::vector<std::string>> read_queries(const std::string& path) {
 
 struct Corpus {
   std::uint64_t groups = 6000;
-  std::uint64_t keywords = 10;  ///< Of a group, on average.
+  std::uint64_t keywords = 10;  ///< Average of a group.
   std::string queries;          ///< File; without it keywords are pairs of 3,000 made-up words.
 };
 
