@@ -68,11 +68,9 @@ void ClusterWatcher::wait(Condition condition, MonotonicTime deadline, Done done
 std::vector<rpc::Address> ClusterWatcher::candidates() {
   std::vector<rpc::Address> addresses;
   if (const auto known = snapshot()) {
-    const auto& all = known->info().distributor_addresses;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      if (!all[i].empty() && known->state().is_up({NodeType::Distributor, static_cast<std::uint16_t>(i)})) {
-        addresses.push_back(all[i]);
-      }
+    for (const std::uint16_t index : rpc::distributors_up(*known)) {
+      const rpc::Address& address = known->info().distributor_addresses[index];
+      if (!address.empty()) addresses.push_back(address);
     }
     shuffle(addresses, 0, random_);
   }
@@ -96,13 +94,13 @@ void ClusterWatcher::start_round() {
 void ClusterWatcher::ask_next() {
   if (asked_ == to_ask_.size()) return finish_round(false);
   const rpc::Address address = to_ask_[asked_++];
-  gate_->call(address, rpc::Request(rpc::question_for_news(holder_)), options_->cluster_info_timeout, executor_,
-              while_alive(weak_from_this(), [round = round_, address](ClusterWatcher& self, Result<rpc::Reply> answer) {
-                self.on_answer(round, address, std::move(answer));
-              }));
+  rpc::call(*gate_, address, rpc::question_for_news(holder_), options_->cluster_info_timeout, executor_,
+            while_alive(weak_from_this(), [round = round_, address](ClusterWatcher& self, Answer answer) {
+              self.on_answer(round, address, answer);
+            }));
 }
 
-void ClusterWatcher::on_answer(std::uint64_t round, const rpc::Address& address, Result<rpc::Reply> answer) {
+void ClusterWatcher::on_answer(std::uint64_t round, const rpc::Address& address, const Answer& answer) {
   if (closed_ || !asking_ || round != round_) return;
   std::string reason = use_answer(answer);
   if (reason.empty()) {
@@ -113,15 +111,12 @@ void ClusterWatcher::on_answer(std::uint64_t round, const rpc::Address& address,
   ask_next();
 }
 
-std::string ClusterWatcher::use_answer(const Result<rpc::Reply>& answer) {
-  if (!answer) return answer.error().to_string();
-  const auto* reply = std::get_if<rpc::GetClusterInfoReply>(&*answer);
-  if (reply == nullptr) return "the answer is of another call";
-  if (!reply->status) return reply->status.to_string();
-  if (snapshot() == nullptr && (reply->info.state.empty() || reply->info.state_version == 0)) {
+std::string ClusterWatcher::use_answer(const Answer& answer) {
+  if (answer && answer->status && snapshot() == nullptr &&
+      (answer->info.state.empty() || answer->info.state_version == 0)) {
     return "it has no cluster state yet";
   }
-  const Result<bool> changed = holder_.update(reply->info);
+  const Result<bool> changed = rpc::take_news(holder_, answer);
   if (!changed) return changed.error().to_string();
   if (*changed && on_change_) on_change_();
   return {};

@@ -62,6 +62,8 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
   void close();
 
  private:
+  using Answer = Result<rpc::GetClusterInfoReply>;
+
   struct Waiter {
     std::uint64_t id = 0;
     std::uint64_t round = 0;  // the first round whose answer satisfies the waiter
@@ -71,9 +73,9 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
 
   void start_round();
   void ask_next();
-  void on_answer(std::uint64_t round, const rpc::Address& address, Result<rpc::Reply> answer);
+  void on_answer(std::uint64_t round, const rpc::Address& address, const Answer& answer);
   /// Applies the answer. Returns what is wrong with it; empty if it was useful.
-  std::string use_answer(const Result<rpc::Reply>& answer);
+  std::string use_answer(const Answer& answer);
   void finish_round(bool answered);
   bool is_needed() const;
   bool is_satisfied(const Waiter& waiter) const;
