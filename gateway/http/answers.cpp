@@ -70,7 +70,19 @@ HttpAnswer message_answer(const HttpRequest& request, unsigned http_status, std:
 }
 
 HttpAnswer error_answer(const HttpRequest& request, const Status& status, const std::string& id) {
-  return message_answer(request, http_status_of(status.code()), status.message(), id);
+  HttpAnswer answer = message_answer(request, http_status_of(status.code()), status.message(), id);
+  answer.body.pop_back();
+  const std::pair<std::string_view, std::string_view> members[] = {{"code", to_string(status.code())},
+                                                                   {"node", status.node()},
+                                                                   {"limit", status.limit()},
+                                                                   {"setting", status.setting()}};
+  for (const auto& [name, value] : members) {
+    if (value.empty()) continue;
+    answer.body += fmt::format(",\"{}\":", name);
+    append_json_string(answer.body, value);
+  }
+  answer.body += '}';
+  return answer;
 }
 
 }  // namespace fjord::gateway

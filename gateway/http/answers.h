@@ -12,7 +12,8 @@ namespace fjord::gateway {
 std::string begin_body(const HttpRequest& request, const std::string& id = {});
 /// Returns {"pathId": ..., "id": ...}.
 HttpAnswer plain_answer(const HttpRequest& request, unsigned http_status, const std::string& id);
-/// Returns the answer for an error: {"pathId": ..., "id": ..., "message": ...}.
+/// Returns the answer for an error: {"pathId": ..., "id": ..., "message": ..., "code": "BUSY"}, with node, limit and
+/// setting where they are known.
 HttpAnswer error_answer(const HttpRequest& request, const Status& status, const std::string& id = {});
 HttpAnswer message_answer(const HttpRequest& request, unsigned http_status, std::string_view message,
                           const std::string& id = {});

@@ -74,10 +74,10 @@ class PoolOfVisits final : public VisitThreads {
   asio::thread_pool streams_pool_{kStreamThreads};
 };
 
-std::unique_ptr<Client> connect_to(const std::vector<std::string>& distributors) {
+std::string addresses_of(const std::vector<std::string>& distributors) {
   std::string addresses;
   for (const std::string& one : distributors) addresses += (addresses.empty() ? "" : ",") + one;
-  return std::make_unique<Client>(connect(addresses));
+  return addresses;
 }
 
 /// A port: takes connections and gives each a strand. Threading: its calls before the threads start; then theirs.
@@ -155,8 +155,9 @@ class Port {
 class HttpGateway::Impl {
  public:
   Impl(HttpGatewayOptions options, MetricRegistry& metrics)
-      : client_(connect_to(options.distributors)),
-        router_(*client_, visits_, metrics),
+      : client_(std::make_unique<Client>(connect(addresses_of(options.distributors)))),
+        router_(*client_, visits_, metrics,
+                {.addresses = addresses_of(options.distributors), .metrics_shown = options.metrics_shown}),
         server_(std::move(options),
                 {.handle = [this](const HttpRequest& request,
                                   HttpReply reply) { router_.handle(request, std::move(reply)); },
@@ -166,11 +167,13 @@ class HttpGateway::Impl {
   ~Impl() {
     for (const auto& port : ports_) port->close();
     visits_.begin_end();
+    router_.own().begin_end();
     if (!threads_.empty()) server_.drain();
     context_.stop();
     for (std::thread& thread : threads_) thread.join();
     server_.end();
     visits_.end();
+    router_.own().end();
     client_.reset();
   }
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <iterator>
 #include <zlib.h>
 
@@ -51,6 +52,28 @@ bool is_parameter(std::string_view name) {
       "wantedDocumentCount",
   };
   return std::find(std::begin(kNames), std::end(kNames), name) != std::end(kNames);
+}
+
+Status without_value(const std::string& name) {
+  return {StatusCode::InvalidArgument, fmt::format("Expected non-empty value for request property '{}'", name)};
+}
+
+/// Calls `use` with name and value of each parameter. Errors: InvalidArgument for a malformed escape; those of `use`.
+template <typename F>
+Status for_each_parameter(std::string_view target, F use) {
+  const std::size_t mark = target.find('?');
+  std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
+  while (!rest.empty()) {
+    const std::string_view part = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
+    if (part.empty()) continue;
+    const std::size_t equals = part.find('=');
+    FJORD_TRY_ASSIGN(std::string name, decode_url(part.substr(0, equals)));
+    FJORD_TRY_ASSIGN(std::string value,
+                     decode_url(equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1)));
+    FJORD_TRY(use(std::move(name), std::move(value)));
+  }
+  return Status::ok();
 }
 
 }  // namespace
@@ -102,23 +125,30 @@ Result<std::vector<std::string>> split_path(std::string_view path) {
 
 Result<HttpQuery> HttpQuery::parse(std::string_view target) {
   HttpQuery query;
-  const std::size_t mark = target.find('?');
-  std::string_view rest = mark == std::string_view::npos ? std::string_view() : target.substr(mark + 1);
-  while (!rest.empty()) {
-    const std::string_view part = rest.substr(0, rest.find('&'));
-    rest.remove_prefix(std::min(rest.size(), part.size() + 1));
-    if (part.empty()) continue;
-    const std::size_t equals = part.find('=');
-    FJORD_TRY_ASSIGN(std::string name, decode_url(part.substr(0, equals)));
-    FJORD_TRY_ASSIGN(std::string value,
-                     decode_url(equals == std::string_view::npos ? std::string_view() : part.substr(equals + 1)));
-    if (value.empty() && !is_parameter(name)) continue;
-    if (value.empty()) {
-      return Status(StatusCode::InvalidArgument,
-                    fmt::format("Expected non-empty value for request property '{}'", name));
-    }
+  FJORD_TRY(for_each_parameter(target, [&](std::string name, std::string value) -> Status {
+    if (value.empty() && !is_parameter(name)) return Status::ok();
+    if (value.empty()) return without_value(name);
     query.values_[std::move(name)] = std::move(value);
-  }
+    return Status::ok();
+  }));
+  return query;
+}
+
+Result<HttpQuery> HttpQuery::parse_known(std::string_view target, const std::vector<std::string>& names) {
+  HttpQuery query;
+  FJORD_TRY(for_each_parameter(target, [&](std::string name, std::string value) -> Status {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return {StatusCode::InvalidArgument,
+              names.empty()
+                  ? fmt::format("there is no request property '{}' here", name)
+                  : fmt::format("there is no request property '{}' here, only {}", name, fmt::join(names, ", "))};
+    }
+    if (value.empty()) return without_value(name);
+    if (!query.values_.emplace(name, std::move(value)).second) {
+      return {StatusCode::InvalidArgument, fmt::format("request property '{}' is there twice", name)};
+    }
+    return Status::ok();
+  }));
   return query;
 }
 

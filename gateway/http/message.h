@@ -55,6 +55,9 @@ class HttpQuery {
  public:
   /// Errors: InvalidArgument for a known parameter without a value, or a malformed escape. Others are ignored.
   static Result<HttpQuery> parse(std::string_view target);
+  /// The same with parameters of these names only. Errors: InvalidArgument also for another one, and for one that is
+  /// there twice.
+  static Result<HttpQuery> parse_known(std::string_view target, const std::vector<std::string>& names);
 
   /// Returns the value; absent if the parameter was not sent.
   const std::string* find(const std::string& name) const;

@@ -2,33 +2,32 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "fjord/common/metrics.h"
 #include "http/document_api.h"
 #include "http/message.h"
-#include "http/reply.h"
+#include "http/own_api.h"
 
 namespace fjord::gateway {
 
 /// Finds who answers a request. Threading: any thread. Lifetime: the collaborators outlive the requests in progress.
 class Router {
  public:
-  Router(Client& client, VisitThreads& threads, MetricRegistry& metrics)
-      : client_(client), metrics_(metrics), documents_(client, threads) {}
+  Router(Client& client, VisitThreads& threads, MetricRegistry& metrics, OwnApiOptions options)
+      : documents_(client, threads), own_(std::move(options), metrics) {}
 
   void handle(const HttpRequest& request, HttpReply reply);
+  OwnApi& own() { return own_; }
 
-  /// Returns the group of paths, for metrics: "document", "state", "other". Never a part of the path itself.
+  /// Returns all paths with their methods.
+  std::vector<RouteTable::Name> routes() const;
+  /// Returns the group of paths, for metrics: "document", "cluster", "state", "other". Never a part of the path itself.
   static std::string_view group_of(std::string_view target);
 
  private:
-  /// Asks a distributor: a gateway without one serves nothing.
-  void answer_health(const HttpRequest& request, HttpDone done);
-  HttpAnswer answer_page(const HttpRequest& request) const;
-
-  Client& client_;
-  MetricRegistry& metrics_;
   DocumentApi documents_;
+  OwnApi own_;
 };
 
 }  // namespace fjord::gateway

@@ -19,6 +19,9 @@ class GatewayProcess final : public Node {
     options.key = process.key;
     options.access_log = process.access_log != "false";
     options.distributors = config.distributor_addresses();
+    for (const config::ProcessName& node : config.names()) {
+      if (const std::string& http = config.find(node)->http; !http.empty()) options.metrics_shown.push_back(http);
+    }
     auto started = gateway::HttpGateway::start(options, metrics_);
     if (!started) return started.error().with_context(name.to_string() + ": address");
     http_ = std::move(*started);

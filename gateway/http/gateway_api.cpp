@@ -1,0 +1,62 @@
+// The paths about the gateway itself.
+
+#include <memory>
+
+#include "fjord/library/detail/client_core.h"
+#include "fjord/monitoring/metric_text.h"
+#include "http/own_api.h"
+
+namespace fjord::gateway {
+namespace {
+
+/// `vespa visit` looks here for the document API before each visit.
+constexpr const char* kRootPage =
+    R"({"handlers":[{"id":"fjord.DocumentV1ApiHandler","class":"fjord.DocumentV1ApiHandler","bundle":"fjord",)"
+    R"("serverBindings":["http://*/document/v1/","http://*/document/v1/*"]}]})";
+constexpr const char* kUpPage = R"({"status":{"code":"up"}})";
+constexpr Duration kHealthTimeout = seconds(2);
+
+/// Asks a distributor: a gateway without one serves nothing.
+void answer_health(Client& client, const HttpRequest& request, const HttpReply& reply) {
+  client.core().client().refresh_schemas(kHealthTimeout, [request, reply](const Status& status) {
+    if (status) return reply({.status = 200, .body = kUpPage});
+    reply(message_answer(request, 503, "no distributor answers: " + status.message()));
+  });
+}
+
+void add_page(RouteTable& routes, std::string_view path, const char* json) {
+  routes.add("GET", path, {}, [json](const ApiCall&, const HttpReply& reply) { reply({.status = 200, .body = json}); });
+}
+
+}  // namespace
+
+void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metrics) {
+  add_page(routes, "/", kRootPage);
+  add_page(routes, "/ApplicationStatus", kUpPage);
+  add_page(routes, "/status.html", kUpPage);
+  routes.add("GET", "/state/v1/health", {},
+             [&client](const ApiCall& call, const HttpReply& reply) { answer_health(client, call.request, reply); });
+  routes.add("GET", "/metrics", {}, [&metrics](const ApiCall&, const HttpReply& reply) {
+    reply({.status = 200, .body = metric_text(metrics), .content_type = "text/plain; version=0.0.4; charset=utf-8"});
+  });
+  routes.add("GET", "/openapi.yaml", {}, [](const ApiCall&, const HttpReply& reply) {
+    reply({.status = 200, .body = openapi_text(), .content_type = "application/yaml"});
+  });
+}
+
+std::vector<RouteTable::Name> document_route_names() {
+  const std::vector<std::string> visit = {
+      "selection",      "wantedDocumentCount", "continuation", "fieldSet", "slices",      "sliceId",
+      "includeRemoves", "fromTimestamp",       "toTimestamp",  "timeout",  "concurrency", "stream"};
+  std::vector<std::string> visit_cluster = visit;
+  visit_cluster.insert(visit_cluster.end(), {"cluster", "bucketSpace"});
+  const std::string one = "/document/v1/{namespace}/{type}/docid/{user}";
+  return {{"GET", "/document/v1/", visit_cluster},
+          {"GET", "/document/v1/{namespace}/{type}/docid/", visit},
+          {"GET", one, {"fieldSet", "timeout"}},
+          {"POST", one, {"condition", "create", "dryRun", "timeout"}},
+          {"PUT", one, {"condition", "create", "dryRun", "timeout"}},
+          {"DELETE", one, {"condition", "dryRun", "timeout"}}};
+}
+
+}  // namespace fjord::gateway

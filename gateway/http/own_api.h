@@ -1,0 +1,55 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fjord/common/metrics.h"
+#include "fjord/library/client.h"
+#include "http/call_threads.h"
+#include "http/route_table.h"
+
+namespace fjord::gateway {
+
+struct OwnApiOptions {
+  std::string addresses;                   ///< The distributors, "host:port,host:port".
+  std::vector<std::string> metrics_shown;  ///< Addresses of the nodes' metrics, for the tuner.
+};
+
+/// Fjord's own paths, `/cluster/v1` and the others of openapi.yaml. It has a client and threads of its own, so that
+/// long calls delay no operation on documents.
+///
+/// Threading: any thread. Lifetime: end() before the receivers of answers end.
+class OwnApi {
+ public:
+  OwnApi(OwnApiOptions options, MetricRegistry& metrics);
+
+  void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) const {
+    routes_.handle(request, path, std::move(reply));
+  }
+  std::vector<RouteTable::Name> names() const { return routes_.names(); }
+
+  /// Calls that wait for a client end soon.
+  void begin_end() { threads_.begin_end(); }
+  /// Waits for calls in progress; later ones are refused.
+  void end();
+
+ private:
+  std::unique_ptr<Client> client_;
+  CallThreads threads_;
+  RouteTable routes_;
+};
+
+/// Add the paths of one subject each. Lifetime: what they are given outlives the table.
+void add_cluster_routes(RouteTable& routes, Client& client);
+void add_bucket_routes(RouteTable& routes, Client& client);
+void add_setting_routes(RouteTable& routes, Client& client);
+void add_schema_routes(RouteTable& routes, Client& client);
+void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metrics);
+
+/// The paths of the document API, which answers them itself.
+std::vector<RouteTable::Name> document_route_names();
+/// The text of openapi.yaml.
+std::string openapi_text();
+
+}  // namespace fjord::gateway

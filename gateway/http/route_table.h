@@ -1,0 +1,77 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fjord/library/client.h"
+#include "http/answers.h"
+#include "http/json_text.h"
+#include "http/message.h"
+#include "http/reply.h"
+
+namespace fjord::gateway {
+
+/// A request to one of Fjord's own paths.
+struct ApiCall {
+  HttpRequest request;
+  std::map<std::string, std::string> path;  ///< Values of the parts of the path in braces.
+  HttpQuery query;
+
+  /// Returns the value of a part of the path.
+  const std::string& part(const std::string& name) const { return path.at(name); }
+  /// Returns the value of a parameter; empty if it was not sent.
+  std::string text(const std::string& name) const;
+  /// Returns the value of a parameter; `otherwise` if it was not sent. Errors: InvalidArgument with Status::limit().
+  Result<std::uint64_t> count(const std::string& name, std::uint64_t otherwise, std::uint64_t min,
+                              std::uint64_t max) const;
+  Result<std::string> required(const std::string& name) const;
+  Result<Duration> duration(const std::string& name, Duration otherwise) const;
+};
+
+/// Writes a member with an error, in the form that failed requests are answered with.
+void write_error(std::string_view name, const Status& status, JsonText& json);
+
+/// Fjord's own paths: which there are, and who answers them. openapi.yaml describes each; a test compares.
+///
+/// Threading: any thread once all routes are added.
+class RouteTable {
+ public:
+  struct Name {
+    std::string method;
+    std::string path;                     ///< "/cluster/v1/nodes/{node}"
+    std::vector<std::string> parameters;  ///< What the query may have.
+  };
+  /// Answers on the calling thread, or later. Must not wait.
+  using Handler = std::function<void(ApiCall call, HttpReply reply)>;
+  /// Writes the answer, after waiting for the cluster on a thread for that.
+  using Waiting = std::function<Status(const ApiCall& call, JsonText& json)>;
+
+  /// Runs a task on a thread that may wait; returns false if too many tasks wait.
+  using RunWaiting = std::function<bool(std::function<void()> task)>;
+
+  explicit RouteTable(RunWaiting run) : run_(std::move(run)) {}
+
+  /// A path of words comes before one with braces that it matches, too.
+  void add(std::string_view method, std::string_view path, std::vector<std::string> parameters, Handler handler);
+  void add_waiting(std::string_view method, std::string_view path, std::vector<std::string> parameters,
+                   Waiting handler);
+
+  /// `path` is the decoded path of the request. Answers 404, 405, and OPTIONS itself.
+  void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) const;
+  std::vector<Name> names() const;
+
+ private:
+  struct Route {
+    Name name;
+    std::vector<std::string> segments;
+    Handler handler;
+  };
+
+  RunWaiting run_;
+  std::vector<Route> routes_;
+};
+
+}  // namespace fjord::gateway
