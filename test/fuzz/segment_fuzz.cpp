@@ -36,7 +36,7 @@ void read_segment(std::string_view content, std::uint64_t directory_offset) {
   put_fixed(header, std::uint64_t{1});
   FJORD_CHECK((*writer)->append(header + std::string(content)).is_ok());
   FJORD_CHECK((*writer)->finish().is_ok());
-  ListCache cache(1 << 16);
+  ListCache cache({.bytes_max = 1 << 16});
   IndexCounts counts;
   const std::uint64_t offset = header.size() + directory_offset;
   const SegmentPlace place{
