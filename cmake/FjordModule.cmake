@@ -134,14 +134,15 @@ function(fjord_use_jemalloc executable)
   endif()
 endfunction()
 
-# fjord_test(NAME x_test SOURCES ... [DEPENDS ...] [ARGS ...] [LABELS ...] [ENVIRONMENT ...] [TIMEOUT seconds])
+# fjord_test(NAME x_test [MEMORY] SOURCES ... [DEPENDS ...] [ARGS ...] [LABELS ...] [ENVIRONMENT ...] [TIMEOUT seconds])
 #
 # Makes one Catch2 program and registers it as one test. main() and <catch2/catch.hpp> (precompiled) are shared by all of
 # them. Sources see test/ as an include folder (#include "support/...") and FJORD_TEST_DATA_DIR as a string. `./run test`
 # leaves out the label `long` unless asked. Without LABELS it is `unit` and `quick`: `./run test --quick` runs it, so it
-# takes a few seconds at most; a slower one says LABELS unit.
+# takes a few seconds at most; a slower one says LABELS unit. MEMORY adds the label `memory`: these are tests of code that
+# parses bytes or manages memory by hand, and `./run test --asan --quick` builds and runs them alone.
 function(fjord_test)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;TIMEOUT" "SOURCES;DEPENDS;ARGS;LABELS;ENVIRONMENT")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "MEMORY" "NAME;TIMEOUT" "SOURCES;DEPENDS;ARGS;LABELS;ENVIRONMENT")
   if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_NAME OR NOT ARG_SOURCES)
     message(FATAL_ERROR "fjord_test(${ARG_NAME}): needs NAME and SOURCES; unknown arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -152,6 +153,10 @@ function(fjord_test)
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit quick)
   endif()
+  if(ARG_MEMORY)
+    list(APPEND ARG_LABELS memory)
+    _fjord_add_to(fjord_memory_tests ${ARG_NAME})
+  endif()
   _fjord_finish_test(${ARG_NAME} "${ARG_ARGS}" "${ARG_LABELS}" "${ARG_ENVIRONMENT}" "${ARG_TIMEOUT}")
   if(quick IN_LIST ARG_LABELS)
     fjord_quick_test_needs(${ARG_NAME})
@@ -160,10 +165,15 @@ endfunction()
 
 # fjord_quick_test_needs(<target>...): the target fjord_quick_tests, which `./run test --quick` builds, builds these.
 function(fjord_quick_test_needs)
-  if(NOT TARGET fjord_quick_tests)
-    add_custom_target(fjord_quick_tests)
+  _fjord_add_to(fjord_quick_tests ${ARGN})
+endfunction()
+
+# The target `group` builds these targets, too.
+function(_fjord_add_to group)
+  if(NOT TARGET ${group})
+    add_custom_target(${group})
   endif()
-  add_dependencies(fjord_quick_tests ${ARGN})
+  add_dependencies(${group} ${ARGN})
 endfunction()
 
 # fjord_fuzz_test(NAME x_fuzz SOURCES ... [DEPENDS ...])
@@ -179,10 +189,7 @@ function(fjord_fuzz_test)
   _fjord_require_targets(${ARG_NAME} ${ARG_DEPENDS})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPENDS})
-  if(NOT TARGET fjord_fuzz_tests)
-    add_custom_target(fjord_fuzz_tests)
-  endif()
-  add_dependencies(fjord_fuzz_tests ${ARG_NAME})
+  _fjord_add_to(fjord_fuzz_tests ${ARG_NAME})
   string(REGEX REPLACE "_fuzz$" "" target ${ARG_NAME})
   set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${target})
   if(FJORD_SANITIZE MATCHES "fuzzer")
@@ -208,8 +215,9 @@ function(_fjord_finish_test name arguments labels environment timeout)
   endif()
   if(FJORD_SANITIZE)
     math(EXPR timeout "${timeout} * 5")
+    # handle_sigbus=0: the storage engine handles SIGBUS itself, and leaves a handler alone that it finds (common/lost_pages.h).
     list(APPEND environment UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1
-         ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1)
+         ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:handle_sigbus=0)
   endif()
   add_test(NAME ${name} COMMAND ${ARGN} $<TARGET_FILE:${name}> ${arguments})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" ENVIRONMENT "${environment}")
