@@ -10,6 +10,12 @@ bool is_write(rpc::OperationKind kind) { return kind == rpc::OperationKind::Put 
 
 bool overlap(BucketId a, BucketId b) { return a.contains(b) || b.contains(a); }
 
+bool has_other_nodes(const ClusterView& before, const ClusterView& now, BucketId bucket) {
+  const NodeList then = before.ideal_nodes(bucket);
+  const NodeList since = now.ideal_nodes(bucket);
+  return !std::is_permutation(then.begin(), then.end(), since.begin(), since.end());
+}
+
 std::uint16_t index_of(const std::string& name) {
   return static_cast<std::uint16_t>(std::stoul(name.substr(name.find('.') + 1)));
 }
@@ -160,10 +166,10 @@ bool CausalOrderChecker::has_other_rows(std::uint64_t before, std::uint64_t now,
   if (std::ranges::equal(a->second.state->exceptions_of(place.bits()), b->second.state->exceptions_of(place.bits()))) {
     return false;
   }
-  // A change of the nodes may have made up for that of the rows.
-  const NodeList then = view_of_places(a->second).ideal_nodes(place);
-  const NodeList since = view_of_places(b->second).ideal_nodes(place);
-  return !std::is_permutation(then.begin(), then.end(), since.begin(), since.end());
+  // A change of the nodes may have made up for that of the rows. And a row that moves a replica to a node that is away
+  // has no effect yet: the distributor leaves the replica where it is.
+  return has_other_nodes(view_of_places(a->second), view_of_places(b->second), place) &&
+         has_other_nodes(a->second, b->second, place);
 }
 
 }  // namespace fjord::sim
