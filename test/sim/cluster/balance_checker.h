@@ -64,6 +64,7 @@ class BalanceChecker {
 
   SimCluster* cluster_ = nullptr;
   bool stopped_ = false;
+  bool is_history_lost_ = false;
   double bytes_part_ = 1;
   std::map<std::uint64_t, ClusterView> states_;
   std::map<std::uint64_t, rpc::BalanceStep> steps_;
