@@ -82,7 +82,7 @@ class ValuesTest(HttpCluster):
         self.assertEqual(self.must(200, "GET", ROOT + "value")["fields"], {"large": 1})
         self.http.connection.request("POST", ROOT + "value", body=b'{"fields":{"text":"\xff"}}')
         answer = self.http.connection.getresponse()
-        self.assertEqual((answer.status, list(json.loads(answer.read()))), (400, ["pathId", "id", "message"]))
+        self.assertEqual((answer.status, list(json.loads(answer.read()))), (400, ["pathId", "id", "message", "code"]))
 
     def test_bodies(self):
         body = '{"put":"id:other:thing::x","id":7,"fields":{"large":3},"more":[{"a":null}]}'
