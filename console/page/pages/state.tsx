@@ -1,0 +1,70 @@
+// The cluster state and its history.
+
+import { useState } from "preact/hooks";
+import { query, usePoll } from "../lib/api";
+import { count, duration, time } from "../lib/format";
+import type { ClusterState, StateChange } from "../lib/types";
+import { Code, Input, Loading, Panel, Problem, Table } from "../parts/basic";
+
+const kPeriod = 5000;
+
+function Current({ state }: { state: ClusterState }) {
+  return (
+    <Panel title="In force">
+      <dl class="facts">
+        <dt>cluster state</dt><dd class="mono">{state.state}</dd>
+        <dt>placement</dt><dd class="mono">{state.distribution}</dd>
+        <dt>leader</dt><dd>{state.leader || "none"}, term {count(state.term)}</dd>
+        <dt>schemas</dt><dd>version {count(state.schema_version)}</dd>
+        <dt>live configuration</dt><dd>version {count(state.config_version)}</dd>
+      </dl>
+      {state.pending_state && <div class="warned">
+        <strong>Not in force yet:</strong> <span class="mono">{state.pending_state}</span>
+        {state.pending_distribution && state.pending_distribution !== state.distribution && <> with <span class="mono">{state.pending_distribution}</span></>}
+        {state.waits_for && <>. It waits: {state.waits_for}</>}
+      </div>}
+    </Panel>
+  );
+}
+
+function entered(entry: StateChange): string {
+  if (entry.active_unix_us === 0) return "did not come into force";
+  return `in force ${duration(Math.max(0, (entry.active_unix_us - entry.unix_us) / 1e6))} later`;
+}
+
+export function StatePage() {
+  const [all, setAll] = useState(false);
+  const [filter, setFilter] = useState("");
+  const state = usePoll<ClusterState>("/cluster/v1/state", kPeriod);
+  const history = usePoll<{ entries: StateChange[] }>(query("/cluster/v1/state/history", { max: all ? "0" : "100" }), kPeriod);
+  const words = filter.toLowerCase();
+  const entries = (history.data?.entries ?? []).toReversed()
+    .filter((entry) => `${entry.what} ${entry.why} ${entry.who} ${entry.version}`.toLowerCase().includes(words));
+  return (
+    <>
+      <header><h1>State</h1></header>
+      <Problem error={state.error} doing="The cluster state" />
+      {state.data && <Current state={state.data} />}
+      <Panel title="History" aside={<>
+        <button type="button" onClick={() => setAll(!all)}>{all ? "The newest 100" : "All that is kept"}</button>
+      </>}>
+        <div class="fields"><Input label="Only entries with" value={filter} onInput={setFilter} placeholder="storage.1" /></div>
+        <Problem error={history.error} />
+        {history.isLoading && <Loading />}
+        {history.data && <Table label="History of the cluster state" rows={entries} keyOf={(entry, at) => `${entry.version}-${entry.term}-${entry.unix_us}-${at}`}
+          empty="No entry has these words." columns={[
+            { name: "version", isNumber: true, cell: (entry) => count(entry.version) },
+            { name: "time", cell: (entry) => <span class="nowrap" title={entered(entry)}>{time(entry.unix_us)}</span> },
+            { name: "what changed", isText: true, cell: (entry) => <>
+              <span class="wrap">{entry.what}</span>
+              {entry.active_unix_us === 0 && <div class="quiet">{entered(entry)}</div>}
+            </> },
+            { name: "why", isText: true, cell: (entry) => <span class="wrap">{entry.why}</span> },
+            { name: "who", isExtra: true, cell: (entry) => entry.who },
+            { name: "term", isNumber: true, isExtra: true, cell: (entry) => count(entry.term) },
+          ]} />}
+        <Code label="The same on the command line" text="fjord state log" />
+      </Panel>
+    </>
+  );
+}

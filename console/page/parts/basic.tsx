@@ -1,0 +1,267 @@
+// Small parts that all pages are made of.
+
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { ApiError } from "../lib/api";
+
+type Children = ComponentChildren;
+
+export type Tone = "good" | "warn" | "bad" | "idle";
+
+/** A state: a coloured mark and a word, so that it can be read without the colour. */
+export function State({ tone, children }: { tone: Tone; children: Children }) {
+  return <span class={`state ${tone}`}><i aria-hidden="true" />{children}</span>;
+}
+
+export function toneOf(state: string): Tone {
+  const word = state.toLowerCase();
+  if (/^(up|healthy|in sync|done|running|primary|member|on)$/.test(word)) return "good";
+  if (/^(down|unavailable|lost|failed|damaged)/.test(word)) return "bad";
+  if (/^(cancelled|off|queued|ended)$/.test(word)) return "idle";
+  return "warn";
+}
+
+export function Panel({ title, aside, children, id }: { title?: Children; aside?: Children; children: Children; id?: string }) {
+  return (
+    <section class="panel" id={id}>
+      {(title || aside) && <header><h2>{title}</h2>{aside && <div class="aside">{aside}</div>}</header>}
+      {children}
+    </section>
+  );
+}
+
+/** A name with dots and underscores, which may break behind them. */
+export function Name({ of }: { of: string }) {
+  return <>{of.split(/(?<=[._])/).map((part, at) => <>{at > 0 && <wbr />}{part}</>)}</>;
+}
+
+export function Loading() {
+  return <p class="quiet" role="status">Loading…</p>;
+}
+
+export function Empty({ children }: { children: Children }) {
+  return <p class="quiet">{children}</p>;
+}
+
+/** An error, where it happened: what failed, and what the gateway says of it. */
+export function Problem({ error, doing }: { error: unknown; doing?: string }) {
+  if (!error) return null;
+  const failure = error instanceof ApiError ? error.failure : { message: String((error as Error).message ?? error) };
+  const details = [failure.code, failure.node && `node ${failure.node}`, failure.setting && `setting ${failure.setting}`,
+    failure.limit && `limit ${failure.limit}`].filter(Boolean).join(", ");
+  return (
+    <div class="problem" role="alert">
+      {doing && <strong>{doing}: </strong>}{failure.message}{details && <span class="quiet"> ({details})</span>}
+    </div>
+  );
+}
+
+export function Messages({ of, kind }: { of: string[]; kind: "problem" | "warning" | "note" }) {
+  if (of.length === 0) return null;
+  return <ul class={`messages ${kind}`}>{of.map((text) => <li key={text}>{text}</li>)}</ul>;
+}
+
+/** A share of a whole. `mark`: a limit, as a share. */
+export function Bar({ share, mark, tone = "idle", label }: { share: number; mark?: number; tone?: Tone; label: string }) {
+  const clamp = (value: number) => `${Math.min(100, Math.max(0, value * 100))}%`;
+  return (
+    <span class={`bar ${tone}`} role="img" aria-label={label} title={label}>
+      <i style={{ width: clamp(share) }} />
+      {mark !== undefined && <b style={{ left: clamp(mark) }} />}
+    </span>
+  );
+}
+
+/** Parts of a whole, side by side, with their legend. */
+export function Parts({ parts, total }: { parts: { name: string; value: number; tone: Tone }[]; total: number }) {
+  const shown = parts.filter((part) => part.value > 0);
+  return (
+    <div>
+      <div class="parts" role="img" aria-label={shown.map((part) => `${part.value} ${part.name}`).join(", ")}>
+        {shown.map((part) => <i key={part.name} class={part.tone} style={{ flexGrow: part.value / Math.max(1, total) }} />)}
+      </div>
+      <ul class="legend">
+        {parts.map((part) => (
+          <li key={part.name} class={part.value > 0 ? "" : "quiet"}>
+            <State tone={part.value > 0 ? part.tone : "idle"}>{part.name}</State> <b>{part.value.toLocaleString("en")}</b>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+/** A figure in large type with its name. */
+export function Figure({ name, value, note, children }: { name: string; value: Children; note?: Children; children?: Children }) {
+  return (
+    <div class="figure">
+      <span class="name">{name}</span>
+      <span class="value">{value}</span>
+      {note && <span class="note">{note}</span>}
+      {children}
+    </div>
+  );
+}
+
+export interface Column<Row> {
+  name: Children;
+  /** Right-aligned. */
+  isNumber?: boolean;
+  /** Sentences: not squeezed by other columns. */
+  isText?: boolean;
+  /** Left out on a telephone. */
+  isExtra?: boolean;
+  /** Shown on a wide screen only. */
+  isWideOnly?: boolean;
+  cell: (row: Row) => Children;
+}
+
+export function Table<Row>({ rows, columns, keyOf, empty, label, onOpen }: {
+  rows: Row[];
+  columns: Column<Row>[];
+  keyOf: (row: Row, index: number) => string;
+  empty?: string;
+  label: string;
+  /** Rows can be clicked. The first cell should have a link or a button that does the same for the keyboard. */
+  onOpen?: (row: Row) => void;
+}) {
+  if (rows.length === 0) return <Empty>{empty ?? "None."}</Empty>;
+  const classOf = (column: Column<Row>) => `${column.isNumber ? "number" : ""} ${column.isText ? "text" : ""} ${column.isExtra ? "extra" : ""} ${column.isWideOnly ? "wideonly" : ""}`;
+  return (
+    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
+      <table>
+        <thead><tr>{columns.map((column, at) => <th key={at} scope="col" class={classOf(column)}>{column.name}</th>)}</tr></thead>
+        <tbody>
+          {rows.map((row, index) => (
+            <tr key={keyOf(row, index)} class={onOpen ? "open" : ""} onClick={onOpen && ((event) => {
+              if (!(event.target as Element).closest("a, button, input, select")) onOpen(row);
+            })}>
+              {columns.map((column, at) => <td key={at} class={classOf(column)}>{column.cell(row)}</td>)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** A dialog above the page; Escape closes it. */
+export function Dialog({ title, onClose, children, isWide }: {
+  title: string;
+  onClose: () => void;
+  children: Children;
+  isWide?: boolean;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const before = document.activeElement as HTMLElement | null;
+    dialog.current?.showModal();
+    return () => before?.focus?.();
+  }, []);
+  return (
+    <dialog ref={dialog} class={isWide ? "wide" : ""} aria-label={title} onCancel={(event) => {
+      event.preventDefault();
+      onClose();
+    }}>
+      <header><h2>{title}</h2><button type="button" class="plain" aria-label="Close" onClick={onClose}>✕</button></header>
+      {children}
+    </dialog>
+  );
+}
+
+export function Input({ label, value, onInput, placeholder, hint, type = "text", list, isRequired, autoFocus, isWide }: {
+  label: string;
+  value: string;
+  onInput: (value: string) => void;
+  placeholder?: string;
+  hint?: Children;
+  type?: "text" | "number";
+  list?: string[];
+  isRequired?: boolean;
+  autoFocus?: boolean;
+  isWide?: boolean;
+}) {
+  const listId = list && `list-${label.replace(/\W+/g, "-")}`;
+  return (
+    <label class={isWide ? "field wide" : "field"}>
+      <span>{label}</span>
+      <input type={type} value={value} placeholder={placeholder} list={listId} required={isRequired} autoFocus={autoFocus}
+        autocomplete="off" spellcheck={false} onInput={(event) => onInput(event.currentTarget.value)} />
+      {list && <datalist id={listId}>{list.map((one) => <option key={one} value={one} />)}</datalist>}
+      {hint && <small>{hint}</small>}
+    </label>
+  );
+}
+
+export function Select({ label, value, options, onChange }: {
+  label: string;
+  value: string;
+  options: (string | [string, string])[];
+  onChange: (value: string) => void;
+}) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        {options.map((option) => {
+          const [key, name] = typeof option === "string" ? [option, option] : option;
+          return <option key={key} value={key}>{name}</option>;
+        })}
+      </select>
+    </label>
+  );
+}
+
+/** A text to copy: a command line, or JSON. */
+export function Code({ text, label }: { text: string; label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+    } catch {
+      // Without TLS there is no clipboard away from this machine: select the text instead.
+      const range = document.createRange();
+      range.selectNodeContents(code.current!);
+      getSelection()?.removeAllRanges();
+      getSelection()?.addRange(range);
+      return;
+    }
+    setCopied(true);
+    setTimeout(() => setCopied(false), 1500);
+  };
+  const code = useRef<HTMLElement>(null);
+  return (
+    <div class="code">
+      <span class="quiet">{label}</span>
+      <pre tabIndex={0} aria-label={label}><code ref={code}>{text}</code></pre>
+      <button type="button" class="plain" onClick={copy}>{isCopied ? "Copied" : "Copy"}</button>
+    </div>
+  );
+}
+
+/** Runs a call of a button: says that it runs, and its error. */
+export function useAction(): { isBusy: boolean; error: unknown; run: (call: () => Promise<void>) => Promise<void>; clear: () => void } {
+  const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({ isBusy: false, error: undefined });
+  const isThere = useRef(true);
+  useEffect(() => () => { isThere.current = false; }, []);
+  const run = async (call: () => Promise<void>) => {
+    setState({ isBusy: true, error: undefined });
+    try {
+      await call();
+      if (isThere.current) setState({ isBusy: false, error: undefined });
+    } catch (error) {
+      if (isThere.current) setState({ isBusy: false, error });
+    }
+  };
+  return { ...state, run, clear: () => setState({ isBusy: false, error: undefined }) };
+}
+
+export function Tabs({ of, current, onChange }: { of: string[]; current: string; onChange: (tab: string) => void }) {
+  return (
+    <div class="tabs">
+      {of.map((tab) => (
+        <button key={tab} type="button" aria-pressed={tab === current} onClick={() => onChange(tab)}>{tab}</button>
+      ))}
+    </div>
+  );
+}

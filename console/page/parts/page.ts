@@ -1,0 +1,5 @@
+export interface PageProps {
+  parameters: URLSearchParams;
+  /** Documents may be changed here. */
+  edits: boolean;
+}
