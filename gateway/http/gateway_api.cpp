@@ -31,7 +31,13 @@ void add_page(RouteTable& routes, std::string_view path, const char* json) {
 }  // namespace
 
 void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metrics) {
-  add_page(routes, "/", kRootPage);
+  routes.add("GET", "/", {}, [](const ApiCall& call, const HttpReply& reply) {
+    // Browsers name HTML among what they accept; clients of the document API name JSON, anything or nothing.
+    if (call.request.header("accept").find("text/html") == std::string_view::npos) {
+      return reply({.status = 200, .body = kRootPage, .headers = {{"Vary", "Accept"}}});
+    }
+    reply({.status = 302, .content_type = "text/plain", .headers = {{"Location", "/console/"}, {"Vary", "Accept"}}});
+  });
   add_page(routes, "/ApplicationStatus", kUpPage);
   add_page(routes, "/status.html", kUpPage);
   routes.add("GET", "/state/v1/health", {},

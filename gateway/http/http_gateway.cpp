@@ -157,7 +157,11 @@ class HttpGateway::Impl {
   Impl(HttpGatewayOptions options, MetricRegistry& metrics)
       : client_(std::make_unique<Client>(connect(addresses_of(options.distributors)))),
         router_(*client_, visits_, metrics,
-                {.addresses = addresses_of(options.distributors), .metrics_shown = options.metrics_shown}),
+                {.addresses = addresses_of(options.distributors),
+                 .metrics_shown = options.metrics_shown,
+                 .metrics_nodes = options.metrics_nodes,
+                 .node = options.node,
+                 .console_edits = options.console_edits}),
         server_(std::move(options),
                 {.handle = [this](const HttpRequest& request,
                                   HttpReply reply) { router_.handle(request, std::move(reply)); },

@@ -10,19 +10,32 @@ namespace {
 /// A call that is not answered by then ends as TIMEOUT, also so that the process can end soon.
 constexpr Duration kCallTimeout = seconds(5);
 
+std::vector<MetricsAddress> metrics_addresses(const OwnApiOptions& options) {
+  std::vector<MetricsAddress> all;
+  for (std::size_t i = 0; i < options.metrics_shown.size(); ++i) {
+    const bool is_named = i < options.metrics_nodes.size();
+    all.push_back({is_named ? options.metrics_nodes[i] : options.metrics_shown[i], options.metrics_shown[i]});
+  }
+  return all;
+}
+
 }  // namespace
 
 OwnApi::OwnApi(OwnApiOptions options, MetricRegistry& metrics)
     : client_(std::make_unique<Client>(connect(options.addresses, {.timeout = kCallTimeout}))),
+      load_(metrics_addresses(options)),
       routes_([this](auto task) { return threads_.run(std::move(task)); }) {
   add_gateway_routes(routes_, *client_, metrics);
   add_cluster_routes(routes_, *client_);
   add_bucket_routes(routes_, *client_);
   add_setting_routes(routes_, *client_);
   add_schema_routes(routes_, *client_);
+  add_load_routes(routes_, load_);
+  add_console_routes(routes_, options);
 }
 
 void OwnApi::end() {
+  load_.end();
   threads_.end();
   client_.reset();
 }

@@ -7,13 +7,17 @@
 #include "fjord/common/metrics.h"
 #include "fjord/library/client.h"
 #include "http/call_threads.h"
+#include "http/load_sampler.h"
 #include "http/route_table.h"
 
 namespace fjord::gateway {
 
 struct OwnApiOptions {
-  std::string addresses;                   ///< The distributors, "host:port,host:port".
-  std::vector<std::string> metrics_shown;  ///< Addresses of the nodes' metrics, for the tuner.
+  std::string addresses;                        ///< The distributors, "host:port,host:port".
+  std::vector<std::string> metrics_shown;       ///< Addresses of the nodes' metrics.
+  std::vector<std::string> metrics_nodes = {};  ///< Names of these nodes, in their order.
+  std::string node = {};                        ///< Name of this gateway, for the console.
+  bool console_edits = true;                    ///< The console may change and remove documents.
 };
 
 /// Fjord's own paths, `/cluster/v1` and the others of openapi.yaml. It has a client and threads of its own, so that
@@ -37,6 +41,7 @@ class OwnApi {
  private:
   std::unique_ptr<Client> client_;
   CallThreads threads_;
+  LoadSampler load_;
   RouteTable routes_;
 };
 
@@ -46,6 +51,9 @@ void add_bucket_routes(RouteTable& routes, Client& client);
 void add_setting_routes(RouteTable& routes, Client& client);
 void add_schema_routes(RouteTable& routes, Client& client);
 void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metrics);
+
+void add_load_routes(RouteTable& routes, LoadSampler& sampler);
+void add_console_routes(RouteTable& routes, const OwnApiOptions& options);
 
 /// The paths of the document API, which answers them itself.
 std::vector<RouteTable::Name> document_route_names();

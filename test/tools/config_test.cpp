@@ -66,11 +66,13 @@ TEST_CASE("config: a gateway with TLS needs certificate and key", "[config]") {
   const std::string tls = kGood + std::string("gateways:\n  - address: 127.0.0.1:80\n    tls_address: 127.0.0.1:81\n");
   CHECK(error_of(tls).find("have to be given together") != std::string::npos);
   CHECK(error_of(tls + "    key: k\n").find("have to be given together") != std::string::npos);
-  const auto config = parse_config(tls + "    key: /k\n    certificate: c\n    access_log: false\n", "/etc/c.yaml");
+  const auto config = parse_config(
+      tls + "    key: /k\n    certificate: c\n    access_log: false\n    console_edits: false\n", "/etc/c.yaml");
   REQUIRE(config.status() == fjord::Status::ok());
   CHECK(config->gateways[0].certificate == "/etc/c");
   CHECK(config->gateways[0].key == "/k");
   CHECK(config->gateways[0].access_log == "false");
+  CHECK(config->gateways[0].console_edits == "false");
   const std::string twice = tls + "    key: k\n    certificate: c\n  - address: 127.0.0.1:81\n";
   CHECK(error_of(twice).find("used twice") != std::string::npos);
 }

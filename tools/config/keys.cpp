@@ -130,6 +130,9 @@ void add_list_keys(std::vector<Key>& all) {
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::key)));
   all.push_back(text_key("gateways[].access_log", KeyType::Boolean, "true", "A line in the log for each request.",
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::access_log)));
+  all.push_back(text_key("gateways[].console_edits", KeyType::Boolean, "true",
+                         "The console may change and remove single documents. The document API may in any case.",
+                         store_list_text(&ClusterConfig::gateways, &ProcessConfig::console_edits)));
   all.push_back(required(text_key("storage[].address", KeyType::Address, "",
                                   "Address on which it listens for distributors and visits.",
                                   store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));

@@ -17,10 +17,14 @@ class GatewayProcess final : public Node {
     options.tls_address = process.tls_address;
     options.certificate = process.certificate;
     options.key = process.key;
+    options.console_edits = process.console_edits != "false";
     options.access_log = process.access_log != "false";
     options.distributors = config.distributor_addresses();
     for (const config::ProcessName& node : config.names()) {
-      if (const std::string& http = config.find(node)->http; !http.empty()) options.metrics_shown.push_back(http);
+      const std::string& http = config.find(node)->http;
+      if (http.empty()) continue;
+      options.metrics_shown.push_back(http);
+      options.metrics_nodes.push_back(node.to_string());
     }
     auto started = gateway::HttpGateway::start(options, metrics_);
     if (!started) return started.error().with_context(name.to_string() + ": address");

@@ -18,7 +18,10 @@ constexpr std::size_t kCompressedAtOnceMax = 64 << 10;
 constexpr std::size_t kUnpackedAtOnceMax = 16 << 10;
 constexpr auto kBusyDelay = std::chrono::milliseconds(20);
 
-bool is_compressible(std::string_view content_type) {
+bool is_compressible(const HttpAnswer& head) {
+  const auto is_encoding = [](const HttpHeader& header) { return header.name == "Content-Encoding"; };
+  if (std::any_of(head.headers.begin(), head.headers.end(), is_encoding)) return false;
+  const std::string_view content_type = head.content_type;
   return content_type.starts_with("application/json") || content_type.starts_with("text/") ||
          content_type.starts_with("application/javascript") || content_type.starts_with("application/yaml") ||
          content_type.starts_with("image/svg");
@@ -97,7 +100,7 @@ void Exchange::begin_locked(HttpAnswer& head, bool is_whole) {
   length_ = body.size();
   const bool has_body = request_.method != "HEAD" && head_.status != 204 && head_.status != 304;
   const bool is_large = !is_whole || body.size() >= kCompressedBytesMin;
-  if (has_body && is_large && is_compressible(head_.content_type) && accepts_gzip(request_.header("accept-encoding"))) {
+  if (has_body && is_large && is_compressible(head_) && accepts_gzip(request_.header("accept-encoding"))) {
     if (is_whole && body.size() <= kCompressedAtOnceMax) {
       std::string compressed = gzip_text(body);
       is_compressed_ = !compressed.empty();

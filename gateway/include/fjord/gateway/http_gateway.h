@@ -18,7 +18,8 @@ struct HttpGatewayOptions {
   std::string certificate;                    ///< File in PEM, with the chain. For tls_address, as is `key`.
   std::string key;                            ///< File in PEM.
   std::vector<std::string> distributors;      ///< Addresses of the cluster.
-  std::vector<std::string> metrics_shown;     ///< Addresses of the nodes' metrics, for advice on settings.
+  std::vector<std::string> metrics_shown;     ///< Addresses of the nodes' metrics.
+  std::vector<std::string> metrics_nodes;     ///< Names of these nodes, in their order.
   std::size_t header_bytes_max = 256 << 10;   ///< 431 above it. A continuation token stands in the request line.
   std::size_t body_bytes_max = 100 << 20;     ///< 413 above it, also for what a compressed body contains.
   std::size_t waiting_bytes_max = 256 << 20;  ///< Bodies of all requests in progress; 429 above it.
@@ -29,6 +30,7 @@ struct HttpGatewayOptions {
   Duration body_timeout = seconds(30);   ///< For a body to arrive, and a second more for each 16 KiB; 408 after it.
   Duration write_timeout = seconds(60);  ///< A client that takes less than 64 KiB of a waiting answer in it is cut off.
   int streams_max = 512;                 ///< Requests in progress on one HTTP/2 connection.
+  bool console_edits = true;             ///< The console may change and remove documents.
   bool access_log = true;                ///< A line in the log for each request.
   int io_threads = 2;
 };

@@ -1,0 +1,87 @@
+#include "http/load_sampler.h"
+
+#include <algorithm>
+#include <pthread.h>
+#include <utility>
+
+#include "fjord/common/fatal_signals.h"
+#include "fjord/monitoring/metric_scraper.h"
+
+namespace fjord::gateway {
+namespace {
+
+constexpr Duration kPace = seconds(2);
+constexpr Duration kIdlePace = std::chrono::minutes(1);
+/// A page that asks every two seconds keeps the pace, also when it misses some.
+constexpr Duration kAskedFor = seconds(30);
+constexpr Duration kPointsAge = std::chrono::minutes(10);
+
+MonotonicTime now() { return SystemClock().now(); }
+
+}  // namespace
+
+LoadSampler::LoadSampler(std::vector<MetricsAddress> addresses) : addresses_(std::move(addresses)) {
+  if (addresses_.empty()) return;
+  thread_ = std::thread([this] {
+    const SignalStack signal_stack;
+    run();
+  });
+  ::pthread_setname_np(thread_.native_handle(), "http-load");
+}
+
+void LoadSampler::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  changed_.notify_all();
+  if (thread_.joinable()) thread_.join();
+}
+
+Load LoadSampler::latest() {
+  const std::lock_guard lock(mutex_);
+  const bool was_idle = !asked_ || now() - *asked_ > kAskedFor;
+  asked_ = now();
+  if (was_idle) changed_.notify_all();
+  Load load{.latest = latest_, .points = {points_.begin(), points_.end()}, .growth = {}};
+  for (const auto& [node, trend] : space_) {
+    load.growth[node] = trend.per_second();
+    load.growth_span = std::max(load.growth_span, trend.span());
+  }
+  return load;
+}
+
+void LoadSampler::run() {
+  std::unique_lock lock(mutex_);
+  while (!is_over_) {
+    lock.unlock();
+    LoadReading reading{.at = now(), .unix_us = SystemClock().wall_now().us, .pages = {}};
+    std::vector<std::string> hosts;
+    for (const MetricsAddress& one : addresses_) hosts.push_back(one.address);
+    reading.pages = scrape(hosts);
+    lock.lock();
+    take(std::move(reading));
+    // The first figures need two readings.
+    const MonotonicTime began = now();
+    const auto pace = [&] { return !latest_ || (asked_ && began - *asked_ < kAskedFor) ? kPace : kIdlePace; };
+    changed_.wait_for(lock, kPace, [this] { return is_over_; });
+    if (!is_over_ && pace() == kIdlePace) {
+      changed_.wait_for(lock, kIdlePace - kPace, [&] { return is_over_ || pace() == kPace; });
+    }
+  }
+}
+
+void LoadSampler::take(LoadReading reading) {
+  if (last_) {
+    latest_ = load_between(addresses_, *last_, reading);
+    points_.push_back(latest_->total);
+    const std::int64_t oldest = reading.unix_us - Duration(kPointsAge).count();
+    while (points_.front().unix_us < oldest) points_.pop_front();
+    for (const NodeLoadFigures& node : latest_->nodes) {
+      if (node.used_bytes) space_[node.node].add(reading.at, *node.used_bytes);
+    }
+  }
+  last_ = std::move(reading);
+}
+
+}  // namespace fjord::gateway

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fjord/common/thread_annotations.h"
+#include "http/load_figures.h"
+
+namespace fjord::gateway {
+
+/// What is known of the load of the cluster.
+struct Load {
+  std::optional<LoadFigures> latest;                    ///< Absent until the metrics were read twice.
+  std::vector<LoadPoint> points;                        ///< The last ten minutes, oldest first.
+  std::map<std::string, std::optional<double>> growth;  ///< Bytes a second by node; absent: not known yet.
+  Duration growth_span{0};
+};
+
+/// Reads the metrics of the nodes: every two seconds while somebody asks, else once a minute.
+///
+/// Threading: any thread; reads on a thread of its own, so that latest() never waits for a node.
+class LoadSampler {
+ public:
+  explicit LoadSampler(std::vector<MetricsAddress> addresses);
+  ~LoadSampler() { end(); }
+
+  Load latest();
+  void end();
+
+ private:
+  void run();
+  void take(LoadReading reading);
+
+  const std::vector<MetricsAddress> addresses_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_over_ FJORD_GUARDED_BY(mutex_) = false;
+  std::optional<MonotonicTime> asked_ FJORD_GUARDED_BY(mutex_);
+  std::optional<LoadReading> last_ FJORD_GUARDED_BY(mutex_);
+  std::optional<LoadFigures> latest_ FJORD_GUARDED_BY(mutex_);
+  std::deque<LoadPoint> points_ FJORD_GUARDED_BY(mutex_);
+  std::map<std::string, Trend> space_ FJORD_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace fjord::gateway
