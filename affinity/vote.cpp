@@ -2,10 +2,17 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "fjord/common/check.h"
 
 namespace fjord::affinity {
+namespace {
+
+/// With many nodes shares are small, and change in smaller steps: in all not more than this.
+constexpr double kStepOfAll = 0.05;
+
+}  // namespace
 
 Multipliers::Multipliers(unsigned replicas, Options options)
     : options_(options), shares_(replicas, 1.0 / static_cast<double>(replicas)), utilisation_(replicas, 0.0) {
@@ -34,6 +41,27 @@ void Multipliers::normalise() {
   }
   const double factor = (1.0 - options_.floor) / above;
   for (double& share : shares_) share = least + (share - least) * factor;
+}
+
+void NodeShares::follow(const std::vector<std::uint16_t>& nodes) {
+  std::map<std::uint16_t, unsigned> places;
+  for (const std::uint16_t node : nodes) places.emplace(node, static_cast<unsigned>(places.size()));
+  if (places == places_ || places.empty()) return;
+  places_ = std::move(places);
+  const auto count = static_cast<unsigned>(places_.size());
+  Multipliers::Options options;
+  options.step = std::min(options.step, kStepOfAll / count);
+  multipliers_.emplace(count, options);
+}
+
+void NodeShares::on_answer(std::uint16_t node, double utilisation) {
+  const auto at = places_.find(node);
+  if (at != places_.end()) multipliers_->on_answer(at->second, utilisation);
+}
+
+double NodeShares::share(std::uint16_t node) const {
+  const auto at = places_.find(node);
+  return at == places_.end() ? any_share() : multipliers_->share(at->second);
 }
 
 unsigned choose_replica(std::span<const double> votes, std::span<const double> shares, std::uint64_t fingerprint) {

@@ -400,6 +400,8 @@ struct ApplyReply {
   2: optional list<OperationResult> results = []
   /** With WRONG_DISTRIBUTION: version of the storage node's cluster state. */
   3: optional u64 state_version = 0
+  /** Load of the storage node, 1 (idle) to 1000 (saturated); 0: an earlier version, which does not say. */
+  4: optional u32 utilisation_permille = 0
 }
 
 /** Content of a replica of a bucket. */

@@ -18,8 +18,6 @@ constexpr double kSlowLeastUs = 20'000.0;
 /// A slow node that was not asked for this time is asked again.
 constexpr Duration kSlowFor = seconds(1);
 constexpr double kTimesSmoothed = 16.0;
-/// With many nodes shares are small, and change in smaller steps: in all not more than this.
-constexpr double kStepOfAll = 0.05;
 
 /// True for a table that no repetition makes usable, so that searches say so.
 bool is_final(const Status& status) {
@@ -144,22 +142,11 @@ void ReplicaChoice::follow_state(const rpc::ClusterSnapshot& state) {
   if (classes_ != nullptr && state_version_ == state.state_version()) return;
   state_version_ = state.state_version();
   classes_ = std::make_shared<const ReplicaClasses>(state.distribution());
-  follow_nodes(state);
+  std::vector<std::uint16_t> nodes;
+  for (const DistributionGroup::Node& node : state.distribution().flat_nodes()) nodes.push_back(node.index);
+  shares_.follow(nodes);
   std::erase_if(shadows_, [&](const auto& one) { return !state.storage_serves(one.first); });
   std::erase_if(times_, [&](const auto& one) { return !state.storage_serves(one.first); });
-}
-
-void ReplicaChoice::follow_nodes(const rpc::ClusterSnapshot& state) {
-  std::map<std::uint16_t, unsigned> places;
-  for (const DistributionGroup::Node& node : state.distribution().flat_nodes()) {
-    places.emplace(node.index, static_cast<unsigned>(places.size()));
-  }
-  if (places == places_) return;
-  places_ = std::move(places);
-  const auto nodes = static_cast<unsigned>(places_.size());
-  affinity::Multipliers::Options options;
-  options.step = std::min(options.step, kStepOfAll / nodes);
-  multipliers_.emplace(nodes, options);
 }
 
 Result<ReplicaChoice::Query> ReplicaChoice::begin(std::span<const QueryVariant> variants, std::uint64_t fingerprint,
@@ -250,9 +237,7 @@ double ReplicaChoice::count_votes(const Query& query, const Member& member) cons
 }
 
 double ReplicaChoice::share_of(std::uint16_t node) const {
-  const auto at = places_.find(node);
-  if (with_multipliers_.value() == 0 || at == places_.end()) return 1.0 / static_cast<double>(places_.size() + 1);
-  return multipliers_->share(at->second);
+  return with_multipliers_.value() == 0 ? shares_.any_share() : shares_.share(node);
 }
 
 std::uint16_t ReplicaChoice::choose(Query& query, std::span<const Member> members,
@@ -312,9 +297,7 @@ void ReplicaChoice::on_answer(Query& query, const Member& member, const rpc::Sea
   if (with_shadow_.value() != 0) {
     for (const rpc::CacheReport& one : answer.caches) shadows_[member.node].apply(one);
   }
-  if (const auto at = places_.find(member.node); at != places_.end()) {
-    multipliers_->on_answer(at->second, std::min(1.0, answer.utilisation_permille / 1000.0));
-  }
+  shares_.on_answer(member.node, std::min(1.0, answer.utilisation_permille / 1000.0));
 }
 
 }  // namespace fjord::search

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -100,7 +99,6 @@ class ReplicaChoice {
   void on_part(std::uint64_t number, std::string bytes, std::uint32_t part, Result<TablePart> got);
   Status open_table(std::uint64_t number, std::string_view bytes);
   void follow_state(const rpc::ClusterSnapshot& state);
-  void follow_nodes(const rpc::ClusterSnapshot& state);
   std::string how_text(unsigned classes) const;
   /// Pages that the member is expected to read for the words of the query.
   double vote_against(Query& query, const Member& member) const;
@@ -123,8 +121,7 @@ class ReplicaChoice {
   std::uint64_t schema_version_ = 0;
   std::uint64_t state_version_ = 0;
   std::shared_ptr<const ReplicaClasses> classes_;
-  std::map<std::uint16_t, unsigned> places_;  ///< By node: its place in `multipliers_`.
-  std::optional<affinity::Multipliers> multipliers_;
+  affinity::NodeShares shares_;
   std::map<std::uint16_t, CacheShadow> shadows_;
   std::map<std::uint16_t, NodeTime> times_;
 };

@@ -8,6 +8,7 @@
 #include "maintenance_budget.h"
 #include "space_monitor.h"
 #include "stripe.h"
+#include "utilisation_meter.h"
 
 namespace fjord::storage {
 namespace {
@@ -37,7 +38,8 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
       name_(NodeId::storage(options.index).to_string()),
       settings_(runtime.tunables, options.settings_from_file),
       budget_(std::make_unique<MaintenanceBudget>(runtime)),
-      foreground_cpus_(std::make_unique<ForegroundCpus>(runtime)) {}
+      foreground_cpus_(std::make_unique<ForegroundCpus>(runtime)),
+      utilisation_(std::make_unique<UtilisationMeter>(runtime.clock.now(), options_.stripes, options_.machine_load)) {}
 
 StorageNode::~StorageNode() = default;
 
@@ -92,6 +94,7 @@ void StorageNode::end_period_later() {
   static_assert(YieldingRate::kPeriod == ForegroundCpus::kPeriod);
   stripes_.front()->executor().post_after(YieldingRate::kPeriod, [this] {
     foreground_cpus_->end_period(clock_.now());
+    utilisation_->end_period(clock_.now());
     budget_->end_period(foreground_cpus_->users_come());
     end_period_later();
   });
@@ -170,6 +173,7 @@ void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
   auto join = std::make_shared<Join<rpc::ApplyReply>>(std::max<std::size_t>(used, 1), std::move(respond));
   join->reply.results.resize(request.operations.size());
   join->reply.state_version = state_version();
+  join->reply.utilisation_permille = utilisation_->permille();
   if (used == 0) {
     join->done();
     return;
@@ -180,10 +184,12 @@ void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
     if (parts[s].empty()) continue;
     stripes_[s]->executor().post(
         [this, &stripe = *stripes_[s], join, shared, arrived, indexes = std::move(parts[s])]() mutable {
-          if (shared->timeout_us > 0 && clock_.now() - arrived > Duration(shared->timeout_us)) {
+          const MonotonicTime begun = clock_.now();
+          if (shared->timeout_us > 0 && begun - arrived > Duration(shared->timeout_us)) {
             refuse_late_gets(*shared, indexes, join->reply.results);
           }
           stripe.operations().apply(*shared, arrived, indexes, join->reply.results);
+          utilisation_->add(clock_.now() - begun);
           join->done();
         });
   }

@@ -22,7 +22,7 @@ OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer,
                {[this](const OpRef& ref) { settler_.expire(ref); }, [this] { messenger_.flush(); }}),
       settler_(context, {maintainer, admission_, metrics_, records_, answers_},
                [this](const std::vector<OpRef>& next) { dispatch_all(next); }),
-      messenger_(context, latencies,
+      messenger_(context, latencies, tunables,
                  {[this](std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply) {
                     on_answer(node, refs, std::move(reply));
                   },

@@ -4,13 +4,13 @@
 #include <utility>
 
 #include "fjord/rpc/deadline.h"
-#include "operations/read_choice.h"
 
 namespace fjord::distributor {
 
-ReplicaMessenger::ReplicaMessenger(Context& context, NodeLatencies& latencies, Hooks hooks)
+ReplicaMessenger::ReplicaMessenger(Context& context, NodeLatencies& latencies, TunableRegistry& tunables, Hooks hooks)
     : context_(context),
       latencies_(latencies),
+      read_choice_(tunables),
       hooks_(std::move(hooks)),
       next_message_(static_cast<std::uint64_t>(context.clock.wall_now().us)) {}
 
@@ -92,15 +92,17 @@ void ReplicaMessenger::flush_to(std::uint16_t node, Outgoing& outgoing) {
       node, only_reads ? NodeLatencies::Kind::Read : NodeLatencies::Kind::Write, request.operations.size(), now);
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), timeout, context_.executor,
             [this, node, number, refs = std::exchange(outgoing.refs, {})](Result<rpc::ApplyReply> reply) {
-              note_latency(node, number, reply);
+              note_answer(node, number, reply);
               hooks_.answered(node, refs, std::move(reply));
               flush();
             });
 }
 
-void ReplicaMessenger::note_latency(std::uint16_t node, std::uint64_t number, const Result<rpc::ApplyReply>& reply) {
+void ReplicaMessenger::note_answer(std::uint16_t node, std::uint64_t number, const Result<rpc::ApplyReply>& reply) {
   const bool is_answer = reply.has_value() || reply.error().code() == StatusCode::Timeout;
-  latencies_.answered(node, number, is_answer, context_.clock.now());
+  const MonotonicTime now = context_.clock.now();
+  latencies_.answered(node, number, is_answer, now);
+  if (reply) read_choice_.on_answer(node, reply->utilisation_permille, now);
 }
 
 void ReplicaMessenger::retry_later(std::uint16_t node, std::vector<OpRef> refs) {
@@ -128,7 +130,9 @@ std::uint16_t ReplicaMessenger::choose_reader(const OpRef& ref, const BucketEntr
       if (latencies_.wants_probe(node, now)) probe(ref, node, entry.set.epoch);
     }
   }
-  return choose_by_share(fast, read_shares_of(entry.bucket, context_.snapshot->state()), context_.random);
+  read_choice_.follow(*context_.snapshot);
+  return read_choice_.choose(fast, ref.op().gid, read_shares_of(entry.bucket, context_.snapshot->state()),
+                             context_.random);
 }
 
 void ReplicaMessenger::probe(const OpRef& ref, std::uint16_t node, std::uint64_t epoch) {
@@ -147,7 +151,7 @@ void ReplicaMessenger::probe(const OpRef& ref, std::uint16_t node, std::uint64_t
   const std::uint64_t number = latencies_.sent(node, NodeLatencies::Kind::Read, 1, context_.clock.now());
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
             context_.executor,
-            [this, node, number](Result<rpc::ApplyReply> reply) { note_latency(node, number, reply); });
+            [this, node, number](Result<rpc::ApplyReply> reply) { note_answer(node, number, reply); });
 }
 
 }  // namespace fjord::distributor

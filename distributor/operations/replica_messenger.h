@@ -7,6 +7,7 @@
 #include "batch.h"
 #include "context.h"
 #include "node_latencies.h"
+#include "operations/read_choice.h"
 
 namespace fjord::distributor {
 
@@ -20,7 +21,7 @@ class ReplicaMessenger {
     /// The operation has to be dispatched again: another replica may answer it, or its bucket was split or joined.
     std::function<void(const OpRef&)> dispatch;
   };
-  ReplicaMessenger(Context& context, NodeLatencies& latencies, Hooks hooks);
+  ReplicaMessenger(Context& context, NodeLatencies& latencies, TunableRegistry& tunables, Hooks hooks);
 
   /// Puts the operation into the next message to the node; flush() sends it.
   void send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
@@ -32,9 +33,8 @@ class ReplicaMessenger {
     hooks_.dispatch(ref);
     flush();
   }
-  /// Chooses one of these replicas to read, among those that are not slow, if there are any: at random, by the read
-  /// shares of the cluster state if it has any for the bucket (distributor/operations/read_choice.h). Sends a probe to
-  /// slow ones now and then, for which no client waits.
+  /// Chooses one of these replicas to read, among those that are not slow, if there are any (ReadChoice). Sends a probe
+  /// to slow ones now and then, for which no client waits.
   std::uint16_t choose_reader(const OpRef& ref, const BucketEntry& entry, const NodeIndexes& candidates);
 
  private:
@@ -45,11 +45,12 @@ class ReplicaMessenger {
   };
   void flush_to(std::uint16_t node, Outgoing& outgoing);
   void probe(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
-  void note_latency(std::uint16_t node, std::uint64_t number, const Result<rpc::ApplyReply>& reply);
+  void note_answer(std::uint16_t node, std::uint64_t number, const Result<rpc::ApplyReply>& reply);
   static Duration time_for_reads(const std::vector<OpRef>& refs, MonotonicTime now);
 
   Context& context_;
   NodeLatencies& latencies_;
+  ReadChoice read_choice_;
   Hooks hooks_;
   std::map<std::uint16_t, Outgoing> outbox_;
   /// Number of the next message to a storage node. Begins at the wall clock, so that it rises over restarts, too.

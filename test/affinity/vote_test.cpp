@@ -85,6 +85,37 @@ TEST_CASE("one answer moves a share by beta times the difference to the mean") {
   CHECK(multipliers.share(0) < multipliers.share(1));
 }
 
+TEST_CASE("shares of nodes follow their loads, and begin anew with other nodes only") {
+  NodeShares shares;
+  CHECK(shares.share(4) > 0.0);
+  shares.follow({4, 7});
+  CHECK(shares.share(4) == Approx(0.5));
+  shares.on_answer(9, 1.0);
+  CHECK(shares.share(4) == Approx(0.5));
+  for (int i = 0; i < 20; ++i) {
+    shares.on_answer(4, 0.9);
+    shares.on_answer(7, 0.1);
+  }
+  const double share = shares.share(4);
+  CHECK(share < 0.45);
+  CHECK(share + shares.share(7) == Approx(1.0));
+  shares.follow({4, 7});
+  CHECK(shares.share(4) == share);
+  shares.follow({4, 7, 8});
+  CHECK(shares.share(4) == Approx(1.0 / 3.0));
+}
+
+TEST_CASE("with many nodes a share changes in smaller steps") {
+  std::vector<std::uint16_t> nodes(100);
+  std::iota(nodes.begin(), nodes.end(), std::uint16_t{0});
+  NodeShares shares;
+  shares.follow(nodes);
+  shares.on_answer(3, 1.0);
+  // 0.05 / 100 at most, where 0.01 would have brought it to the floor of 0.002.
+  CHECK(shares.share(3) > 0.0094);
+  CHECK(shares.share(3) < 0.0096);
+}
+
 TEST_CASE("with the floor a replica that all words prefer sheds queries; without it none") {
   const VotingTable table = table_of({{0.0F, 10.0F}});
   const std::vector<double> shares{0.1, 0.9};

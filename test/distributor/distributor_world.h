@@ -157,6 +157,8 @@ class DistributorWorld {
   std::function<bool(const rpc::Request& request)> loses;
   /// Storage nodes of earlier versions do not return the bucket's content with a new replica set.
   bool has_contents = true;
+  /// Load that each node tells; 0: it does not.
+  std::vector<std::uint32_t> load_permille = std::vector<std::uint32_t>(16);
   /// Nodes that execute requests but never answer.
   std::vector<bool> mute = std::vector<bool>(16);
 
@@ -289,6 +291,7 @@ class DistributorWorld {
   }
   rpc::Reply serve(std::uint16_t node, rpc::Apply& request) {
     rpc::ApplyReply reply;
+    reply.utilisation_permille = load_permille[node];
     for (const rpc::StorageOperation& operation : request.operations) {
       rpc::OperationResult result;
       auto replica = storage[node].find(operation.bucket.raw());

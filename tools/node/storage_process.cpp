@@ -49,6 +49,7 @@ class StorageProcess final : public Node {
     FJORD_TRY_ASSIGN(engine_, choose_storage_engine(config, name.index, options.directory + "/buckets", stripes,
                                                     runtime, *sync_executor_));
     options.stripes = engine_.stripes;
+    options.machine_load = [this] { return load_.part(); };
     FJORD_TRY(set_space_limits(config));
     indexes_ = std::make_unique<search::NodeIndexes>(
         name.index, runtime, search::disk_indexes(runtime, {.directory = options.directory + "/search"}));

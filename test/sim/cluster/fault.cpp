@@ -13,6 +13,7 @@ namespace {
 
 /// Longest delay of a message, with the spikes that a fault adds.
 constexpr Duration kLongestDelay = seconds(7);
+constexpr const char* kReads[] = {"balancer.reads=affinity", "balancer.reads=least-loaded", "balancer.reads=random"};
 
 bool is_one_of(FaultKind kind, std::initializer_list<FaultKind> kinds) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
@@ -557,6 +558,7 @@ void FaultInjector::change_membership(std::size_t index) {
         operator_.change_config(setting, {});
       }
       operator_.change_config(fmt::format("balancer.round={}ms", fault.amount), {});
+      operator_.change_config(kReads[fault.number % std::size(kReads)], {});
       change_setting(index, "balancer.mode=on");
       break;
     case FaultKind::Limits:

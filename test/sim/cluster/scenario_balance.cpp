@@ -12,11 +12,13 @@ namespace fjord::sim {
 namespace {
 
 constexpr int kBytesPercent[] = {10, 30, 100};
+constexpr const char* kReadsBy[] = {"balancer.reads=random", "balancer.reads=least-loaded", "balancer.reads=affinity"};
 
 /// Changes the balancer's settings now and then.
 class SettingsDrawer {
  public:
-  SettingsDrawer(SimCluster& cluster, Operator& by) : cluster_(cluster), operator_(by) {}
+  SettingsDrawer(SimCluster& cluster, Operator& by, Random reads)
+      : cluster_(cluster), operator_(by), reads_(std::move(reads)) {}
   void start() { schedule(); }
   void stop() { stopped_ = true; }
 
@@ -35,21 +37,23 @@ class SettingsDrawer {
                                                   "balancer.round=300ms",
                                                   "balancer.round=1500ms"};
       operator_.change_config(kSettings[cluster_.random().below(std::size(kSettings))], {});
+      if (reads_.chance(0.5)) operator_.change_config(kReadsBy[reads_.below(std::size(kReadsBy))], {});
       schedule();
     });
   }
 
   SimCluster& cluster_;
   Operator& operator_;
+  Random reads_;  ///< Draws of its own, so that it changes no other draw of a seed.
   bool stopped_ = false;
 };
 
-void turn_on(SimCluster& cluster, Operator& operator_, Random& random, int bytes_percent) {
+void turn_on(SimCluster& cluster, Operator& operator_, Random& random, const char* reads, int bytes_percent) {
   // The time of execution is zero in simulated time.
   for (const std::string& setting :
        {std::string("balancer.mode=on"), std::string("balancer.load=operations"),
         fmt::format("balancer.round={}ms", 300 + random.below(1000)), std::string("balancer.operations_min=1"),
-        fmt::format("balancer.bytes_part={:.2f}", bytes_percent / 100.0)}) {
+        fmt::format("balancer.bytes_part={:.2f}", bytes_percent / 100.0), std::string(reads)}) {
     operator_.change_config(setting, {});
   }
   cluster.run_until([&] { return operator_.is_idle(); }, seconds(60));
@@ -81,12 +85,14 @@ ScenarioResult run_balance(const ScenarioOptions& options) {
   recorder.balance().watch(cluster, bytes_percent / 100.0);
 
   Operator operator_(cluster);
-  turn_on(cluster, operator_, random, bytes_percent);
+  Random draws_of_reads(mix64(options.seed, 0x7265616473));
+  const char* reads = kReadsBy[draws_of_reads.below(std::size(kReadsBy))];
+  turn_on(cluster, operator_, random, reads, bytes_percent);
   if (!is_calm) cluster.network().set_faults(random_faults(random));
   OperationsWorkload workload(cluster, 3, 8 + static_cast<unsigned>(random.below(60)));
   Chaos chaos(cluster);
   BalanceOperator balances(cluster);
-  SettingsDrawer settings(cluster, operator_);
+  SettingsDrawer settings(cluster, operator_, draws_of_reads.fork());
   workload.start();
   if (!is_calm) chaos.start();
   if (random.chance(0.7)) balances.start();
@@ -116,11 +122,10 @@ ScenarioResult run_balance(const ScenarioOptions& options) {
   if (result.failure.empty()) result.failure = check_end(cluster, history, {all_ended, steady, readable});
   result.summary = fmt::format(
       "{} storage nodes, {} distributors, {} controllers, redundancy {}, {} bits, {} crashes, {} steps with {} moves, "
-      "{} "
-      "applied and {} reverted by hand, {} outdated, {} reports of loads, {} operations",
+      "{} applied and {} reverted by hand, {} outdated, {} reports of loads, {} at first, {} operations",
       shape.storage_nodes, shape.distributors, shape.controllers, shape.redundancy, shape.bits, chaos.crashes(),
       recorder.balance().steps(), recorder.balance().moves(), balances.applied(), balances.reverted(),
-      balances.outdated(), recorder.balance().loads_seen(), history.events().size());
+      balances.outdated(), recorder.balance().loads_seen(), reads, history.events().size());
   add_trace(cluster, result);
   return result;
 }

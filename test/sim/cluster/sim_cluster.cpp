@@ -119,6 +119,9 @@ class SimCluster::StorageProcess final : public Process {
     if (sync) options.durability = spi::Durability::Sync;
     options.merge_page_entries = 7;  // Small, so that merges have many steps.
     options.merge_block_bytes = 500;
+    // Loads are random: time does not pass while a simulated process works.
+    const std::uint64_t seed = mix64(mix64(cluster_.options_.seed, 0x6c6f6164), index_ + 1000 * lives());
+    options.machine_load = [draws = std::make_shared<Random>(seed)] { return draws->uniform(); };
     providers_.clear();
     storage::ProviderFactory engines =
         [this, sync](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<spi::PersistenceProvider>> {

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,6 +35,24 @@ class Multipliers {
   Options options_;
   std::vector<double> shares_;
   std::vector<double> utilisation_;  // As last heard.
+};
+
+/// Shares of the storage nodes of a cluster, as Multipliers has them of the replicas of a slice. A node is too busy
+/// whatever it holds, so its share is one for all of its slices.
+class NodeShares {
+ public:
+  /// The nodes of the cluster. If they are not those of the last call, all have equal shares again.
+  void follow(const std::vector<std::uint16_t>& nodes);
+  /// Takes in an answer of a node, which says its utilisation: 0 idle, 1 saturated. Unknown nodes are passed over.
+  void on_answer(std::uint16_t node, double utilisation);
+  /// Above 0; of an unknown node, a little less than an equal one.
+  double share(std::uint16_t node) const;
+  /// A little less than an equal share.
+  double any_share() const { return 1.0 / static_cast<double>(places_.size() + 1); }
+
+ private:
+  std::map<std::uint16_t, unsigned> places_;  // By node: its place in `multipliers_`.
+  std::optional<Multipliers> multipliers_;
 };
 
 /// The replica with the least `votes[r] / shares[r]`. Of several with as few, the fingerprint chooses one: it falls

@@ -81,6 +81,10 @@ inline constexpr SettingDeclaration kSettings[] = {
      "off|advise|on"},
     {"balancer.operations_min", Integer, 1000, 1, kMany, kController, "", kLive,
      "Rounds in which a storage node executes fewer operations of users on average say too little to move anything."},
+    {"balancer.reads", Choice, 0, 0, 2, kDistributor, "", kLive,
+     "Which replica serves a get, among those that may. random: any. least-loaded: nodes with less load more often. "
+     "affinity: each replica serves a part of the documents, so that its page cache holds those.",
+     "random|least-loaded|affinity"},
     {"balancer.round", Time, 10 * kSecond, 100, kHour, kController, "", kLive,
      "Interval at which the fleet controller collects the loads of buckets and may move some."},
     {"cluster.distribution_bits", Integer, 8, 1, 32, kController, "cluster.distribution_bits", kLive,

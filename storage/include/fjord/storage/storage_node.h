@@ -21,6 +21,7 @@ namespace fjord::storage {
 class ForegroundCpus;
 class MaintenanceBudget;
 class SpaceMonitor;
+class UtilisationMeter;
 struct SpaceState;
 
 struct StorageNodeOptions {
@@ -40,6 +41,9 @@ struct StorageNodeOptions {
   Duration peer_timeout = seconds(10);
   /// Interval at which the remove entries of a bucket are counted. They are also counted after some were dropped.
   Duration count_removed_interval = seconds(600);
+  /// Share of the machine that this process uses, 0 to 1; called on a stripe's executor. Empty: only the time that
+  /// stripes spend on operations counts as load (ApplyReply::utilisation_permille).
+  std::function<double()> machine_load = {};
   /// Names of the settings to which the configuration file gives a value.
   std::set<std::string> settings_from_file = {};
 };
@@ -125,6 +129,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   rpc::LiveSettings settings_;
   std::unique_ptr<MaintenanceBudget> budget_;
   std::unique_ptr<ForegroundCpus> foreground_cpus_;
+  std::unique_ptr<UtilisationMeter> utilisation_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
   std::unique_ptr<SpaceMonitor> space_monitor_;  // Last: it calls the stripes.
 };
