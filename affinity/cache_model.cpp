@@ -39,7 +39,7 @@ bool CacheModel::use(WordId word, std::uint32_t pages, std::vector<WordId>& evic
     const WordId before = entries_[word].before;
     unlink(word);
     entries_[word].uses = std::min(uses + 1, uses_max_);
-    // Without a block of its own it follows those that it was among.
+    // If no other list has as many uses now, the list stays where it was, behind the lists with one use less.
     append_to_block(word, last_[uses] != kNone ? last_[uses] : before);
     return true;
   }

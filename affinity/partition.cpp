@@ -1,4 +1,4 @@
-// The only source that uses METIS.
+// Calls METIS. No other source does.
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@
 namespace fjord::affinity {
 namespace {
 
-// METIS counts each edge from both ends in 32 bits.
+// Largest sum that a graph may have: METIS counts each edge from both ends in 32 bits.
 constexpr std::uint64_t kSumMax = std::numeric_limits<std::int32_t>::max() / 4;
 
 /// Words and distinct queries with the edges between them, as METIS wants them: words are vertices 0, 1, ..., queries
@@ -24,13 +24,14 @@ struct Graph {
   std::vector<idx_t> starts;
   std::vector<idx_t> neighbours;
   std::vector<idx_t> costs;
-  std::vector<idx_t> masses;  // For each vertex its pages, and with a tolerance for load also the pages accessed.
+  // Pages of each vertex. With a load tolerance, each vertex has two numbers: its pages, then its accessed pages.
+  std::vector<idx_t> masses;
   idx_t constraints = 1;
 
   std::size_t vertices() const { return starts.size() - 1; }
 };
 
-/// Distinct queries, without the words that are left out, and how often each occurs.
+/// Returns the distinct queries and how often each occurs. Words below kOccurrencesMin are left out of the queries.
 std::map<std::vector<WordId>, std::uint64_t> distinct_queries(const QueryLog& log,
                                                               const std::vector<std::uint32_t>& occurrences) {
   std::map<std::vector<WordId>, std::uint64_t> distinct;
@@ -40,13 +41,13 @@ std::map<std::vector<WordId>, std::uint64_t> distinct_queries(const QueryLog& lo
     for (const WordId word : log.words(query)) {
       if (occurrences[word] >= kOccurrencesMin) words.push_back(word);
     }
-    // A query of one word follows that word and cuts nothing.
+    // A query with one word can follow this word, so it never cuts an edge.
     if (words.size() >= 2) ++distinct[words];
   }
   return distinct;
 }
 
-/// Scales numbers down so that their sum fits METIS; none becomes 0 that was not.
+/// Scales numbers down so that their sum is at most kSumMax. Only 0 becomes 0.
 std::vector<idx_t> fit(const std::vector<std::uint64_t>& numbers) {
   const std::uint64_t sum = std::accumulate(numbers.begin(), numbers.end(), std::uint64_t{0});
   const std::uint64_t divisor = sum / kSumMax + 1;
@@ -111,7 +112,7 @@ Graph make_graph(const QueryLog& log, const ListPages& pages, bool with_load) {
   return graph;
 }
 
-/// Parts of the vertices, by METIS. Empty if it fails.
+/// Returns the part of each vertex, computed by METIS; empty if METIS fails.
 std::vector<idx_t> run_metis(Graph& graph, const PartitionOptions& options, std::array<real_t, 2> limits) {
   idx_t metis_options[METIS_NOPTIONS];
   METIS_SetDefaultOptions(metis_options);
@@ -129,8 +130,8 @@ std::vector<idx_t> run_metis(Graph& graph, const PartitionOptions& options, std:
   return part;
 }
 
-/// Moves words out of parts that are over a limit, those first that cut least for what they weigh: METIS treats limits
-/// as wishes, with two of them above all.
+/// Moves words out of parts that exceed a limit, because METIS does not always keep limits, above all two at once. The
+/// words with the least additional cut for their mass move first.
 class Repair {
  public:
   Repair(const Graph& graph, std::vector<idx_t>& part, const PartitionOptions& options, std::array<real_t, 2> limits)
@@ -161,7 +162,7 @@ class Repair {
  private:
   static constexpr int kPasses = 20;
   struct Candidate {
-    double loss = 0.0;  // Edges that are cut in addition, for each unit of mass.
+    double loss = 0.0;  // Additional cost of cut edges for each unit of the moved word's mass.
     std::size_t word = 0;
     std::size_t to = 0;
   };
@@ -170,7 +171,8 @@ class Repair {
   std::int64_t mass(std::size_t word, std::size_t c) const { return graph_.masses[word * constraints() + c]; }
   std::size_t at(std::size_t word) const { return static_cast<std::size_t>(part_[word]); }
 
-  /// Whether the part stays within its limits with the word. Pages go first: they are moved whatever the load.
+  /// Returns whether the part stays within its limits when it gets the word. Constraint 0 (pages) comes first: it is
+  /// repaired without regard to constraint 1 (load).
   bool has_room(std::size_t part, std::size_t word, std::size_t constraint) const {
     for (std::size_t c = 0; c <= constraint; ++c) {
       if (sums_[c][part] + mass(word, c) > most_[c]) return false;
@@ -180,7 +182,7 @@ class Repair {
 
   void relieve(std::size_t c, std::size_t part) {
     std::vector<Candidate> candidates;
-    std::vector<std::int64_t> kept(parts_);  // Costs of the word's edges to each part.
+    std::vector<std::int64_t> kept(parts_);  // By part: cost of the word's edges to vertices of the part.
     for (std::size_t word = 0; word < graph_.words.size(); ++word) {
       if (at(word) != part || mass(word, c) == 0) continue;
       std::fill(kept.begin(), kept.end(), 0);
@@ -212,7 +214,7 @@ class Repair {
   const Graph& graph_;
   std::vector<idx_t>& part_;
   std::size_t parts_;
-  std::array<std::vector<std::int64_t>, 2> sums_;  // By constraint and part.
+  std::array<std::vector<std::int64_t>, 2> sums_;  // Mass of each part, by constraint and part.
   std::array<std::int64_t, 2> most_{};
 };
 
@@ -237,7 +239,7 @@ Result<Clustering> partition(const QueryLog& log, const ListPages& pages, const 
   }
   for (std::size_t i = 0; i < graph.words.size(); ++i) clustering[graph.words[i]] = static_cast<std::uint8_t>(part[i]);
   const double imbalance = mass_imbalance(clustering, pages, options.replicas);
-  // Scaled numbers are rounded.
+  // The addition allows for rounding by fit().
   if (imbalance > 1.0 + options.tolerance + 1e-3) {
     return Status(StatusCode::InvalidArgument,
                   fmt::format("the fullest replica would have {:.3f} times the mean pages; {:.3f} are allowed",

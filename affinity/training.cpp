@@ -6,7 +6,7 @@
 namespace fjord::affinity {
 namespace {
 
-/// Moves the weights of the table towards what was counted.
+/// Moves the weights of the table by `step` towards the misses that were counted.
 void take_step(VotingTable& table, const HitCounts& counts, const ListPages& pages, double step) {
   std::vector<float> weights(table.replicas());
   for (WordId word = 0; word < pages.size(); ++word) {

@@ -29,12 +29,12 @@ void Multipliers::on_answer(unsigned replica, double utilisation) {
 
 void Multipliers::normalise() {
   const double least = options_.floor / static_cast<double>(shares_.size());
-  double above = 0.0;  // What the shares have above the floor.
+  double above = 0.0;  // Sum of what each share has above the floor.
   for (double& share : shares_) {
     share = std::max(share, least);
     above += share - least;
   }
-  // All are at the floor: they are equal.
+  // All shares are at the floor, so they become equal.
   if (above <= 0.0) {
     std::fill(shares_.begin(), shares_.end(), 1.0 / static_cast<double>(shares_.size()));
     return;
@@ -70,7 +70,7 @@ unsigned choose_replica(std::span<const double> votes, std::span<const double> s
   for (std::size_t r = 1; r < votes.size(); ++r) least = std::min(least, votes[r] / shares[r]);
   double width = 0.0;
   for (std::size_t r = 0; r < votes.size(); ++r) width += votes[r] / shares[r] <= least ? shares[r] : 0.0;
-  // 53 bits of the fingerprint: a number in [0, 1).
+  // 53 bits of the fingerprint give a number in [0, 1).
   double at = static_cast<double>(fingerprint >> 11) * 0x1p-53 * width;
   unsigned chosen = 0;
   for (std::size_t r = 0; r < votes.size(); ++r) {

@@ -6,7 +6,7 @@
 namespace fjord::affinity {
 namespace {
 
-// Answers, of all replicas, over which the utilisation is smoothed.
+// Number of answers, of all replicas together, over which the utilisation is smoothed.
 constexpr double kUtilisationAnswers = 1000.0;
 
 }  // namespace

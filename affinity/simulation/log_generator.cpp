@@ -12,23 +12,24 @@
 namespace fjord::affinity {
 namespace {
 
-constexpr double kRepeat = 0.07;        // Queries that repeat an earlier one of the log.
-constexpr double kGoOnElsewhere = 0.1;  // After a word.
+constexpr double kRepeat = 0.07;        // Probability that a query repeats an earlier one of its log.
+constexpr double kGoOnElsewhere = 0.1;  // Probability, after each word, to continue elsewhere.
 constexpr std::size_t kWordsMax = 12;
 constexpr std::size_t kPinnedWords = 50;
-constexpr double kRareWord = 0.9;  // Queries that get one.
+constexpr double kRareWord = 0.9;  // Probability that a query gets a rare word.
 constexpr double kDiscount = 0.6;
-constexpr double kStrength = 0.27;  // Times the queries of a log.
-/// Part of the circle of hashes from which a region draws, and by how much the parts of regions are apart.
+constexpr double kStrength = 0.27;  // Strength of the Pitman-Yor process over a log's queries.
+/// Each region draws from an interval of the hashes, which form the circle [0, 1). kRegionPart is the length of the
+/// interval; the intervals of consecutive regions are kRegionStep apart.
 constexpr double kRegionPart = 0.25;
 constexpr double kRegionStep = 0.2;
 
-/// A number in [0, 1) that belongs to a query of the source.
+/// Returns the hash of a query of the source, as a number in [0, 1).
 double place_of(std::size_t query, std::uint64_t seed) {
   return static_cast<double>(mix64(query, seed) >> 11) * 0x1p-53;
 }
 
-/// Numbers drawn by a Pitman-Yor process: rare words, of which some come again.
+/// Draws rare words, as numbers, by a Pitman-Yor process: each draw is a new word or one that was drawn before.
 class RareWords {
  public:
   RareWords(double strength, WordId first) : strength_(strength), first_(first) {}
@@ -38,7 +39,7 @@ class RareWords {
     const auto words = static_cast<double>(counts_.size());
     std::size_t word = counts_.size();
     if (!random.chance((strength_ + kDiscount * words) / (strength_ + draws))) {
-      // A word with probability proportional to its count less the discount.
+      // Draws an earlier word with a probability proportional to its count minus kDiscount.
       do {
         word = draws_[random.below(draws_.size())];
       } while (!random.chance(1.0 - kDiscount / counts_[word]));
@@ -57,7 +58,7 @@ class RareWords {
   std::vector<double> counts_;
 };
 
-/// Draws queries that resemble those of a part of the source.
+/// Draws queries that resemble the queries of a part of the source.
 class QueryWalk {
  public:
   QueryWalk(const QuerySource& source, std::vector<std::size_t> part)
@@ -129,7 +130,8 @@ class Generator {
     }
   }
 
-  /// Queries of the source for one log of a region.
+  /// Returns the queries of the source from which a region draws one of its logs: those with place_of() in [from, to),
+  /// if the logs are disjoint.
   std::vector<std::size_t> part_of(std::size_t region, double from, double to) const {
     std::vector<std::size_t> part;
     for (std::size_t query = 0; query < source_.queries.size(); ++query) {
@@ -175,7 +177,8 @@ class Generator {
   const QuerySource& source_;
   const GeneratorOptions& options_;
   Random random_;
-  std::vector<bool> pinned_;  // By WordId of the source.
+  /// By WordId of the source: the word is among the most frequent ones, which are left out of the logs.
+  std::vector<bool> pinned_;
   Corpus corpus_;
 };
 

@@ -9,13 +9,13 @@ namespace fjord::affinity {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-/// Bytes of other than ASCII characters count as letters.
+/// Returns true for letters, digits and underscores. Bytes of non-ASCII characters count as letters.
 bool is_word_byte(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || static_cast<signed char>(c) < 0;
 }
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-/// Whether all bytes form sequences of UTF-8, as far as their lengths say.
+/// Returns whether the bytes look like UTF-8. Checks only the lengths of the sequences.
 bool is_utf8(std::string_view text) {
   std::size_t follow = 0;
   for (const char c : text) {
@@ -115,7 +115,7 @@ Result<QuerySource> parse_queries(std::string_view text) {
 QuerySource synthetic_queries(std::size_t queries, std::size_t words, Random& random) {
   SourceBuilder builder;
   for (std::size_t i = 0; i < words; ++i) builder.id_of(fmt::format("w{}", i));
-  // Inverse of the distribution function of Zipf's law with exponent 1, continuous.
+  // Inverts the distribution function of a continuous Zipf distribution with exponent 1.
   const double log_words = std::log(static_cast<double>(words));
   const auto draw_word = [&] {
     const double rank = std::exp(random.uniform() * log_words) - 1.0;

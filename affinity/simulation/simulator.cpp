@@ -8,7 +8,7 @@
 namespace fjord::affinity {
 namespace {
 
-constexpr std::size_t kChangesKept = 4096;  // For each cache, so that brokers can catch up.
+constexpr std::size_t kChangesKept = 4096;  // Number of changes kept for each cache, from which brokers catch up.
 
 class Simulation {
  public:

@@ -14,14 +14,14 @@ using WordId = std::uint32_t;
 /// Pages of the index file that the list of each word occupies, by WordId. Each is at least 1.
 using ListPages = std::vector<std::uint32_t>;
 
-/// The fingerprint of a query: equal words in equal order give equal numbers.
+/// Returns the fingerprint of a query: equal words in equal order give equal numbers.
 inline std::uint64_t fingerprint(std::span<const WordId> words) {
   std::uint64_t value = words.size();
   for (const WordId word : words) value = mix64(value, word);
   return value;
 }
 
-/// Queries in order, as words whose lists are not pinned in memory. A query is a set: ascending, each word once.
+/// A sequence of queries. A query is a set of words: ascending, each word once; words with pinned lists are left out.
 class QueryLog {
  public:
   /// Appends a query; sorts its words and drops repetitions.
@@ -32,7 +32,7 @@ class QueryLog {
     return {words_.data() + ends_[query], ends_[query + 1] - ends_[query]};
   }
   std::uint64_t fingerprint(std::size_t query) const { return fingerprints_[query]; }
-  /// Words of all queries, with repetitions.
+  /// Returns the words of all queries, one after the other, with repetitions.
   std::span<const WordId> accesses() const { return words_; }
 
  private:
@@ -41,7 +41,7 @@ class QueryLog {
   std::vector<std::uint64_t> fingerprints_;
 };
 
-/// How often each word occurs in the log, for WordIds below `words`.
+/// Returns how often each word occurs in the log, for WordIds below `words`.
 std::vector<std::uint32_t> count_occurrences(const QueryLog& log, std::size_t words);
 
 }  // namespace fjord::affinity

@@ -10,24 +10,26 @@
 
 namespace fjord::affinity {
 
-/// What a broker believes to be in the cache of each replica, from lists of words that entered and left, which come
-/// with answers. It votes with pages that would be missed now, where a table has only what is missed on average.
+/// What a broker believes to be in the cache of each replica. Replicas report with their answers which lists entered
+/// and left. The broker then votes with the pages that would be missed now, while a voting table has only what is
+/// missed on average.
 ///
-/// Its memory is bounded by the number of words.
+/// The memory is bounded by the number of words.
 class ShadowCaches {
  public:
-  /// `hashes`: of the text of each word, equal on all brokers; it decides where a word goes that nobody knows.
-  /// Lifetime: table, pages and hashes outlive it.
+  /// `hashes`: hash of the text of each word, equal on all brokers. It decides which replica a word prefers that
+  /// neither a cache nor the table has.
+  /// Lifetime: table, pages and hashes outlive the object.
   ShadowCaches(const VotingTable& table, const ListPages& pages, const std::vector<std::uint64_t>& hashes);
 
   void apply(unsigned replica, CacheChange change);
-  /// Forgets what was believed of a replica; for one that restarted.
+  /// Forgets what was believed about a replica. To be called when the replica has restarted.
   void clear(unsigned replica);
   bool contains(unsigned replica, WordId word) const { return (holders_[word] >> replica & 1) != 0; }
 
-  /// Adds the votes of the words. A list that is believed in some cache costs its pages on replicas that do not have
-  /// it, and where it is, nothing. For one that is in none, the table votes as far as it knows the word, and otherwise
-  /// the word prefers one replica by its hash. `floor_part` as in add_votes().
+  /// Adds the votes of the words. If the list of a word is believed to be in some cache, its pages count against the
+  /// replicas without it. If it is in no cache, the table's weights count; if the table lacks the word, the word
+  /// prefers one replica by its hash. `floor_part` is as in the other add_votes() (vote.h).
   void add_votes(std::span<const WordId> words, double floor_part, std::span<double> votes) const;
 
  private:

@@ -13,11 +13,11 @@
 
 namespace fjord::affinity {
 
-/// What a replica says with the answer to a query.
+/// What a replica reports with the answer to a query.
 struct Answer {
   unsigned replica = 0;
   std::uint64_t accessed_pages = 0;
-  const CacheChanges* changes = nullptr;  ///< What entered and left its cache lately, this query included.
+  const CacheChanges* changes = nullptr;  ///< Latest changes of the replica's cache, including those by this query.
 };
 
 /// Chooses the replica of each query.
@@ -28,7 +28,7 @@ class ReplicaChooser {
   virtual void on_answer(const Answer&) {}
 };
 
-/// By fingerprint of the query: equal parts, whatever the words [CALB 2019, 5].
+/// Chooses by the fingerprint of the query: each replica gets an equal part, whatever the words [CALB 2019, 5].
 class FingerprintChooser final : public ReplicaChooser {
  public:
   explicit FingerprintChooser(unsigned replicas) : votes_(replicas, 0.0), shares_(replicas, 1.0) {}
@@ -39,22 +39,22 @@ class FingerprintChooser final : public ReplicaChooser {
   std::vector<double> shares_;
 };
 
-/// Utilisation that a replica reports: pages of the lists that its last queries used, over what it could do.
+/// Models the utilisation that a replica reports: the pages of the lists that recent queries used, over its capacity.
 class UtilisationModel {
  public:
   explicit UtilisationModel(unsigned replicas) : pages_(replicas, 0.0) {}
-  /// Returns the utilisation of the replica after it answered a query of so many pages. On average over the replicas it
-  /// is a half.
+  /// Returns the utilisation of the replica after it answered a query of `pages` pages: 0 idle, 1 saturated. The mean
+  /// over the replicas is about 0.5.
   double on_answer(unsigned replica, std::uint64_t pages);
 
  private:
-  std::vector<double> pages_;  // Each answer of any replica takes a small part off.
+  std::vector<double> pages_;  // Pages used on each replica, as an exponentially weighted sum over answers.
 };
 
-/// By the votes of a table.
+/// Chooses by the votes of a table.
 class VotingChooser final : public ReplicaChooser {
  public:
-  /// Lifetime: table and pages outlive it.
+  /// Lifetime: table and pages outlive the chooser.
   VotingChooser(const VotingTable& table, const ListPages& pages, bool with_multipliers = false);
   unsigned choose(std::span<const WordId> words, std::uint64_t fingerprint) override;
   void on_answer(const Answer& answer) override;
@@ -68,8 +68,8 @@ class VotingChooser final : public ReplicaChooser {
   std::vector<double> votes_;
 };
 
-/// By what each of several brokers believes to be in the caches. Queries go to the brokers in turns; a broker hears of
-/// changes only with the answers that it gets itself.
+/// Chooses by what each of several brokers believes to be in the caches. Queries go to the brokers in turns. A broker
+/// receives changes of caches only with the answers to its own queries.
 class ShadowChooser final : public ReplicaChooser {
  public:
   struct Options {
@@ -77,7 +77,7 @@ class ShadowChooser final : public ReplicaChooser {
     unsigned brokers = 1;
   };
 
-  /// Lifetime: table, pages and hashes outlive it.
+  /// Lifetime: table, pages and hashes outlive the chooser.
   ShadowChooser(const VotingTable& table, const ListPages& pages, const std::vector<std::uint64_t>& hashes,
                 Options options);
   unsigned choose(std::span<const WordId> words, std::uint64_t fingerprint) override;
@@ -87,7 +87,7 @@ class ShadowChooser final : public ReplicaChooser {
   struct Broker {
     ShadowCaches shadow;
     Multipliers multipliers;
-    std::vector<std::uint64_t> heard;  // By replica: changes that the broker has heard of.
+    std::vector<std::uint64_t> heard;  // By replica: number of the first change that the broker has not received.
   };
 
   Options options_;
@@ -99,7 +99,7 @@ class ShadowChooser final : public ReplicaChooser {
 
 struct SimulationOptions {
   unsigned replicas = 5;
-  std::uint64_t cache_pages = 0;  ///< Size of the cache of each replica.
+  std::uint64_t cache_pages = 0;  ///< Size of each replica's cache, in index pages.
   Eviction eviction = Eviction::LeastFrequentlyUsed;
 };
 
@@ -112,24 +112,26 @@ struct ReplicaFigures {
 struct SimulationResult {
   std::vector<ReplicaFigures> replicas;
 
-  /// Missed pages over accessed pages, of all replicas.
+  /// Returns missed pages over accessed pages, of all replicas.
   double miss_rate() const;
-  /// Accessed pages of the busiest replica over the mean.
+  /// Returns the accessed pages of the busiest replica over the mean of all replicas.
   double load_imbalance() const;
 };
 
-/// How often the list of each word was in each cache when a query came that has the word, wherever the query went.
+/// How often each cache held the list of each word when a query with the word came, wherever the query was sent.
 struct HitCounts {
-  std::vector<std::uint32_t> occurrences;  ///< By WordId.
-  std::vector<std::uint32_t> hits;         ///< By WordId times replicas, then by replica.
+  std::vector<std::uint32_t> occurrences;  ///< By WordId: number of queries with the word.
+  std::vector<std::uint32_t> hits;         ///< Row by row: the replicas of WordId 0, then those of WordId 1, and so on.
 };
 
-/// Sends the log through the replicas twice, with caches that are empty at first: once to warm them up, once to count
-/// [CALB 2019, algorithm 1]. With `counts`, looks into all caches in the second pass.
+/// Sends the log through the replicas twice; the caches are empty at first. The first pass warms them up, the second
+/// one counts [CALB 2019, algorithm 1]. With `counts`, also notes for all caches in the second pass which lists they
+/// held.
 SimulationResult simulate(const QueryLog& log, const ListPages& pages, const SimulationOptions& options,
                           ReplicaChooser& chooser, HitCounts* counts = nullptr);
 
-/// The smallest cache of one replica, to a thousandth, that misses at most `miss_rate` of the pages of the log.
+/// Returns the smallest cache size in pages with which one replica misses at most `miss_rate` of the pages that the log
+/// accesses, to within a thousandth.
 std::uint64_t cache_pages_for(const QueryLog& log, const ListPages& pages, double miss_rate, Eviction eviction);
 
 }  // namespace fjord::affinity

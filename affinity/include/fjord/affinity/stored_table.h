@@ -11,20 +11,20 @@
 
 namespace fjord::affinity {
 
-/// A voting table with the texts of its words, as it is kept: `affinity/README.md` has the format. Its words are those
-/// of the table, in ascending order of their text; the WordId is the place in `words`.
+/// A voting table with the texts of its words, as it is stored; `affinity/README.md` has the format. The words ascend
+/// by their text, and a WordId is the index into `words`.
 struct StoredTable {
-  std::string corpus;  ///< What it was trained on, for example the type and field of the documents that are searched.
-  std::string method;  ///< How, for people: "BP+IR".
+  std::string corpus;  ///< What the table was trained on, for example type and field of the searched documents.
+  std::string method;  ///< How the table was trained, for people: "BP+IR".
   std::uint64_t trained_queries = 0;
   std::vector<std::string> words;
   ListPages pages;  ///< Pages of each word's list when the table was trained.
   VotingTable table{1, 0};
-  bool is_foreign = false;  ///< Not kept: decode_table() found that the table was trained on another corpus.
+  bool is_foreign = false;  ///< decode_table() found that the table was trained on another corpus. Not stored.
 };
 
-/// What decode_table() does with a table that was trained on another corpus. Its answers are right and its votes mean
-/// little.
+/// What decode_table() does with a table that was trained on another corpus. Searches with such a table return right
+/// answers, but its votes hardly reduce misses.
 enum class ForeignTable { Refuse, Mark };
 
 std::string encode_table(const StoredTable& table);
@@ -32,16 +32,16 @@ std::string encode_table(const StoredTable& table);
 /// InvalidArgument for a table of another corpus that is to be refused.
 Result<StoredTable> decode_table(std::string_view bytes, std::string_view corpus, ForeignTable foreign);
 
-/// The table of some words of a vocabulary, made ready to be kept: the words that `table` knows.
+/// Makes the table that is stored from a voting table: it has only those words of the vocabulary that `table` knows.
 StoredTable make_stored_table(const VotingTable& table, const std::vector<std::string>& vocabulary,
                               const ListPages& pages);
 
 /// Finds WordIds by the texts of a stored table.
-/// Lifetime: the table outlives it.
+/// Lifetime: the table outlives the index.
 class WordIndex {
  public:
   explicit WordIndex(const StoredTable& table);
-  /// A WordId that the table does not know, if it has no such word.
+  /// Returns the WordId of a word; for a word that the table lacks, a WordId that the table does not know.
   WordId find(std::string_view word) const;
 
  private:

@@ -11,20 +11,21 @@
 
 namespace fjord::affinity {
 
-/// Shares of the replicas of a slice, from what they say of their load [CALB 2019, 6]. The shares add up to 1; votes
-/// against a replica are divided by its share, so that a replica with much load is chosen less often.
+/// Shares of the replicas of a slice, computed from the load that they report [CALB 2019, 6]. The shares add up to 1.
+/// Votes against a replica are divided by its share, so that a replica with much load is chosen less often.
 class Multipliers {
  public:
   struct Options {
-    double step = 0.01;  ///< Beta: change of a share for a difference in utilisation of 1.
-    /// No share falls below this part of an equal one: the replica must be asked now and then to be seen to be idle.
+    double step = 0.01;  ///< Beta: how much a share changes with one answer for a difference in utilisation of 1.
+    /// No share falls below this part of an equal share: a replica that gets no queries could not report that it is
+    /// idle.
     double floor = 0.2;
   };
 
   explicit Multipliers(unsigned replicas) : Multipliers(replicas, Options{}) {}
   Multipliers(unsigned replicas, Options options);
 
-  /// Takes in an answer of `replica`, which says its utilisation: 0 idle, 1 saturated.
+  /// Adjusts the shares after an answer of `replica`, which reports its utilisation: 0 idle, 1 saturated.
   void on_answer(unsigned replica, double utilisation);
   double share(unsigned replica) const { return shares_[replica]; }
   std::span<const double> shares() const { return shares_; }
@@ -34,7 +35,7 @@ class Multipliers {
 
   Options options_;
   std::vector<double> shares_;
-  std::vector<double> utilisation_;  // As last heard.
+  std::vector<double> utilisation_;  // By replica, as it last reported.
 };
 
 /// Shares of the storage nodes of a cluster, as Multipliers has them of the replicas of a slice. A node is too busy
@@ -59,13 +60,13 @@ class NodeShares {
 /// into one of their segments, which are as wide as their shares. `shares` are above 0 and as many as `votes`.
 unsigned choose_replica(std::span<const double> votes, std::span<const double> shares, std::uint64_t fingerprint);
 
-/// Adds the weights of the words to `votes`, one for each replica; unknown words weigh nothing. `floor_part`: part of
-/// the pages of a list that is added to each weight of a known word. With multipliers it must be above 0, because a
-/// vote of 0 stays 0 whatever the share, and such a replica could not shed queries.
+/// Adds the weights of the words to `votes`, which has one element for each replica; unknown words add nothing.
+/// `floor_part` is the part of the pages of a list that is added to each weight of a known word. With multipliers it
+/// must be above 0: a vote of 0 would stay 0 whatever the share, so that the replica could not get fewer queries.
 void add_votes(const VotingTable& table, std::span<const WordId> words, const ListPages& pages, double floor_part,
                std::span<double> votes);
 
-/// The floor with multipliers.
+/// The `floor_part` to use with multipliers.
 inline constexpr double kFloorPart = 0.02;
 
 }  // namespace fjord::affinity
