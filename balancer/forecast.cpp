@@ -5,11 +5,12 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr double kLevelWeight = 0.7;  // Weight of the newest load in the level.
-constexpr double kTrendWeight = 0.5;  // Weight of the newest change in the trend.
-constexpr double kMoveRounds = 2.0;   // Rounds that a move takes: so far ahead is forecast.
+constexpr double kLevelWeight = 0.7;  // Weight of the newest load when the level is smoothed.
+constexpr double kTrendWeight = 0.5;  // Weight of the newest change when the trend is smoothed.
+constexpr double kMoveRounds = 2.0;   // Rounds that a move takes, and so the rounds ahead for which loads are forecast.
 
-/// What the old entries say of a range: each one's level and trend by the part of it that lies there.
+/// Computes the memory of a range from older entries: each contributes level and trend by the part of it inside of the
+/// range.
 SliceMemory recall(const std::vector<SliceMemory>& known, std::size_t& first, const BucketRange& range) {
   while (first < known.size() && known[first].range.end <= range.begin) ++first;
   SliceMemory found{.range = range};

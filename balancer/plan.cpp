@@ -8,7 +8,7 @@
 namespace fjord::balancer {
 namespace {
 
-/// The slice that begins where `range` does and ends there too; null if there is none.
+/// Returns the slice that has exactly this range; end() if there is none.
 std::vector<Slice>::iterator find_slice(BalanceModel& model, const BucketRange& range) {
   auto it = std::lower_bound(model.slices.begin(), model.slices.end(), range.begin,
                              [](const Slice& slice, std::uint32_t begin) { return slice.range.begin < begin; });

@@ -11,58 +11,60 @@
 
 namespace fjord::balancer {
 
-/// The model while a step changes it: applies each move, keeps the loads of nodes up to date, and writes the plan down.
+/// The model while a step changes it. The planner applies each move, keeps the loads of nodes up to date, and collects
+/// the moves in a plan.
 ///
-/// A slice has an index that stays when others are split and merged. Each operation takes logarithmic time in the
-/// number of nodes, and time in proportion to the slices of one node at most.
+/// A slice keeps its index when other slices are split and merged. Each operation takes time logarithmic in the number
+/// of nodes, and at most linear in the number of slices of one node.
 class Planner {
  public:
   using Index = std::uint32_t;
 
-  /// Copies what it needs of the model.
+  /// Copies the model.
   explicit Planner(const BalanceModel& model);
 
   const BalanceModel& model() const { return model_; }
   const Slice& slice(Index index) const { return model_.slices[index]; }
-  /// Number of slices that there are. Indexes of slices that were merged away do not count.
+  /// Returns the number of slices. Slices that were merged into others do not count.
   std::size_t count() const { return count_; }
-  /// All indexes that were ever given are below this; see is_alive().
+  /// Returns an upper bound: every index that was ever given is below it. is_alive() tells which still name a slice.
   Index index_end() const { return static_cast<Index>(model_.slices.size()); }
   bool is_alive(Index index) const { return alive_[index]; }
-  /// The slice behind this one; none at the end.
+  /// Returns the slice behind this one in the order of ranges; none for the last slice.
   std::optional<Index> next(Index index) const;
   std::optional<Index> previous(Index index) const;
-  /// Slices of which the node holds a replica, in no order.
+  /// Returns the slices of which the node holds a replica, in no particular order.
   const std::vector<Index>& slices_of(std::uint16_t node) const { return by_node_[node]; }
 
-  /// Load of a node over its capacity.
+  /// Returns the load of a node divided by its capacity.
   double load(std::uint16_t node) const { return loads_[node]; }
-  /// Mean load of the usable nodes over their capacity.
+  /// Returns the load of all nodes together over the capacity of the usable nodes.
   double mean() const { return mean_; }
   double imbalance() const;
-  /// Usable nodes, ascending by load.
+  /// Returns pairs (load, node) of the usable nodes, ascending by load.
   const std::set<std::pair<double, std::uint16_t>>& by_load() const { return by_load_; }
   std::uint16_t hottest() const { return by_load_.rbegin()->second; }
   std::uint16_t coolest() const { return by_load_.begin()->second; }
-  /// Bytes that the step may still move.
+  /// Returns how many bytes the step may still move.
   std::uint64_t budget() const { return budget_; }
 
-  /// True if the replica of the slice on `from` may go to `to`, whatever it weighs.
+  /// Returns true if the replica of the slice on `from` may move to `to`. The budget is not looked at; see may_move().
   bool is_allowed(Index index, std::uint16_t from, std::uint16_t to) const;
-  /// The same, and the bytes of the slice are within the budget. What leaves a node that is gone is not counted.
+  /// Returns true if is_allowed() does and the bytes of the slice are within the budget. Moves off a node that is gone
+  /// need no budget.
   bool may_move(Index index, std::uint16_t from, std::uint16_t to) const;
-  /// True if a new replica of the slice, which moves from no other node, may be placed on `to`.
+  /// Returns true if an additional replica of the slice may be placed on `to`.
   bool may_hold(Index index, std::uint16_t to) const;
 
-  /// Moves a replica. Requires may_move().
+  /// Moves a replica. Requires that may_move() returns true.
   void move(Index index, std::uint16_t from, std::uint16_t to, MoveReason reason);
-  /// Places the first or a further replica of a slice. Requires may_hold().
+  /// Places the first or a further replica of a slice. Requires that may_hold() returns true.
   void place(Index index, std::uint16_t to, MoveReason reason);
-  /// Shifts `share` of the slice's reads.
+  /// Shifts `share` of all reads of the slice from one holder to another.
   void shift_reads(Index index, std::uint16_t from, std::uint16_t to, double share);
-  /// Cuts a slice before bucket `at`; returns the second part.
+  /// Cuts a slice before bucket `at`. Returns the index of the second part; the first part keeps `index`.
   Index split(Index index, std::uint32_t at, MoveReason reason);
-  /// Joins a slice with the one behind it, which must have the same holders and read shares.
+  /// Joins a slice with the slice behind it, which must have the same holders and read shares.
   void merge_with_next(Index index);
 
   Plan take_plan();
@@ -71,13 +73,13 @@ class Planner {
   void add_load(std::uint16_t node, double load);
   void drop(std::uint16_t node, Index index);
   void record(const Move& move);
-  /// A node's change of load that the holder makes, over its capacity.
+  /// Returns how much the slice's replica on the holder adds to the load of that node, divided by the node's capacity.
   double load_of(Index index, const Holder& holder) const;
 
   static constexpr Index kNone = UINT32_MAX;
 
-  BalanceModel model_;                          // Slices that were split off are at the end; links_ gives the order.
-  std::vector<std::pair<Index, Index>> links_;  // Previous and next.
+  BalanceModel model_;  // Its slices are in the order of their indexes; links_ gives the order of ranges.
+  std::vector<std::pair<Index, Index>> links_;  // The previous and the next slice of each slice, by range.
   std::vector<bool> alive_;
   std::size_t count_ = 0;
   std::vector<std::vector<Index>> by_node_;
@@ -88,11 +90,12 @@ class Planner {
   Plan plan_;
 };
 
-/// Moves everything off nodes that are gone, each replica onto the coolest node that may hold it, hottest slice first.
-/// Every algorithm begins a step with it: a slice without its replicas is at risk.
+/// Moves every replica off nodes that are gone, hottest slice first, each onto the coolest node that may hold it. Every
+/// algorithm begins a step with this, because a slice that lacks replicas is at risk.
 void leave_gone_nodes(Planner& planner);
 
-/// Places the replicas that slices lack, each onto the node that `choose(index)` gives; none: it stays without.
+/// Places the replicas that slices lack, each onto the node that `choose(index)` returns. If it returns none, the slice
+/// goes on lacking the replica.
 template <typename Choose>
 void place_missing(Planner& planner, Choose choose) {
   for (Planner::Index index = 0; index < planner.index_end(); ++index) {
@@ -104,11 +107,11 @@ void place_missing(Planner& planner, Choose choose) {
   }
 }
 
-/// The coolest node that may hold a replica of the slice.
+/// Returns the coolest node that may hold a further replica of the slice.
 std::optional<std::uint16_t> coolest_for(const Planner& planner, Planner::Index index);
 
-/// The bucket before which a slice is best cut in two: beside its hottest bucket if that has most of its load, else in
-/// the middle. None if it has only one bucket.
+/// Returns the bucket before which a slice is best cut in two: next to its hottest bucket if that has most of the load,
+/// else in the middle. Returns none if the slice has only one bucket.
 std::optional<std::uint32_t> cut_of(const Planner& planner, Planner::Index index);
 
 }  // namespace fjord::balancer

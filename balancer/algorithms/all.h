@@ -15,9 +15,10 @@ const BalancingAlgorithm& topic_spread();
 const BalancingAlgorithm& two_tier();
 const BalancingAlgorithm& stochastic();
 const BalancingAlgorithm& local_search();
-/// Consistent hashing with the three token strategies, bounded loads, weighted rendezvous hashing.
+/// Returns the algorithms that place slices by hashing: consistent hashing with three token strategies, with bounded
+/// loads, and weighted rendezvous hashing.
 std::vector<const BalancingAlgorithm*> hashing_algorithms();
-/// Consistent hashing that moves tokens by load.
+/// Returns the variants of consistent hashing that move tokens by load.
 std::vector<const BalancingAlgorithm*> token_algorithms();
 
 }  // namespace fjord::balancer

@@ -1,4 +1,4 @@
-// The default: goes downhill, one move at a time, from the hottest node to the coolest one.
+// The default algorithm: moves load, one move at a time, from the hottest node to the coolest one.
 
 #include <algorithm>
 #include <cmath>
@@ -12,11 +12,11 @@ namespace {
 
 constexpr double kGoal = 1.03;        // A step ends when the expected imbalance is below this.
 constexpr double kGainMin = 0.01;     // Least decrease of the imbalance that is worth a step.
-constexpr double kRounding = 1e-9;    // Part of a load that the sums of loads may be wrong by.
-constexpr double kBytesFloor = 1e-4;  // Share of all bytes that is added to the cost of each move.
+constexpr double kRounding = 1e-9;    // Relative error that rounding may cause in a sum of loads.
+constexpr double kBytesFloor = 1e-4;  // Share of all bytes that is added to the bytes of each move, which are its cost.
 /// Maximum number of slices with uneven read shares. Each of them is a row of the placement (SimulationResult::rows).
 constexpr std::size_t kReadRowsMax = 1024;
-constexpr std::size_t kSlicesPerNode = 400;  // Cold neighbours are merged while a node has more.
+constexpr std::size_t kSlicesPerNode = 400;  // While nodes have more slices on average, cold adjacent ones are merged.
 
 class Descent final : public BalancingAlgorithm {
  public:
@@ -38,7 +38,7 @@ class Descent final : public BalancingAlgorithm {
   }
 
  private:
-  /// One step. Slices that the step splits off have no memory yet, so they do not move in this step.
+  /// One step of the algorithm. Slices that the step splits off have no memory yet, so they do not move in this step.
   class Step {
    public:
     Step(const BalanceModel& expected, const Memory& memory)
@@ -72,7 +72,7 @@ class Descent final : public BalancingAlgorithm {
     bool shift_reads(std::uint16_t hot) {
       Planner::Index best = 0;
       std::uint16_t target = hot;
-      double most = 0.005 * planner_.mean();  // A smaller move is not worth a row of the placement.
+      double most = 0.005 * planner_.mean();  // Shifting less load than this is not worth a row of the placement.
       for (const Planner::Index index : planner_.slices_of(hot)) {
         const Slice& slice = planner_.slice(index);
         if (slice.holders.size() < 2 || slice.in_transfer) continue;
@@ -92,8 +92,8 @@ class Descent final : public BalancingAlgorithm {
       return true;
     }
 
-    /// Returns the load whose move from `hot` to `cool` makes both equally loaded, or brings `hot` down to the mean. It
-    /// is the smaller of the two.
+    /// Returns the smaller of two loads: the load whose move from `hot` to `cool` makes both equally loaded, and the
+    /// load whose move brings `hot` down to the mean.
     double level_between(std::uint16_t hot, std::uint16_t cool) const {
       const double a = planner_.model().nodes[hot].capacity;
       const double b = planner_.model().nodes[cool].capacity;
@@ -124,7 +124,8 @@ class Descent final : public BalancingAlgorithm {
         const double load = slice.load_at(*slice.holders.find(hot));
         // The move lowers the sum of both nodes' squared loads, each weighted by the node's capacity, by twice this.
         const double gain = load * (difference - load * (1.0 / a + 1.0 / b) / 2.0);
-        // A gain that is only rounding would let slices without bytes go to and fro for ever.
+        // A gain within the rounding error is no gain: slices without bytes would otherwise move back and forth for
+        // ever.
         if (gain <= kRounding * load * difference) continue;
         const double score = gain / (static_cast<double>(slice.bytes) + bytes_floor_);
         if (score <= highest || !may_go(index) || !planner_.may_move(index, hot, cool)) continue;
@@ -141,7 +142,8 @@ class Descent final : public BalancingAlgorithm {
       const std::uint16_t cool = planner_.coolest();
       const double wanted = (planner_.load(hot) - planner_.load(cool)) / 2.0;
       std::optional<std::pair<Planner::Index, Planner::Index>> best;
-      double closest = wanted;  // How far the best swap is from making both loads equal.
+      // Smallest distance so far between a swap's load and the load that makes both nodes equal.
+      double closest = wanted;
       for (const Planner::Index out : planner_.slices_of(hot)) {
         if (!may_go(out) || !planner_.may_move(out, hot, cool)) continue;
         const double out_load = planner_.slice(out).load_at(*planner_.slice(out).holders.find(hot));
@@ -161,7 +163,7 @@ class Descent final : public BalancingAlgorithm {
       return true;
     }
 
-    /// Splits, on nodes that are still too hot, each slice that has more than half of the load that the node should
+    /// Splits large slices of nodes that are still too hot: those with more than half of the load that the node should
     /// lose.
     void split_hot() {
       for (std::uint16_t node = 0; node < planner_.model().nodes.size(); ++node) {

@@ -1,6 +1,6 @@
 // Consistent hashing with the three token strategies of [KBD 2020, 4.4.1], hashing with bounded loads, and weighted
-// rendezvous hashing. A slice lies where the hash says; a step moves those that do not, for example after a node was
-// added.
+// rendezvous hashing. The hash says on which nodes a slice should lie. A step moves the slices that lie elsewhere, for
+// example after a node was added.
 
 #include <algorithm>
 #include <cmath>
@@ -13,9 +13,9 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr unsigned kTokens = 100;  // Tokens of a node of capacity 1.
+constexpr unsigned kTokens = 100;  // Number of tokens on the ring of a node with capacity 1.
 
-/// The finalizer of splitmix64.
+/// Mixes the bits of a number: the finalizer of splitmix64.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -23,7 +23,7 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// (position, node), ascending by position.
+/// Tokens as pairs (position, node), ascending by position.
 using Ring = std::vector<std::pair<std::uint64_t, std::uint16_t>>;
 
 Ring ring_of(const BalanceModel& model) {
@@ -60,7 +60,7 @@ class HashPlacement : public BalancingAlgorithm {
   }
 
  protected:
-  /// Calls `offer` with nodes in the order of preference until it returns true.
+  /// Function that a rule calls with one node after another, in the order of preference, until it returns true.
   using Offer = std::function<bool(std::uint16_t)>;
   class Rule {
    public:
@@ -106,7 +106,7 @@ class HashPlacement : public BalancingAlgorithm {
   std::string_view summary_;
 };
 
-/// The nodes of the tokens behind a position.
+/// Offers the nodes of the tokens at and behind a position, in the order of the ring, until `offer` returns true.
 void walk(const Ring& ring, std::uint64_t position, const std::function<bool(std::uint16_t)>& offer) {
   const auto first = std::lower_bound(ring.begin(), ring.end(), std::pair<std::uint64_t, std::uint16_t>{position, 0});
   for (std::size_t i = 0; i < ring.size(); ++i) {
@@ -130,7 +130,7 @@ class Consistent final : public HashPlacement {
 
     void rank(const Planner& planner, Planner::Index index, const Offer& offer) const override {
       const BucketRange& range = planner.slice(index).range;
-      // 1: items are spread over the ring by a hash. 2: ranges lie on it in their order, and end at its positions.
+      // Strategy 1 spreads ranges over the ring by a hash. In strategy 2 ranges lie on the ring in their own order.
       const std::uint64_t position =
           strategy_ == Strategy::RandomTokens ? mix(~std::uint64_t{range.begin}) : UINT64_MAX / buckets_ * range.end;
       walk(ring_, position, offer);
@@ -142,8 +142,8 @@ class Consistent final : public HashPlacement {
     std::uint32_t buckets_;
   };
 
-  /// Strategy 3: as many tokens as ranges, dealt out so that each node has its part. The order in which the nodes come
-  /// is random, and a range keeps its node while that node stays.
+  /// Strategy 3 has as many tokens as ranges and gives each node a number of them in proportion to its capacity. A
+  /// range keeps its node while that node stays; the other nodes follow in an order that depends on the range.
   class DealtRule final : public Rule {
    public:
     explicit DealtRule(const BalanceModel& model) : nodes_(model.nodes.size()) {
@@ -164,7 +164,7 @@ class Consistent final : public HashPlacement {
         if (static_cast<double>(planner.slices_of(holder.node).size()) <= room_[holder.node])
           order.push_back(holder.node);
       }
-      // Two passes: nodes with room first, then all, so that there always are enough.
+      // The first pass takes nodes with room only, the second one all nodes, so that there always are enough.
       const std::size_t start = mix(slice.range.begin) % nodes_;
       for (const bool only_with_room : {true, false}) {
         for (std::size_t i = 0; i < nodes_; ++i) {
@@ -233,7 +233,8 @@ class BoundedLoad final : public HashPlacement {
   std::unique_ptr<Rule> rule(const BalanceModel& model) const override { return std::make_unique<BoundedRule>(model); }
 };
 
-/// Weighted rendezvous hashing: the nodes of the highest scores -capacity / ln(u).
+/// Weighted rendezvous hashing: takes the nodes with the highest scores -capacity / ln(u), u being a hash of slice and
+/// node.
 class Rendezvous final : public HashPlacement {
  public:
   using HashPlacement::HashPlacement;

@@ -1,4 +1,4 @@
-// Algorithms that place the hottest slices one by one: `autoplacer` [KBD 2020, 4.6] and `two-tier`, which moves cold
+// Algorithms that place the hottest slices one by one: `autoplacer` [KBD 2020, 4.6]; `two-tier`, which moves cold
 // blocks too, as E-Store does.
 
 #include <algorithm>
@@ -10,11 +10,11 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr std::size_t kItems = 20;  // Slices that one step looks at.
-constexpr double kGainMin = 0.002;  // Part of the mean load by which a move has to lower the hotter node.
-constexpr double kAllowed = 1.05;   // Load over the mean up to which a node counts as balanced.
+constexpr std::size_t kItems = 20;  // Number of slices that one step looks at.
+constexpr double kGainMin = 0.002;  // The least gain of a move: how far it lowers the hotter node, over the mean load.
+constexpr double kAllowed = 1.05;   // A node up to this many times the mean load counts as balanced.
 
-/// The slices, hottest first.
+/// Returns all slices, hottest first.
 std::vector<Planner::Index> hottest_slices(const Planner& planner) {
   std::vector<Planner::Index> order(planner.index_end());
   std::iota(order.begin(), order.end(), 0);
@@ -24,7 +24,7 @@ std::vector<Planner::Index> hottest_slices(const Planner& planner) {
   return order;
 }
 
-/// The hottest of the slice's holders.
+/// Returns the hottest of the nodes that hold the slice.
 std::uint16_t hottest_holder(const Planner& planner, Planner::Index index) {
   const Holders& holders = planner.slice(index).holders;
   return std::max_element(holders.begin(), holders.end(),
@@ -32,7 +32,8 @@ std::uint16_t hottest_holder(const Planner& planner, Planner::Index index) {
       ->node;
 }
 
-/// Moves the slice to the coolest node that it makes less hot than its holder was by `gain` at least.
+/// Moves the slice from `from` to the coolest node that may hold it, if that node then is cooler than `from` was, by at
+/// least `gain`.
 bool move_to_coolest(Planner& planner, Planner::Index index, std::uint16_t from, double gain) {
   for (const auto& [load, node] : planner.by_load()) {
     if (!planner.may_move(index, from, node)) continue;
@@ -71,7 +72,7 @@ class Autoplacer final : public BalancingAlgorithm {
       any = true;
       memory.done.insert(std::lower_bound(memory.done.begin(), memory.done.end(), begin), begin);
     }
-    // No slice that has not moved yet can move with a gain: all slices may move again from the next step on.
+    // Every slice that could gain by a move has had its turn. From the next step on, all slices may move again.
     if (!any) memory.done.clear();
     return planner.take_plan();
   }
@@ -104,7 +105,7 @@ class TwoTier final : public BalancingAlgorithm {
   }
 
  private:
-  /// Moves runs of neighbouring cold slices off nodes that are above what is allowed.
+  /// Moves runs of neighbouring cold slices off nodes that have more than kAllowed times the mean load.
   static void move_blocks(Planner& planner, std::vector<Planner::Index>& cold) {
     std::sort(cold.begin(), cold.end(), [&](Planner::Index a, Planner::Index b) {
       return planner.slice(a).range.begin < planner.slice(b).range.begin;
@@ -118,7 +119,8 @@ class TwoTier final : public BalancingAlgorithm {
   }
 };
 
-/// Moves slices of the hottest topics apart, so that the slowest node of each query has fewer matches [KBD 2020, 9.3].
+/// Spreads the slices of the hottest topics over the nodes, so that the slowest node of a query has fewer matches [KBD
+/// 2020, 9.3].
 class TopicSpread final : public BalancingAlgorithm {
  public:
   std::string_view name() const override { return "topic-spread"; }
@@ -173,7 +175,8 @@ class TopicSpread final : public BalancingAlgorithm {
     double most(std::size_t topic) const { return *std::max_element(matches_[topic].begin(), matches_[topic].end()); }
     double cost(std::size_t topic) const { return planner_.model().topics[topic].frequency * most(topic); }
 
-    /// Moves one slice off the node with most matches of the topic, if the cost of all topics together falls.
+    /// Moves one slice off the node with the most matches of the topic. Does so only if the cost of all topics together
+    /// falls.
     bool relieve(std::size_t topic) {
       const auto& row = matches_[topic];
       const auto from = static_cast<std::uint16_t>(std::max_element(row.begin(), row.end()) - row.begin());
@@ -216,7 +219,7 @@ class TopicSpread final : public BalancingAlgorithm {
 
     Planner& planner_;
     std::size_t nodes_;
-    std::vector<std::vector<double>> matches_;  // By topic and node.
+    std::vector<std::vector<double>> matches_;  // Number of matches, by topic and node.
     std::vector<std::vector<std::pair<std::size_t, double>>> of_slice_;
   };
 };

@@ -1,6 +1,6 @@
 // Two algorithms in which the nodes form a ring and give load to their neighbours. `neighbour` moves a fixed share of
-// the keys, as in [ADLB, 3]; `diffusion` moves an amount of load. Both need replicas that lie in the order of the ring:
-// initialise() places them so.
+// the keys, as in [ADLB, 3]; `diffusion` moves an amount of load. Both need replicas that lie in the order of the ring;
+// initialise() places them in this order.
 
 #include <algorithm>
 
@@ -12,8 +12,8 @@ namespace fjord::balancer {
 namespace {
 
 constexpr double kLoadMin = 500.0;       // A node with less load than this in a round gives nothing away [ADLB, 3.2.2].
-constexpr std::uint32_t kParts = 9;      // Number of parts into which a node divides its keys.
-constexpr double kOffloadedPart = 0.25;  // Share of its keys that a node gives away at once.
+constexpr std::uint32_t kParts = 9;      // Number of equal parts into which a node divides its keys.
+constexpr double kOffloadedPart = 0.25;  // Share of its keys that a node gives away in one step.
 
 /// Divides the bucket space into equal parts and gives each node `parts` of them, in the order of the nodes. Further
 /// replicas of a part are on the next nodes of the ring.

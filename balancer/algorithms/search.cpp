@@ -1,5 +1,5 @@
-// Algorithms that try many changes and keep those that help: `stochastic`, as HBase's balancer, and `local-search`, as
-// the allocator of Shard Manager, which has constraints instead of weights.
+// Algorithms that try many changes and keep those that help: `stochastic`, which works like HBase's balancer, and
+// `local-search`, which works like the allocator of Shard Manager and has limits instead of weights.
 
 #include <algorithm>
 #include <cmath>
@@ -10,11 +10,11 @@
 namespace fjord::balancer {
 namespace {
 
-/// A replica that may change its node.
+/// A replica that may move to another node.
 struct Candidate {
   Planner::Index index = 0;
   std::uint16_t from = 0;
-  double load = 0.0;  ///< What the replica adds to its node, not divided by capacity.
+  double load = 0.0;  ///< Load that the replica adds to its node, not divided by capacity.
 };
 
 std::optional<Candidate> random_replica(const Planner& planner, std::uint16_t node, Random& random) {
@@ -60,7 +60,8 @@ class Stochastic final : public BalancingAlgorithm {
   static constexpr std::size_t kTriesPerNode = 200;
   static constexpr double kBytesWeight = 2.0;
 
-  /// Fall of the sum of the squared deviations from the mean, in units of the squared mean.
+  /// Returns by how much the move lowers the sum of the nodes' squared deviations from the mean, in units of the
+  /// squared mean.
   static double gain(const Planner& planner, const Candidate& moved, std::uint16_t to) {
     const auto square = [&](double load) { return (load / planner.mean() - 1.0) * (load / planner.mean() - 1.0); };
     const double from_after = planner.load(moved.from) - moved.load / planner.model().nodes[moved.from].capacity;
@@ -69,7 +70,7 @@ class Stochastic final : public BalancingAlgorithm {
   }
 };
 
-/// Moves and exchanges sampled replicas until no node breaks a limit: load, at most kLoadMax times the mean.
+/// Moves and exchanges sampled replicas until no node has more load than kLoadMax times the mean.
 class LocalSearch final : public BalancingAlgorithm {
  public:
   std::string_view name() const override { return "local-search"; }
@@ -95,7 +96,7 @@ class LocalSearch final : public BalancingAlgorithm {
   static constexpr std::size_t kSamples = 64;
   static constexpr std::size_t kFailuresMax = 8;
 
-  /// How far a node is above its limit, in units of the mean.
+  /// Returns how far a load is above the limit, in units of the mean; 0 if it is below.
   static double excess(const Planner& planner, double load) { return std::max(0.0, load / planner.mean() - kLoadMax); }
 
   static bool improve(Planner& planner, Random& random) {
@@ -120,7 +121,7 @@ class LocalSearch final : public BalancingAlgorithm {
     return true;
   }
 
-  /// Exchanges a sampled slice of the hottest node with a cooler one of a node below the limit.
+  /// Exchanges a sampled slice of the hottest node for a cooler slice of a node below the limit.
   static bool exchange(Planner& planner, std::uint16_t hot, Random& random) {
     for (std::size_t i = 0; i < kSamples; ++i) {
       const std::uint16_t cool = random_usable(planner, random);

@@ -9,7 +9,7 @@
 namespace fjord::balancer {
 namespace {
 
-/// A random node that may hold the slice.
+/// Returns a random node that may hold the slice.
 std::optional<std::uint16_t> random_node(const Planner& planner, Planner::Index index, Random& random) {
   std::vector<std::uint16_t> nodes;
   for (const auto& [load, node] : planner.by_load()) {
@@ -20,7 +20,8 @@ std::optional<std::uint16_t> random_node(const Planner& planner, Planner::Index 
   return nodes[random.below(nodes.size())];
 }
 
-/// Cuts each slice into its buckets; each lies on random nodes. Empty slices are merged with their neighbours.
+/// Cuts each slice into single buckets and places each bucket on random nodes. Merges empty slices with their
+/// neighbours.
 class RandomPlacement final : public BalancingAlgorithm {
  public:
   std::string_view name() const override { return "random"; }
@@ -62,7 +63,8 @@ class RandomPlacement final : public BalancingAlgorithm {
   }
 };
 
-/// The heaviest slice first onto the emptiest node, by bytes; new slices go to random nodes until the next time.
+/// Places by bytes: the heaviest slice first, onto the emptiest node. Balances once a day; new slices go to random
+/// nodes.
 class BinPacking final : public BalancingAlgorithm {
  public:
   std::string_view name() const override { return "bin-packing"; }
@@ -83,9 +85,9 @@ class BinPacking final : public BalancingAlgorithm {
   }
 
  private:
-  static constexpr std::uint64_t kRoundsPerDay = 8640;  // Rounds of 10 s.
+  static constexpr std::uint64_t kRoundsPerDay = 8640;  // A round takes 10 s.
 
-  /// The model with bytes in place of loads.
+  /// Returns the model with bytes in place of loads.
   static BalanceModel by_bytes(const BalanceModel& model) {
     BalanceModel weighed = model;
     for (Slice& slice : weighed.slices) {

@@ -1,5 +1,5 @@
-// Consistent hashing that looks at loads [KBD 2020, 4.4.2]. A slice is a token with its range. Three ways to hand
-// tokens from heavy nodes to light ones, and one that splits hot ranges and merges cold ones.
+// Consistent hashing that looks at loads [KBD 2020, 4.4.2]. Each slice is a token with its range. Three algorithms hand
+// tokens from heavy nodes to light ones, and one splits hot ranges and merges cold ones.
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr double kHeavy = 1.05;  // A node above this many times the mean is heavy; below the mean it is light.
+constexpr double kHeavy = 1.05;  // A node above kHeavy times the mean is heavy; one below the mean is light.
 
 std::vector<std::uint16_t> nodes_where(const Planner& planner, bool heavy) {
   std::vector<std::uint16_t> nodes;
@@ -19,7 +19,8 @@ std::vector<std::uint16_t> nodes_where(const Planner& planner, bool heavy) {
   return nodes;
 }
 
-/// The lightest slice whose leaving makes `heavy` light, or else the heaviest, that does not make `light` heavy.
+/// Returns the lightest slice without which `heavy` would be light; if there is none, the heaviest slice. Slices that
+/// would make `light` heavy do not count.
 std::optional<Planner::Index> token_for(const Planner& planner, std::uint16_t heavy, std::uint16_t light) {
   const double excess = planner.load(heavy) - planner.mean();
   const double room = kHeavy * planner.mean() - planner.load(light);
@@ -69,7 +70,7 @@ class TokenAlgorithm : public BalancingAlgorithm {
   std::string_view summary_;
 };
 
-/// Each light node asks one random node; if that is heavy, it takes one token.
+/// Each light node asks one random node and takes one token from it if that node is heavy.
 class OneToOne final : public TokenAlgorithm {
  public:
   using TokenAlgorithm::TokenAlgorithm;
@@ -105,7 +106,8 @@ class OneToMany final : public TokenAlgorithm {
   }
 };
 
-/// One place knows all nodes and pairs the heaviest that can give a token with the lightest, until none can.
+/// Knows all nodes: repeatedly gives a token of the heaviest node that can give one to the lightest node, until none
+/// can.
 class Central final : public TokenAlgorithm {
  public:
   using TokenAlgorithm::TokenAlgorithm;
@@ -121,14 +123,14 @@ class Central final : public TokenAlgorithm {
   }
 };
 
-/// Hot ranges are split and one half goes to the node of a neighbouring range; cold neighbours are merged.
+/// Splits hot ranges and gives one half to the node of a neighbouring range; merges cold neighbours.
 class SplitMerge final : public TokenAlgorithm {
  public:
   using TokenAlgorithm::TokenAlgorithm;
 
  private:
-  static constexpr double kHot = 4.0;    // Load of a slice over the mean slice, above which it is split or handed on.
-  static constexpr double kCold = 0.25;  // Load of two neighbours over the mean slice, below which they are merged.
+  static constexpr double kHot = 4.0;    // A slice with more than kHot times the mean load is split or moved.
+  static constexpr double kCold = 0.25;  // Two neighbours with less than kCold times the mean load are merged.
 
   void run(Planner& planner, Random&) const override {
     const double mean =

@@ -8,10 +8,10 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr double kMergedBytes = 0.01;     // Part of all bytes that merges may move in a step.
-constexpr double kMovedBytes = 0.09;      // Part of all bytes that moves may move in a step.
-constexpr std::size_t kMergeAbove = 50;   // A node with this many slices or fewer loses none to a merge.
-constexpr std::size_t kSplitBelow = 150;  // A node with this many slices or more has none split.
+constexpr double kMergedBytes = 0.01;     // Share of all bytes that the merges of one step may move.
+constexpr double kMovedBytes = 0.09;      // Share of all bytes that the moves of one step may move.
+constexpr std::size_t kMergeAbove = 50;   // A node with this many slices or fewer loses no slice to a merge.
+constexpr std::size_t kSplitBelow = 150;  // A node with this many slices or more gets no slice split.
 
 class WeightedMove final : public BalancingAlgorithm {
  public:
@@ -20,7 +20,7 @@ class WeightedMove final : public BalancingAlgorithm {
     return "merges cold neighbours, moves what lowers the imbalance most for its bytes, splits what is twice the mean";
   }
 
-  /// The key space in equal parts, one for each node; further replicas go to the following nodes.
+  /// Divides the key space into equal parts, one for each node. Further replicas go to the nodes that follow.
   Plan initialise(const BalanceModel& model, Random&) const override {
     Planner planner(model);
     place_missing(planner, [&](Planner::Index index) -> std::optional<std::uint16_t> {
@@ -75,7 +75,7 @@ class WeightedMove final : public BalancingAlgorithm {
   /// Moves the replicas of `from` onto the holders of `to`, so that both can be merged.
   static bool bring_together(Planner& planner, Planner::Index to, Planner::Index from, std::uint64_t& bytes) {
     if (planner.slice(to).holders == planner.slice(from).holders) return true;
-    // Slices of several replicas are only merged where they are together already.
+    // With several replicas, only slices that have the same holders already are merged.
     if (planner.model().redundancy != 1) return false;
     const std::uint16_t source = planner.slice(from).holders[0].node;
     const std::uint16_t target = planner.slice(to).holders[0].node;
@@ -101,7 +101,7 @@ class WeightedMove final : public BalancingAlgorithm {
     }
   }
 
-  /// The slice with the greatest reduction of the imbalance for its bytes.
+  /// Returns the slice of `hot` whose move to `cool` lowers the imbalance most in proportion to its bytes.
   static std::optional<Planner::Index> best_move(const Planner& planner, std::uint16_t hot, std::uint16_t cool,
                                                  std::uint64_t bytes) {
     const double highest = planner.load(hot);

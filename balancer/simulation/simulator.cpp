@@ -8,9 +8,9 @@ namespace fjord::balancer {
 namespace {
 
 constexpr double kBalanced = 1.15;
-constexpr std::size_t kSlicesPerNode = 400;  // At the start.
+constexpr std::size_t kSlicesPerNode = 400;  // Number of slices for each node at the start.
 
-/// A replica that is on its way: until it serves, its source does the work.
+/// A replica that is being copied from one node to another. The source serves its load until the copy is done.
 struct Transfer {
   BucketRange range;
   std::uint16_t from = 0;
@@ -41,7 +41,7 @@ class Simulation {
   void place_first() {
     const BalancingAlgorithm* const first = algorithm_ == nullptr ? find_algorithm("consistent-3") : algorithm_;
     Random random = random_.fork();
-    // The load is not known before it comes.
+    // At this point the model has no loads yet, so the algorithm places by other criteria.
     const Plan plan = first->initialise(model_, random);
     carry_out(plan);
     model_.step_bytes_max = static_cast<std::uint64_t>(options_.step_bytes_part * static_cast<double>(model_.bytes()));
@@ -51,7 +51,7 @@ class Simulation {
   }
 
   void one_round(std::uint64_t round) {
-    model_.round = round + 1;  // 0 means never in a Memory.
+    model_.round = round + 1;  // Rounds begin with 1, because 0 means "never" in a Memory.
     trace_.fill(round, expected_);
     trace_.change_nodes(round, model_.nodes);
     std::erase_if(transfers_, [&](const Transfer& transfer) { return transfer.until <= round; });
@@ -62,7 +62,7 @@ class Simulation {
     result_.rounds.push_back(figures);
   }
 
-  /// Draws what each slice was asked for in this round.
+  /// Draws how many reads and writes each slice gets in this round.
   void measure() {
     std::vector<HotBucket> all;
     for (Slice& slice : model_.slices) {
@@ -78,7 +78,7 @@ class Simulation {
     }
     for (const Transfer& transfer : transfers_) slice_at(transfer.range.begin).in_transfer = true;
     model_.topics = trace_.topics();
-    // The hottest buckets of slices that have several, 20 for each node.
+    // Reports the hottest of all buckets whose slices have several buckets: on average 20 for each node.
     const std::size_t wanted = std::min(all.size(), 20 * model_.nodes.size());
     std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(wanted), all.end(),
                       [](const HotBucket& a, const HotBucket& b) { return a.load > b.load; });
@@ -93,7 +93,7 @@ class Simulation {
     return *it;
   }
 
-  /// The work of each node over its capacity: a replica that is on its way is still served by its source.
+  /// Returns the work of each node over its capacity. A replica that is being copied is still served by its source.
   std::vector<double> served_loads() {
     std::vector<double> loads = node_loads(model_);
     const double cost = options_.copy_cost * options_.trace.operations / static_cast<double>(model_.bytes());
@@ -130,8 +130,8 @@ class Simulation {
     begin_transfers(before, round, figures);
   }
 
-  /// Compares where each bucket was with where it is to be; a replica that passed through a node within the step is not
-  /// copied there.
+  /// Begins the transfers from the placement `before` to the present one. Compares only these two: a replica that the
+  /// step moved over an intermediate node is not copied there.
   void begin_transfers(const std::vector<Slice>& before, std::uint64_t round, RoundFigures& figures) {
     const auto all = static_cast<double>(model_.bytes());
     std::size_t old = 0;
@@ -151,7 +151,7 @@ class Simulation {
     }
   }
 
-  /// Pairs of a holder that is no more and one that is new.
+  /// Returns pairs (holder that left, holder that replaces it).
   static std::vector<std::pair<std::uint16_t, std::uint16_t>> replaced(const Holders& before, const Holders& after) {
     std::vector<std::pair<std::uint16_t, std::uint16_t>> pairs;
     auto gone = before.begin();
@@ -237,7 +237,7 @@ class Simulation {
   BalanceModel model_;
   Memory memory_;
   std::vector<double> expected_;
-  std::vector<Holders> home_;  // By bucket, at the start.
+  std::vector<Holders> home_;  // First holders of each bucket.
   std::vector<Transfer> transfers_;
   std::vector<double> topic_costs_;
   SimulationResult result_;

@@ -17,7 +17,7 @@ void scale_to(std::span<double> numbers, double sum) {
   for (double& number : numbers) number *= sum / now;
 }
 
-/// Loads of buckets that differ as those of independent users do.
+/// Draws loads of buckets from a lognormal distribution, as loads of independent users are distributed.
 std::vector<double> lognormal(std::uint32_t buckets, double sigma, double sum, Random& random) {
   std::vector<double> loads(buckets);
   for (double& load : loads) load = std::exp(sigma * draw_normal(random));
@@ -37,7 +37,7 @@ void shuffle(std::vector<T>& items, Random& random) {
   for (std::size_t i = items.size(); i > 1; --i) std::swap(items[i - 1], items[random.below(i)]);
 }
 
-/// Base of all traces: the load of a bucket does not change over time.
+/// Base class of the traces. Its own load of a bucket does not change over time; derived classes change it.
 class SteadyTrace : public Trace {
  public:
   explicit SteadyTrace(const TraceOptions& options)
@@ -63,8 +63,9 @@ class ZipfTrace final : public SteadyTrace {
   unsigned redundancy() const override { return 2; }
 };
 
-/// 30 % of the load is on hot buckets, each of which is hot for 60 rounds and comes and goes within 10. There are 200
-/// for each 20 nodes, with weights of their own, so that the hottest one is as hot for a node in clusters of any size.
+/// Puts 30 % of the load on hot buckets. Each stays hot for 60 rounds; its load rises in the first 10 and falls in the
+/// last 10. There are 200 hot buckets for each 20 nodes, with the same weights, so that the load of the hottest one, in
+/// relation to that of a node, is the same in clusters of any size.
 class MovingHotspotTrace final : public SteadyTrace {
  public:
   explicit MovingHotspotTrace(const TraceOptions& options) : SteadyTrace(options) {
@@ -102,7 +103,7 @@ class MovingHotspotTrace final : public SteadyTrace {
   std::vector<Hot> hot_;
 };
 
-/// From the event on one bucket has 80 % of a node's load, at once; every 60 rounds another one.
+/// From the event on, one bucket at a time suddenly has 80 % of a node's load; another bucket after every 60 rounds.
 class FlashTrace final : public SteadyTrace {
  public:
   using SteadyTrace::SteadyTrace;
@@ -122,7 +123,7 @@ class FlashTrace final : public SteadyTrace {
   std::uint64_t bucket_ = 0;
 };
 
-/// Two halves of the buckets are busy in turns, as continents are.
+/// Each half of the buckets is busy while the other is not, like users of two continents.
 class DiurnalTrace final : public SteadyTrace {
  public:
   explicit DiurnalTrace(const TraceOptions& options) : SteadyTrace(options) {
@@ -172,7 +173,7 @@ class NodeLossTrace final : public SteadyTrace {
   }
 };
 
-/// Queries of 200 topics, each of which finds its candidates in 50 buckets; the frequencies of topics drift.
+/// Queries of 200 topics, each of which finds its candidates in 50 buckets. The frequencies of topics change gradually.
 class TopicsTrace final : public SteadyTrace {
  public:
   explicit TopicsTrace(const TraceOptions& options) : SteadyTrace(options), topics_(kTopics) {
@@ -181,7 +182,7 @@ class TopicsTrace final : public SteadyTrace {
       topics_[i].frequency = weights[i];
       const std::uint64_t first = random_.below(options.buckets);
       for (std::size_t k = 0; k < kBuckets; ++k) {
-        // Half of a topic's groups lie side by side, as those of one advertiser do.
+        // Half of the buckets of a topic lie side by side, like the groups of one advertiser.
         const std::uint64_t bucket = k % 2 == 0 ? first + k : random_.below(options.buckets);
         topics_[i].matches.emplace_back(static_cast<std::uint32_t>(bucket % options.buckets),
                                         1.0 + 9.0 * random_.uniform());

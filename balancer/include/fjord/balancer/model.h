@@ -12,7 +12,7 @@
 
 namespace fjord::balancer {
 
-/// Whole buckets that are next to each other: [begin, end), counted at the cluster's distribution bits.
+/// Adjacent distribution buckets [begin, end), by their numbers at the cluster's distribution bits.
 struct BucketRange {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
@@ -22,15 +22,15 @@ struct BucketRange {
   friend bool operator==(const BucketRange&, const BucketRange&) = default;
 };
 
-/// A node that holds a replica of a slice, and the share of the slice's reads that go there.
+/// A node that holds a replica of a slice, with the share of the slice's reads that it serves.
 struct Holder {
   std::uint16_t node = 0;
-  double read_share = 0.0;  ///< 0 to 1; the shares of a slice add up to 1.
+  double read_share = 0.0;  ///< From 0 to 1; the shares of all holders of a slice add up to 1.
 
   friend bool operator==(const Holder&, const Holder&) = default;
 };
 
-/// The holders of one slice, without allocation: a model has a hundred thousand slices.
+/// The holders of one slice. Needs no allocation, because a model has a hundred thousand slices.
 class Holders {
  public:
   std::size_t size() const { return size_; }
@@ -45,7 +45,7 @@ class Holders {
     FJORD_CHECK(size_ < holders_.size());
     holders_[size_++] = holder;
   }
-  /// Null if the node holds no replica.
+  /// Returns null if the node holds no replica.
   Holder* find(std::uint16_t node) {
     for (Holder& holder : *this) {
       if (holder.node == node) return &holder;
@@ -66,62 +66,62 @@ class Holders {
   std::size_t size_ = 0;
 };
 
-/// The unit that is measured and moved: buckets with one list of holders.
+/// The unit that is measured and moved: adjacent buckets that have the same holders.
 struct Slice {
   BucketRange range;
   Holders holders;
-  double reads = 0.0;        ///< Load of its reads in a round, shared by its holders. The unit is the caller's.
-  double writes = 0.0;       ///< Load of its writes in a round; each holder carries all of it.
+  double reads = 0.0;   ///< Load of the slice's reads in a round, which its holders share. The caller chooses the unit.
+  double writes = 0.0;  ///< Load of the slice's writes in a round, in the unit of `reads`; each holder bears all of it.
   std::uint64_t bytes = 0;   ///< Bytes of one replica.
-  bool in_transfer = false;  ///< A replica is on its way to one of the holders; the slice must not move now.
+  bool in_transfer = false;  ///< A replica is being copied to one of the holders; the slice must not move now.
 
   double load() const { return reads + writes; }
-  /// Load that it puts on a holder.
+  /// Returns the load that the slice puts on a holder.
   double load_at(const Holder& holder) const { return writes + reads * holder.read_share; }
 };
 
 /// A storage node that slices can lie on.
 struct BalanceNode {
-  double capacity = 1.0;    ///< Load that it carries in proportion to others. Above 0.
-  std::uint32_t group = 0;  ///< Two replicas of a slice are never moved into one group.
-  bool usable = true;       ///< False: it is gone or leaves; its slices have to be placed elsewhere.
-  bool accepts = true;      ///< False: nothing is moved onto it, for example because its disk is nearly full.
+  double capacity = 1.0;    ///< Load that the node can carry, in proportion to other nodes. Above 0.
+  std::uint32_t group = 0;  ///< The planner never puts two replicas of a slice on nodes of one group.
+  bool usable = true;       ///< False: the node is gone or is being removed; its slices have to be placed elsewhere.
+  bool accepts = true;      ///< False: nothing may move onto the node, for example because its disk is nearly full.
 };
 
-/// A bucket whose load was counted by itself.
+/// A bucket whose load was measured separately from its slice.
 struct HotBucket {
   std::uint32_t bucket = 0;
   double load = 0.0;
 };
 
-/// Buckets that are searched together: one topic of the query log [KBD 2020, 9.3].
+/// Buckets that the queries of one topic of the query log search together [KBD 2020, 9.3].
 struct Topic {
-  double frequency = 0.0;  ///< Queries in a round.
-  /// (bucket, matches): candidates that a query finds there.
+  double frequency = 0.0;  ///< Number of queries in a round.
+  /// Pairs (bucket, number of candidates that a query finds in it).
   std::vector<std::pair<std::uint32_t, double>> matches;
 };
 
-/// What a balancing algorithm knows of the cluster: a value.
+/// What a balancing algorithm knows about the cluster.
 struct BalanceModel {
   std::uint64_t round = 0;
   unsigned redundancy = 1;
   std::vector<BalanceNode> nodes;
-  std::vector<Slice> slices;   ///< Ascending, without gaps; together all buckets.
-  std::vector<HotBucket> hot;  ///< The hottest buckets, ascending by bucket.
-  std::vector<Topic> topics;   ///< Empty if nobody counts topics.
-  /// Bytes that one step may move, over all nodes.
+  std::vector<Slice> slices;   ///< Ascending by range and without gaps; together they have all buckets.
+  std::vector<HotBucket> hot;  ///< The buckets with the most load, ascending by bucket.
+  std::vector<Topic> topics;   ///< Empty if topics are not counted.
+  /// Bytes that one step may move, over all nodes together.
   std::uint64_t step_bytes_max = UINT64_MAX;
 
   std::uint32_t buckets() const { return slices.empty() ? 0 : slices.back().range.end; }
-  /// Bytes of all replicas.
+  /// Returns the bytes of all replicas.
   std::uint64_t bytes() const;
 };
 
-/// Load of each node divided by its capacity, by the loads and read shares of the slices.
+/// Returns the load of each node divided by its capacity, by the loads and read shares of the slices.
 std::vector<double> node_loads(const BalanceModel& model);
 
-/// Greatest load of a usable node over the mean of the usable nodes, the mean weighted by capacity; 1 if there is no
-/// load. It says how much sooner the hottest node is saturated than all together would be [KBD 2020, 4.5.1].
+/// Returns the greatest load of a usable node over the mean of the usable nodes, weighted by capacity; 1 if there is no
+/// load. It says how much sooner the hottest node is saturated than in a balanced cluster [KBD 2020, 4.5.1].
 double imbalance(const BalanceModel& model, const std::vector<double>& loads);
 
 }  // namespace fjord::balancer

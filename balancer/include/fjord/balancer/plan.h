@@ -12,20 +12,20 @@
 namespace fjord::balancer {
 
 enum class MoveKind : std::uint8_t {
-  Place,      ///< The replica of `range` on `from` goes to `to`; `from` == `to`: a first placement.
-  Split,      ///< `range` becomes two slices that meet at `at`.
-  Merge,      ///< `range` and the slice behind it, which have the same holders, become one.
-  ReadShare,  ///< `share` of all reads of `range` goes to `to` instead of `from`.
+  Place,      ///< Moves the replica of `range` from `from` to `to`; if both are equal, places a new one.
+  Split,      ///< Splits `range` into two slices before bucket `at`.
+  Merge,      ///< Merges `range` with the slice behind it, which has the same holders.
+  ReadShare,  ///< Shifts `share` of all reads of `range` from `from` to `to`.
 };
 
 enum class MoveReason : std::uint8_t {
-  NodeGone,      ///< A holder is not usable.
-  FirstPlace,    ///< The slice had no holder.
-  Hot,           ///< The node is the hottest, or above what the algorithm allows.
-  Swap,          ///< Comes back for a slice that went the other way.
-  Cold,          ///< Joined with a neighbour, to keep the number of slices small.
-  TooHotToMove,  ///< Split, as the whole slice would only make another node the hottest.
-  Rule,          ///< The algorithm's own rule places it there, whatever the load.
+  NodeGone,      ///< The node that held the replica is not usable.
+  FirstPlace,    ///< The slice had too few holders.
+  Hot,           ///< The node is the hottest, or hotter than the algorithm allows.
+  Swap,          ///< The slice was exchanged for a slice that moved the other way.
+  Cold,          ///< The slice was cold: it was joined with a neighbour, to keep the number of slices small.
+  TooHotToMove,  ///< The slice was split, because moving it whole would only make another node the hottest.
+  Rule,          ///< The algorithm's rule of placement puts the slice there, whatever its load.
 };
 
 std::string_view to_string(MoveKind kind);
@@ -36,32 +36,32 @@ struct Move {
   BucketRange range;
   std::uint16_t from = 0;
   std::uint16_t to = 0;
-  std::uint32_t at = 0;     ///< Split: first bucket of the second slice.
-  double share = 0.0;       ///< ReadShare: part of all reads of the slice.
-  std::uint64_t bytes = 0;  ///< Bytes that are copied.
-  double gain = 0.0;        ///< By how much the load of `from` falls.
+  std::uint32_t at = 0;     ///< Split: first bucket of the second part.
+  double share = 0.0;       ///< ReadShare: part of all reads of the slice that is shifted.
+  std::uint64_t bytes = 0;  ///< Bytes that the move copies.
+  double gain = 0.0;        ///< How much the move lowers the load of `from`.
   MoveReason reason = MoveReason::Hot;
 };
 
-/// Moves in the order in which they are applied. A plan belongs to the model that it was made from.
+/// Moves in the order in which they are applied. A plan fits only the model that it was made from.
 struct Plan {
   std::vector<Move> moves;
   double imbalance_before = 1.0;
-  double imbalance_after = 1.0;  ///< If the loads stay as they are and all moves are done.
-  std::uint64_t bytes = 0;       ///< Copied by all moves together.
+  double imbalance_after = 1.0;  ///< Imbalance after all moves if the loads stay as they are.
+  std::uint64_t bytes = 0;       ///< Bytes that all moves copy together.
 };
 
-/// The parts of a slice that is cut before bucket `at`. Its load and bytes are divided by the number of buckets.
+/// Returns the parts of a slice that is cut before bucket `at`. Load and bytes are divided by the number of buckets.
 std::pair<Slice, Slice> parts_of(const Slice& slice, std::uint32_t at);
 
 /// Applies one move to the model.
-/// Errors: InvalidArgument if its slice is not there, or a holder is not as the move says; the model is as it was.
+/// Errors: InvalidArgument if the slice is not there, or its holders do not fit the move; the model is unchanged then.
 Status apply(const Move& move, BalanceModel& model);
 
-/// Checks what must hold whatever algorithm made the plan: each move fits the model that the moves before it leave; no
-/// replica goes to a node that is not usable, accepts nothing or is in the group of another replica; no slice in
-/// transfer moves; the bytes are within model.step_bytes_max, unless what they move leaves a node that is gone.
-/// Errors: InvalidArgument that names the first move for which it does not hold.
+/// Checks what must hold whatever algorithm made the plan. Each move fits the model that the earlier moves leave. No
+/// replica goes to a node that is not usable, accepts nothing or is in the group of another replica. No slice in
+/// transfer moves. The bytes are within model.step_bytes_max, not counting moves off a node that is gone.
+/// Errors: InvalidArgument that names the first move that breaks a rule.
 Status check(const Plan& plan, BalanceModel model);
 
 }  // namespace fjord::balancer

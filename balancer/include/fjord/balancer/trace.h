@@ -15,36 +15,37 @@ namespace fjord::balancer {
 struct TraceOptions {
   std::uint32_t buckets = 16384;
   std::size_t nodes = 20;
-  double operations = 600'000;  ///< In a round, over all buckets.
+  double operations = 600'000;  ///< Number of operations in a round, over all buckets.
   std::uint64_t seed = 1;
 };
 
-/// The load that users put on each bucket, round by round. Made from a seed; the same options give the same loads.
+/// A simulated load: how many operations users send to each bucket, round by round. Equal options give equal loads.
 class Trace {
  public:
   virtual ~Trace() = default;
-  /// Replicas of a bucket, and the part of the operations that are reads, for which the trace is meant.
+  /// The number of replicas of a bucket and the part of reads among the operations that the trace is made for.
   virtual unsigned redundancy() const { return 1; }
   virtual double read_part() const { return 0.9; }
-  /// Sets the expected operations on each bucket. Rounds are asked for in ascending order, each once.
+  /// Sets the expected number of operations on each bucket in a round. Rounds are asked for in ascending order, each
+  /// once.
   virtual void fill(std::uint64_t round, std::span<double> operations) = 0;
-  /// Adds and takes away nodes at the beginning of a round.
+  /// Adds and removes nodes at the beginning of a round.
   virtual void change_nodes(std::uint64_t round, std::vector<BalanceNode>& nodes);
-  /// Round in which something happens that the balancer has to answer; 0: nothing does.
+  /// Returns the round of the event to which the balancer has to react; 0 if the trace has no event.
   virtual std::uint64_t event_round() const { return 0; }
-  /// Topics of this round; empty if the trace has none.
+  /// Returns the topics of the current round; empty if the trace has none.
   virtual std::vector<Topic> topics() const { return {}; }
 };
 
-/// Names: `zipf`, `moving-hotspot`, `flash` (one bucket at a time is hot at once), `diurnal`, `step`, `node-add`,
-/// `node-loss`, `topics`.
+/// Returns `zipf`, `moving-hotspot`, `flash` (one bucket at a time is suddenly hot), `diurnal`, `step`, `node-add`,
+/// `node-loss` and `topics`.
 std::span<const std::string_view> trace_names();
-/// Null if there is no such trace.
+/// Returns null if there is no trace of that name.
 std::unique_ptr<Trace> make_trace(std::string_view name, const TraceOptions& options);
 
-/// A number with the Poisson distribution; for means above 30 by the normal distribution.
+/// Draws a number from the Poisson distribution; for means above 30 from the normal distribution, which is close to it.
 double draw_poisson(Random& random, double mean);
-/// A number with the standard normal distribution.
+/// Draws a number from the standard normal distribution.
 double draw_normal(Random& random);
 
 }  // namespace fjord::balancer
