@@ -24,7 +24,7 @@ struct Expected {
   std::uint64_t count = 0;
   std::int64_t price = 0;
 };
-/// By the JSON text of the key.
+/// Groups by the JSON text of their key.
 using Groups = std::map<std::string, Expected, std::less<>>;
 
 constexpr std::int32_t kPriceGroups = 25'000;

@@ -70,7 +70,7 @@ Result<KeyedResults> read_results(Connection& connection, const rpc::JobStatus& 
   return std::move(*answer);
 }
 
-/// Returns an empty string, or the first difference.
+/// Compares the results of the job with the expected counts. Returns an empty string, or the first difference.
 std::string difference(const KeyedResults& results, const Counts& expected, std::uint64_t documents) {
   std::uint64_t sum = 0;
   for (const auto& [city, json] : results) {

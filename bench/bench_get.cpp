@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kInFlight = 64;
 constexpr std::size_t kLatenciesReserved = 1 << 20;
 
-/// The expected values of a series of reads, and its end.
+/// A series of reads: chooses the documents, compares the answers with them, and decides when the series ends.
 class Reads {
  public:
   Reads(const ListingGenerator& generator, const std::vector<std::uint64_t>& expected, const BenchOptions& options)

@@ -37,7 +37,7 @@ class Load {
     fmt::print(out_, "due_us,kind,latency_us,status,attempts\n");
   }
 
-  // Both start functions: main thread.
+  // start_get() and start_put() are called on the main thread only.
   void start_get(const char* kind, SteadyTime due) {
     const std::uint64_t number = random_.below(options_.documents);
     ++started_;
@@ -134,7 +134,7 @@ int run_load(Connection& connection, const ListingGenerator& generator, const Be
   if (!out) return fail(fmt::format("load: {} cannot be written", options.output));
   Load load(connection.client(), generator, options, out.get());
   run_until_end(load, options);
-  // Each operation ends by its deadline.
+  // Ends, because each operation ends by its deadline.
   while (load.under_way() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   print_metric("load", "operations", static_cast<double>(load.started()), "1");
   print_metric("load", "failed", static_cast<double>(load.failed()), "1");

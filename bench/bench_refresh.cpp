@@ -124,7 +124,7 @@ int run_refresh(Connection& connection, const ListingGenerator& generator, const
   Random random(options.seed);
   Refresh refresh(connection, options);
   std::uint64_t seed = options.seed;
-  // Other documents under the same ids each time.
+  // Replaces documents: each call puts other contents under the ids of `which`.
   const auto change = [&](const std::vector<std::uint64_t>& which) -> Status {
     FJORD_TRY_ASSIGN(const auto other, ListingGenerator::make(*connection.client().snapshot()->types(), ++seed));
     return put(connection, other, which);

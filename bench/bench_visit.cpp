@@ -22,7 +22,7 @@ class VisitedDocuments {
   VisitedDocuments(const DocumentTypeRepo& types, const std::vector<std::uint64_t>& expected)
       : types_(types), expected_(expected), seen_(expected.size()) {}
 
-  /// Returns an empty string, or the error in the block.
+  /// Takes a block of documents. Returns an empty string, or the error in the block.
   std::string take(std::string_view block) {
     DocBlockReader reader(block);
     while (const auto entry = reader.next()) {

@@ -13,8 +13,8 @@ namespace fjord::bench {
 
 /// Returns the sum of one word of every cache line of a part: the least work of a reader that looks at all of it.
 std::uint64_t touch(std::string_view part);
-/// Returns a hash of a document (of its bytes: one word of every cache line). Sums of fingerprints do not depend on the
-/// order of the documents.
+/// Returns a hash of a document, over one word of every cache line of its bytes. Sums of fingerprints do not depend on
+/// the order of the documents.
 std::uint64_t fingerprint(const GlobalId& gid, Timestamp timestamp, std::string_view header, std::string_view body);
 
 /// The sums over the documents that an iteration has to return, or did return.
@@ -47,7 +47,7 @@ class Corpus {
   std::uint64_t documents() const { return gids_.size(); }
   std::uint64_t document_bytes() const { return document_bytes_; }
   std::uint64_t bytes() const { return documents() * document_bytes_; }
-  /// Matches one document of a hundred by a field of the header.
+  /// Returns the selection, by a field of the header, that matches one document of a hundred.
   const EngineSelection& selection() const { return selection_; }
 
   EngineKey key(std::uint64_t n) const { return {BucketId(kBucketBits, n % kBuckets), gids_[n]}; }
@@ -93,7 +93,7 @@ class CorpusBatch {
  public:
   explicit CorpusBatch(const Corpus& corpus) : corpus_(&corpus) {}
 
-  /// Lifetime: until the next call.
+  /// Makes the puts of these documents; valid until the next call.
   std::span<const EngineWrite> puts(std::span<const std::uint32_t> numbers, unsigned version);
   std::span<const EngineWrite> removes(std::span<const std::uint32_t> numbers);
 

@@ -18,7 +18,7 @@ class EngineDirectory {
   EngineDirectory& operator=(const EngineDirectory&) = delete;
   EngineDirectory(EngineDirectory&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
   EngineDirectory& operator=(EngineDirectory&&) = delete;
-  /// Removes the folder.
+  /// Removes the folder with its content.
   ~EngineDirectory();
 
   const std::string& path() const { return path_; }

@@ -70,7 +70,7 @@ class Reporter {
     std::string engine;
     double value = 0;
   };
-  /// Returns the best of the engines outside of the family of `not_of`; null: of all engines.
+  /// Returns the best value of the engines outside of the family of `not_of`, or of all engines if `not_of` is null.
   std::optional<Best> best(Metric metric, const std::string* not_of) const {
     std::optional<Best> found;
     const bool more = info_of(metric).more_is_better;
@@ -83,7 +83,7 @@ class Reporter {
     }
     return found;
   }
-  /// Returns the ratio to the best of the other families; above 1: better.
+  /// Returns the ratio of the engine's value to the best of the other families; above 1: the engine is better.
   std::optional<double> ratio(const std::string& engine, Metric metric) const {
     if (engine == kPlainFile) return std::nullopt;
     const std::optional<double> own = value(engine, metric);

@@ -8,7 +8,7 @@
 namespace fjord::bench {
 
 struct ReportOptions {
-  std::string subject;  ///< Engine that the targets are for.
+  std::string subject;  ///< The engine whose figures the targets are about.
   std::vector<DocumentSize> sizes;
   std::vector<EngineConfiguration> engines;  ///< In the order of the columns.
 };

@@ -96,8 +96,8 @@ Status EngineRun::write_phase(EngineDurability durability) {
   return settle(Metric::SettleOverwrite);
 }
 
-/// Reads twice: right after the writes, and after the engine was reopened. A store that writes in another form than it
-/// reads is faster after reopening.
+/// Measures reads twice: right after the writes, and after the engine was reopened. Some stores are faster after that,
+/// because they read documents in another form than they write them.
 Status EngineRun::hot_reads() {
   FJORD_TRY(hot_pass(Metric::GetHot, Metric::IterateHot, Metric::SelectHot));
   FJORD_TRY_ASSIGN(const double reopen_seconds, reopen());

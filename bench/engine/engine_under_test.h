@@ -43,7 +43,7 @@ struct EngineKey {
   GlobalId gid;
 };
 
-/// Its views are valid until the next call of the engine.
+/// A document that an engine returns. Its views are valid until the next call of the engine.
 struct EngineDocument {
   GlobalId gid;
   Timestamp timestamp;

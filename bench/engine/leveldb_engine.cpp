@@ -98,7 +98,8 @@ class LeveldbEngine : public EngineUnderTest {
       db_->CompactRange(nullptr, nullptr);
       return Status::ok();
     }
-    // LevelDB cannot be asked whether a compaction runs, but a compaction changes the list of files.
+    // LevelDB does not tell whether a compaction runs. A compaction changes the list of files: wait until it stays
+    // equal.
     for (std::string before, now = listing();; before = now, now = listing()) {
       if (now == before) return Status::ok();
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -127,7 +128,7 @@ class LeveldbEngine : public EngineUnderTest {
   leveldb::WriteOptions write_options_;
   leveldb::WriteBatch batch_;
   std::string value_;
-  std::unique_ptr<leveldb::DB> db_;  // Last, because it uses the others.
+  std::unique_ptr<leveldb::DB> db_;  // The last member, because it uses the others.
 };
 
 LeveldbSettings tuned(DocumentSize size) {

@@ -1,4 +1,4 @@
-// fjord-bench-engine: storage engines side by side.
+// fjord-bench-engine: measures storage engines side by side.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>

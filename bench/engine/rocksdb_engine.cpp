@@ -183,7 +183,7 @@ class RocksdbEngine : public EngineUnderTest {
   rocksdb::WriteOptions write_options_;
   rocksdb::WriteBatch batch_;
   std::unique_ptr<rocksdb::DB> db_;
-  rocksdb::PinnableSlice value_;  // Last, because it lives in the cache of db_.
+  rocksdb::PinnableSlice value_;  // The last member: it refers to memory in the cache of db_.
 };
 
 }  // namespace

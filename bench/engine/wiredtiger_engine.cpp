@@ -121,7 +121,7 @@ class WiredtigerEngine : public EngineUnderTest {
 
   const WiredtigerSettings settings_;
   WT_CONNECTION* connection_ = nullptr;
-  WT_SESSION* session_ = nullptr;  // Session and cursor belong to the connection.
+  WT_SESSION* session_ = nullptr;  // The connection owns session and cursor.
   WT_CURSOR* cursor_ = nullptr;
 };
 

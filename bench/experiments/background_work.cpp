@@ -92,7 +92,7 @@ class Experiment {
     constexpr Duration kIdle = std::chrono::milliseconds(100);
     for (spi::Maintenance left{.more = true, .next_in = {}}; left.more || left.next_in < kIdle;) {
       left = step();
-      if (left.more) get_one();  // No get while the work waits, since it waits for as long as documents are read.
+      if (left.more) get_one();  // Background work waits while documents are read: no get while it waits.
     }
     FJORD_TRY(provider_->health());
     const SlotfileStats after = provider_->stats();
@@ -105,7 +105,7 @@ class Experiment {
     return Status::ok();
   }
 
-  /// Writes all documents except `left_out` percent, which depend on the version.
+  /// Writes or removes all documents except `left_out` percent. The version decides which ones are left out.
   Status write_all(unsigned version, unsigned left_out, bool remove) {
     std::vector<spi::Write> writes;
     std::vector<spi::WriteResult> results;

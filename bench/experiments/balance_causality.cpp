@@ -25,10 +25,10 @@ constexpr std::array<Rule, 3> kRules{
     Rule{"causal order", ProcessingOrder::Causal, MovedItems::NamedByMapper},
     Rule{"as they arrive with own copies", ProcessingOrder::AsTheyArrive, MovedItems::OwnCopy}};
 
-/// Sums over seeds.
+/// Sums of the results for several seeds.
 struct Sum {
   std::uint64_t seeds = 0;
-  std::uint64_t seeds_with_losses = 0;  ///< With a removal that was lost.
+  std::uint64_t seeds_with_losses = 0;  ///< Seeds for which a removal was lost.
   PipelineResult all;
 
   void add(const PipelineResult& one) {
@@ -87,13 +87,13 @@ void print_delays(const std::vector<std::vector<Sum>>& sums, const std::string& 
   if (!output.empty()) std::ofstream(output + "/delays.csv") << csv;
 }
 
-/// Returns false if the experiment does not show what the page says first.
+/// Runs all rules with all delays. Returns false if the results contradict the main claim of the experiment's page.
 bool run_all(std::uint64_t seeds, const std::string& output) {
   std::vector<std::vector<Sum>> sums(kRules.size());
   std::vector<Sum> totals(kRules.size());
   for (std::size_t r = 0; r < kRules.size(); ++r) {
     for (std::size_t d = 0; d < kDelays.size(); ++d) {
-      // Every delay has a part of the seeds.
+      // Each delay gets an equal part of the seeds.
       const std::uint64_t part = seeds * (d + 1) / kDelays.size() - seeds * d / kDelays.size();
       sums[r].push_back(run(kRules[r], kDelays[d], part));
       totals[r].add(sums[r].back());

@@ -45,7 +45,7 @@ std::string id_of(const char* type, std::uint64_t group, std::uint64_t number) {
   return fmt::format("id:ads:{}:n={}:{}", type, group, number);
 }
 
-/// Queries of a file of lines "number TAB query", in lower case and of ASCII letters, as lists of words.
+/// Reads queries from a file with lines "number TAB query". Returns each as a list of words in lower-case ASCII.
 std::vector<std::vector<std::string>> read_queries(const std::string& path) {
   std::vector<std::vector<std::string>> queries;
   std::ifstream file(path);
@@ -68,11 +68,11 @@ std::vector<std::vector<std::string>> read_queries(const std::string& path) {
 
 struct Corpus {
   std::uint64_t groups = 6000;
-  std::uint64_t keywords = 10;  ///< Average of a group.
-  std::string queries;          ///< File; without it keywords are pairs of 3,000 made-up words.
+  std::uint64_t keywords = 10;  ///< Mean number of keywords of a group.
+  std::string queries;          ///< File of queries; empty: keywords are pairs of 3,000 made-up words.
 };
 
-/// The documents of a group: with a file of queries its keywords are parts of three of them, which makes topics.
+/// Makes the documents of all groups. With a file of queries, keywords of a group are parts of three queries (topics).
 class Groups {
  public:
   explicit Groups(const Corpus& corpus) : corpus_(corpus) {
@@ -87,7 +87,7 @@ class Groups {
       for (std::uint64_t n = 0; n < 2; ++n) put(id_of("ad", group, n), ad_fields(group, n));
       std::uint64_t topics[3];
       for (std::uint64_t& topic : topics) topic = queries_.empty() ? 0 : random.below(queries_.size());
-      // Sizes differ: from a third to five thirds of the average.
+      // The number of keywords is between a third and five thirds of the mean.
       const std::uint64_t count =
           std::max<std::uint64_t>(1, corpus_.keywords / 3 + random.below(corpus_.keywords * 4 / 3 + 1));
       for (std::uint64_t n = 0; n < count; ++n) {
@@ -142,18 +142,18 @@ int feed(Client& client, const Corpus& corpus) {
 struct HotOptions {
   std::uint64_t groups = 6000;
   unsigned bits = 8;
-  double gets = 600;  ///< A second, as the next two.
+  double gets = 600;  ///< Gets per second; puts and searches are per second as well.
   double puts = 150;
   double searches = 20;
   double seconds = 60;
-  double hot_part = 0.3;  ///< Part of gets and puts that go to hot buckets.
-  bool uniform = false;   ///< The rest is the same on all buckets; else lognormal, sigma 0.8.
+  double hot_part = 0.3;  ///< Part of gets and puts that goes to hot buckets.
+  bool uniform = false;   ///< All other load is equal on all buckets; false: lognormal, sigma 0.8.
   unsigned hot_buckets = 12;
-  double round_s = 1;  ///< A hot bucket lives for 60 rounds, and comes and goes within 10.
+  double round_s = 1;  ///< A bucket is hot for 60 rounds; the first and last 10 of them are a ramp.
   std::string output;
 };
 
-/// Draws the bucket of an operation, as the simulated trace moving-hotspot.
+/// Draws the bucket of an operation, with the distribution of the simulated trace moving-hotspot.
 class HotSpot {
  public:
   explicit HotSpot(const HotOptions& options) : options_(options), random_(3) {
@@ -168,7 +168,7 @@ class HotSpot {
   std::uint64_t group(double at_s) {
     const std::uint64_t buckets = cumulated_.size();
     const std::uint64_t bucket = random_.chance(options_.hot_part) ? hot_bucket(at_s) : base_bucket();
-    // The location of a group is its number, so its bucket is the low bits of that.
+    // The group's number is the location of its documents, so its low bits are the bucket.
     return bucket + buckets * random_.below(options_.groups / buckets);
   }
   Random& random() { return random_; }
@@ -178,7 +178,8 @@ class HotSpot {
     const double at = random_.uniform() * cumulated_.back();
     return static_cast<std::uint64_t>(std::lower_bound(cumulated_.begin(), cumulated_.end(), at) - cumulated_.begin());
   }
-  /// Each place of the Zipf distribution (0.9) has a bucket for 60 rounds; places change at different times.
+  /// Draws a hot bucket for an operation at the time `at_s`. The hot buckets are ranked by Zipf's law (0.9). Each rank
+  /// gets another bucket every 60 rounds, the ranks at different times.
   std::uint64_t hot_bucket(double at_s) {
     const double rounds = at_s / options_.round_s;
     std::vector<double> weights;
@@ -204,7 +205,7 @@ class HotSpot {
   std::vector<double> cumulated_;
 };
 
-/// Operations that begin when they are due, whether or not others have ended. A line of CSV for each.
+/// Starts operations when they are due, whether or not others have ended, and writes a line of CSV for each.
 class HotLoad {
  public:
   HotLoad(Client& client, const HotOptions& options)
@@ -290,7 +291,8 @@ std::string fingerprint_of(const SearchResult& found) {
   return text;
 }
 
-/// 100 queries of the file, chosen by a seed; or 100 times the one of them with the median of the matches.
+/// Returns 100 queries of the file, drawn with a fixed seed. With `single`: 100 times the query among them that has the
+/// median number of matches.
 std::vector<std::string> workload(Client& client, const QueryOptions& options) {
   const auto all = read_queries(options.queries);
   Random random(8);
@@ -306,7 +308,7 @@ std::vector<std::string> workload(Client& client, const QueryOptions& options) {
   return std::vector<std::string>(100, by_matches.at(by_matches.size() / 2).second);
 }
 
-/// A line of CSV for each query and storage node.
+/// Searches for the queries, and writes a line of CSV for each query and storage node.
 int run_queries(Client& client, const QueryOptions& options) {
   const std::vector<std::string> queries = workload(client, options);
   std::map<std::string, std::string> answers;
@@ -338,7 +340,7 @@ int run_queries(Client& client, const QueryOptions& options) {
   return failed + wrong == 0 ? 0 : 1;
 }
 
-/// Moves every third bucket of the other nodes to storage.0.
+/// Moves every third bucket of the other nodes to storage.0, to begin with an uneven load.
 int skew(Client& client) {
   Balancing balancing(client.core());
   const auto status = balancing.status(0);

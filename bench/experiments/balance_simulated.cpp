@@ -16,7 +16,7 @@
 namespace fjord::balancer {
 namespace {
 
-/// Means over the seeds.
+/// The results of one algorithm on one trace: means over the seeds.
 struct Row {
   double mean = 0.0;
   double p50 = 0.0;
@@ -33,7 +33,7 @@ struct Row {
 struct Options {
   std::uint64_t seeds = 3;
   bool quick = false;
-  bool large = false;  ///< The run with 1,000 nodes instead.
+  bool large = false;  ///< Run the experiment with 1,000 nodes instead.
 };
 
 class Experiment {
@@ -101,7 +101,7 @@ class Experiment {
                row.rows, row.topic_cost, row.planning_ms);
   }
 
-  /// The default beside the best on each trace.
+  /// Prints, for each trace, the default algorithm beside the best one.
   void summary() const {
     const std::string name(algorithms().front()->name());
     fmt::print(
@@ -115,7 +115,7 @@ class Experiment {
     }
   }
 
-  /// The default and the algorithm of [KBD 2020] with 1,000 nodes, as much load a node as with 20, for one seed.
+  /// Compares the default algorithm and that of [KBD 2020] with 1,000 nodes, each as loaded as with 20, for one seed.
   void run_large() {
     simulation_.trace.nodes = 1000;
     simulation_.trace.buckets = 131'072;
@@ -127,7 +127,7 @@ class Experiment {
     }
   }
 
-  /// One step for many nodes, with 1,000 buckets and 100 slices each, lognormal loads.
+  /// Plans one step for `nodes` nodes, with 1,000 buckets and 100 slices for each node and lognormal loads.
   void plan_large(std::uint32_t nodes) const {
     BalanceModel model;
     const std::uint32_t slices = 100 * nodes;

@@ -17,7 +17,7 @@ namespace {
 constexpr std::uint32_t kMatches[] = {2, 6, 14, 69, 136};
 constexpr std::uint64_t kRandomQueries = 1600;
 
-/// Processor time of this thread, which what else runs on the machine changes less than the time of day.
+/// Returns the processor time of this thread: other programs on the machine change it less than the time of day.
 double cpu_us() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -39,7 +39,7 @@ struct Options {
   std::string csv;
 };
 
-/// p50 and p99 of one store and query, one value a turn.
+/// The p50 and p99 of one store and one set of queries, an element for each turn.
 struct Cell {
   std::vector<double> p50;
   std::vector<double> p99;
@@ -60,8 +60,8 @@ class Experiment {
       sets_.back().queries.push_back(parse(KeywordSource::random_query(i)));
   }
 
-  /// Few keywords: all stores at once, in turns. Many: one store after the other, for they do not fit into memory
-  /// together.
+  /// Measures all stores. If there are few keywords, all stores are in memory and are measured in turns. If there are
+  /// many, they do not fit into memory together, and are measured one after the other.
   void run() {
     const std::vector<StoreKind> kinds = store_kinds();
     const bool together = source_.count() <= 1'000'000;
@@ -81,8 +81,8 @@ class Experiment {
     print(kinds);
   }
 
-  /// Says whether split stores are at least twice as fast as one, and the best store takes at most 200 us at 136
-  /// matches.
+  /// Prints whether split stores are at least twice as fast as stores in one piece, and whether the best store takes at
+  /// most 200 us for 136 matches.
   void print_goals() const {
     const std::size_t set = std::size(kMatches) - 1;
     double best = 1e9;
@@ -112,7 +112,7 @@ class Experiment {
     return std::move(variants->front());
   }
 
-  /// All stores find the same, and the planted queries what they are made for.
+  /// Checks that all stores find the same keywords, and that each planted query finds the number it was made for.
   void check(const KeywordStore& store) {
     for (std::size_t set = 0; set < sets_.size(); ++set) {
       Found sum;
@@ -128,7 +128,7 @@ class Experiment {
     }
   }
 
-  /// One turn: of each query set the second half of the repetitions counts, as in the paper.
+  /// Measures one turn. Of each set of queries only the second half of the repetitions counts, as in the paper.
   void measure(std::size_t kind, const KeywordStore& store) {
     for (std::size_t set = 0; set < sets_.size(); ++set) {
       std::vector<double> us;
@@ -180,7 +180,7 @@ class Experiment {
   KeywordSource source_;
   std::vector<QuerySet> sets_;
   std::map<std::size_t, double> megabytes_;
-  std::map<std::size_t, double> kib_;  // Read by the query with the most matches.
+  std::map<std::size_t, double> kib_;  // KiB that the query with the most matches reads, by store.
   std::map<std::size_t, Found> expected_;
   std::map<std::pair<std::size_t, std::size_t>, Cell> cells_;
   std::uint64_t check_ = 0;

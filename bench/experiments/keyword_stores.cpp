@@ -22,7 +22,7 @@ constexpr std::uint32_t kPlanted[] = {2, 6, 14, 69, 136};
 constexpr std::uint32_t kCandidatesOfMatch = 20;
 constexpr std::uint64_t kVocabulary = 200'000;
 
-/// A word of the vocabulary; those with low numbers are frequent (a power law).
+/// Returns a random word of the vocabulary. Words with low numbers are frequent (a power law).
 std::string word(std::uint64_t random) {
   const double u = static_cast<double>(random >> 11) / 9007199254740992.0;
   return "w" + std::to_string(static_cast<std::uint64_t>(u * u * static_cast<double>(kVocabulary)));
@@ -50,7 +50,7 @@ Keyword KeywordSource::make(std::uint32_t number) const {
   out.group = number / 34;
   out.kind = static_cast<MatchKind>(mix64(number, 1) % 10 < 8 ? 0 : mix64(number, 1) % 10 - 7);
   out.bid = static_cast<std::int64_t>(mix64(number, 2) % 1'000'000);
-  // The planted ones are spread over all numbers.
+  // The planted keywords, which query_with() finds, are spread over all numbers.
   std::uint32_t place = number % (count_ / 5000);
   std::uint32_t at = number / (count_ / 5000);
   for (const std::uint32_t matches : kPlanted) {
@@ -84,7 +84,7 @@ std::string KeywordSource::random_query(std::uint64_t number) {
 
 namespace {
 
-/// What a codec reads of a keyword to decide, and where it stands.
+/// The part of a keyword that a codec reads to decide whether it matches, and the number of the keyword.
 struct Match {
   std::uint32_t number = 0;
   MatchKind kind = MatchKind::Broad;
@@ -95,7 +95,7 @@ struct Rest {
   std::string_view rest;
 };
 
-/// Documents as they are stored and sent.
+/// A codec: keywords in the wire form, in which documents are stored and sent.
 class Wire {
  public:
   Wire() {
@@ -141,8 +141,8 @@ class Wire {
   const DocumentType* type_ = nullptr;
 };
 
-/// The same, but each keyword that is looked at becomes an object with all of its fields first, as Protocol Buffers are
-/// parsed.
+/// A codec with the wire form of Wire, but each keyword that is looked at first becomes an object with all of its
+/// fields, as parsers of Protocol Buffers make them.
 class ParsedWire {
  public:
   std::string encode(const Keyword& one, bool match, bool rest) const { return wire_.encode(one, match, rest); }
@@ -167,11 +167,11 @@ class ParsedWire {
   }
 
   Wire wire_;
-  mutable std::optional<Document> document_;  // What the views point into.
+  mutable std::optional<Document> document_;  // Owns what the returned views point into.
   mutable const char* parsed_ = nullptr;
 };
 
-/// Numbers at fixed places, like the lists of the index.
+/// A codec: numbers at fixed places, like the lists of the index.
 class Flat {
  public:
   std::string encode(const Keyword& one, bool match, bool rest) const {
@@ -201,7 +201,7 @@ class Flat {
 };
 
 #if FJORD_HAVE_FLATBUFFERS
-/// A table of FlatBuffers, written and read without generated code.
+/// A codec: a table of FlatBuffers, written and read without generated code.
 class FlatBuffers {
  public:
   static constexpr flatbuffers::voffset_t slot(int field) { return static_cast<flatbuffers::voffset_t>(4 + 2 * field); }
@@ -236,7 +236,7 @@ class FlatBuffers {
 };
 #endif
 
-/// Records behind each other, by first word. A record begins at a multiple of 8, as FlatBuffers need it.
+/// Records one after the other, ordered by first word. Each begins at a multiple of 8, as FlatBuffers need it.
 struct Records {
   std::string bytes;
   void add(std::string_view record) {
@@ -252,8 +252,8 @@ struct Records {
   }
 };
 
-/// `Split`: match data by first word, the rest by number; else whole keywords by first word, of which the rest is
-/// decoded only where they match.
+/// A store of sorted records. With `Split` it has two: the data for matching by first word, and the rest by number.
+/// Otherwise whole keywords are sorted by first word, and the rest is decoded only if the keyword matches.
 template <typename Codec, bool Split>
 class SortedStore final : public KeywordStore {
  public:
@@ -307,7 +307,7 @@ class SortedStore final : public KeywordStore {
   std::unordered_map<std::string, std::pair<std::uint64_t, std::uint64_t>> words_;
 };
 
-/// Keywords as objects of the program.
+/// A store without encoding: keywords as objects in memory.
 class MapStore final : public KeywordStore {
  public:
   explicit MapStore(const KeywordSource& source) {
@@ -338,7 +338,7 @@ class MapStore final : public KeywordStore {
   std::unordered_map<std::string, std::vector<std::unique_ptr<Keyword>>> words_;
 };
 
-/// The index of a storage node, in files, with its cache.
+/// The index as a storage node has it, in files, with its cache.
 class IndexStoreOnDisk final : public KeywordStore {
  public:
   IndexStoreOnDisk(const KeywordSource& source, const std::string& directory) : env_(make_posix_env()) {

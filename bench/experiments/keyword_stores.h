@@ -9,7 +9,7 @@
 
 namespace fjord::search {
 
-/// A keyword of the experiment. The rest is what a search reads of those that match.
+/// A keyword of the experiment. `rest` stands for the fields that a search reads only of matching keywords.
 struct Keyword {
   std::uint32_t number = 0;
   std::uint64_t group = 0;
@@ -19,15 +19,15 @@ struct Keyword {
   std::string rest;
 };
 
-/// Keywords made from their numbers, so that all stores get the same ones without keeping them.
+/// Makes each keyword from its number, so that all stores get the same ones and none has to be kept here.
 class KeywordSource {
  public:
   explicit KeywordSource(std::uint32_t count);
   std::uint32_t count() const { return count_; }
   Keyword make(std::uint32_t number) const;
-  /// All numbers, ordered by first word.
+  /// Returns all numbers, ordered by the first word of their keywords.
   const std::vector<std::uint32_t>& by_word() const { return by_word_; }
-  /// A query that exactly this many keywords match, of twenty times as many that begin with its word.
+  /// Returns a query that exactly `matches` keywords match. Twenty times as many keywords begin with its first word.
   static std::string query_with(std::uint32_t matches);
   static std::string random_query(std::uint64_t number);
 
@@ -39,11 +39,11 @@ class KeywordSource {
 struct Found {
   std::uint64_t matches = 0;
   std::uint64_t scanned = 0;
-  std::uint64_t bytes = 0;  ///< Read of the records looked at; not counted for a map and the index.
-  std::uint64_t check = 0;  ///< Made from all that was read of the matches; equal in all stores.
+  std::uint64_t bytes = 0;  ///< Bytes of the records looked at; 0 for the map and the index.
+  std::uint64_t check = 0;  ///< Checksum of what was read of the matches; equal for all stores.
 };
 
-/// One layout with one serialisation.
+/// The keywords in one layout and one serialisation.
 class KeywordStore {
  public:
   virtual ~KeywordStore() = default;
@@ -55,7 +55,7 @@ struct StoreKind {
   std::string name;
   std::unique_ptr<KeywordStore> (*make)(const KeywordSource&, const std::string& directory);
 };
-/// All that there are in this build, the first two being one store and split stores in the wire form, parsed.
+/// Returns all kinds of this build. The first is one store and the second a split store, both in the parsed wire form.
 std::vector<StoreKind> store_kinds();
 
 }  // namespace fjord::search

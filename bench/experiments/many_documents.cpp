@@ -88,7 +88,7 @@ class Experiment {
   Status long_journal(std::uint64_t documents, std::size_t document_bytes) {
     FJORD_TRY(env_->remove_all(options_.directory));
     options_.limits = {};
-    options_.limits.journal_bytes_max = std::uint64_t{8} << 30;  // No checkpoint, so that everything is replayed.
+    options_.limits.journal_bytes_max = std::uint64_t{8} << 30;  // No checkpoint is due, so everything is replayed.
     FJORD_TRY(open().status());
     FJORD_TRY(put(documents, document_bytes, false));
     provider_.reset();  // Ends without a checkpoint, as a killed process does.

@@ -50,7 +50,7 @@ class Experiment {
     return file;
   }
 
-  /// [Tell 2016, 7.1]: a million consecutive keys on ten nodes.
+  /// Repeats [Tell 2016, 7.1]: a million consecutive keys on ten nodes.
   bool key_distribution() {
     const File file = open("keys", "tokens,scheme,node,keys");
     if (file == nullptr) return false;
@@ -84,8 +84,8 @@ class Experiment {
     return counts;
   }
 
-  /// Counts keys by node on the same ring with another hash for keys. The tokens are hashes of texts, because the hash
-  /// of small numbers is no hash.
+  /// Counts keys by node on a ring as that of the product, but with another hash for keys. The tokens are hashes of
+  /// texts, because std::hash of a small number is the number itself.
   static std::vector<std::uint64_t> by_ring(unsigned tokens, std::uint64_t keys,
                                             const std::function<std::uint64_t(std::uint64_t)>& hash) {
     std::map<std::uint64_t, unsigned> ring;
@@ -102,7 +102,7 @@ class Experiment {
     return counts;
   }
 
-  /// [VDS 2007, table 2.2], and the algorithms that are not in it.
+  /// Repeats [VDS 2007, table 2.2], and adds the algorithms that are not in it.
   bool bucket_types() {
     const File file = open("algorithms",
                            "algorithm,nodes,change,max_over_mean,stddev,max_over_mean_after,moved_share,least_share,"
@@ -154,8 +154,8 @@ class Experiment {
     return must(DistributionConfig::parse(text + ")"));
   }
 
-  /// Times of one mapping, of one answer of the cache, and of all buckets after a change; 100 nodes in three levels and
-  /// a million buckets.
+  /// Measures one mapping, one answer of the cache, and the mapping of all buckets after a change, with 100 nodes in
+  /// three levels and a million buckets.
   bool times() {
     const File file = open("times", "algorithm,what,value,unit");
     if (file == nullptr) return false;
@@ -172,7 +172,7 @@ class Experiment {
       const double all = seconds(clock_.now() - begin);
       fmt::print(file.get(), "{0},one mapping,{1:.0f},ns\n{0},{2} buckets,{3:.3f},s\n", to_string(kind), mapping_ns,
                  buckets, all);
-      if (kind == PlacementKind::Straw2) {  // The cache computes each of them only once.
+      if (kind == PlacementKind::Straw2) {  // The cache answers equally fast for all algorithms.
         PlacementCache cache(view);
         const auto by_cache = [&](BucketId bucket) { sum += cache.ideal_nodes(bucket).front(); };
         fastest_ns(bits, by_cache);
@@ -196,13 +196,13 @@ class Experiment {
     return fastest;
   }
 
-  /// 1,000 nodes and a million buckets lose a rack.
+  /// Measures what moves when a cluster of 1,000 nodes and a million buckets loses a rack.
   bool settle() {
     const File file = open("settle", "algorithm,buckets,placed_s,moved,least,short,max_over_mean");
     if (file == nullptr) return false;
     const unsigned bits = 20 - bits_fewer_;
     for (const PlacementKind kind : kPlacementKinds) {
-      if (kind == PlacementKind::Rendezvous) continue;  // A mapping takes about 25 us.
+      if (kind == PlacementKind::Rendezvous) continue;  // Rendezvous takes too long: a mapping takes 25 us.
       const DistributionConfig config = three_levels(10, 10, 10, to_string(kind));
       ClusterState state = must(ClusterState::parse(fmt::format("bits:{} storage:1000", bits)));
       const std::vector<NodeList> before = place_all_buckets(state, config);
@@ -223,7 +223,7 @@ class Experiment {
     return true;
   }
 
-  /// Buckets of 1 to 5 MB, and the result of plan_exceptions() for them.
+  /// Measures the imbalance of buckets of 1 to 5 MB, without and with the exceptions of plan_exceptions().
   bool exceptions() {
     const File file = open("exceptions", "algorithm,nodes,buckets,without,after,rows,rows_after_failure,kept,plan_ms");
     if (file == nullptr) return false;

@@ -19,21 +19,21 @@ constexpr std::array<KeyShape, 3> kShapes{KeyShape::Equal, KeyShape::Normal, Key
 constexpr std::array<std::uint32_t, 3> kBuckets{9, 6, 3};
 constexpr std::array<double, 3> kParts{0.10, 0.25, 0.45};
 
-// [ADLB, tables 1 to 3]: seconds by shape, N and T.
+// [ADLB, tables 1 to 3]: seconds by shape of the keys, N (buckets of a server) and T (part that is offloaded).
 constexpr double kPaper[3][3][3] = {{{24.56, 24.48, 25.97}, {26.67, 26.57, 27.44}, {28.96, 28.27, 29.12}},
                                     {{25.83, 25.62, 26.76}, {26.96, 26.66, 28.25}, {29.31, 29.58, 29.97}},
                                     {{25.96, 25.89, 27.71}, {28.06, 28.05, 29.35}, {30.71, 30.48, 30.62}}};
 
-/// Means over the seeds.
+/// The results for one shape, N and T: means over the seeds.
 struct Cell {
   double seconds = 0.0;
-  double deviation = 0.0;  // Standard deviation of one run.
+  double deviation = 0.0;  // Standard deviation of the seconds of one run.
   double offloads = 0.0;
   double moved = 0.0;
   double keys_imbalance = 0.0;
 };
 
-/// One way to tell time in the simulator.
+/// A variant of how the simulator computes the time of operations.
 struct Design {
   std::string name;
   bool one_at_a_time = true;
@@ -92,16 +92,17 @@ class Experiment {
     return cell;
   }
 
-  /// Finds the two costs with which the corners N = 9, T = 10 % of equal keys and N = 3, T = 45 % of spiked ones take
-  /// as long as in the paper; as near as can be, if no costs do.
+  /// Finds the two costs (of an operation and of each key) with which two cells take as long as in the paper, or as
+  /// nearly as possible: equal keys with N = 9 and T = 10 %, and spiked keys with N = 3 and T = 45 %.
   void fit() {
     double least = HUGE_VAL;
-    // Costs of a key from none to all of an operation, when a server has a quarter of the keys.
+    // Varies the part of an operation's time that keys cost, from none to all, for a server with a quarter of the keys.
     for (int step = 0; step <= 40; ++step) {
       const double part = step / 40.0;
       base_ = 0.01 * (1.0 - part);
       per_key_ = 0.01 * part / 832.0;
-      // Both costs are scaled until the first corner fits. Cycles have a length in seconds, so it takes some rounds.
+      // Scales both costs until the first cell fits. It takes some rounds, because cycles have a fixed length in
+      // seconds.
       for (int round = 0; round < 6; ++round) {
         const double factor = kPaper[0][0][0] / measure(options(0, 0, 0)).seconds;
         base_ *= factor;
@@ -208,7 +209,7 @@ class Experiment {
   std::vector<Goal> goals_;
 };
 
-/// What it costs to count an operation and its key in a table of N parts, as the paper's servers do.
+/// Prints what it costs to count an operation and its key in a table of N parts, as the paper's servers do.
 void print_overhead() {
   constexpr std::uint64_t kOperations = 20'000'000;
   const SystemClock clock;

@@ -12,8 +12,8 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr std::uint32_t kCells = 4096;           // Parts of the ring that have one server each.
-constexpr std::uint32_t kSlicesPerServer = 100;  // For algorithms of the module.
+constexpr std::uint32_t kCells = 4096;           // Smallest parts of the ring that a server can own.
+constexpr std::uint32_t kSlicesPerServer = 100;  // For the algorithms of the module balancer.
 
 std::uint32_t draw_cell(KeyShape shape, Random& random) {
   double at = random.uniform();
@@ -60,7 +60,7 @@ class Ring {
 
  private:
   struct Client {
-    std::vector<std::uint32_t> keys;  // Their cells. All are put, then all are got.
+    std::vector<std::uint32_t> keys;  // Cells of the keys; the client puts all keys and then gets all.
     std::size_t done = 0;
     double ready = 0.0;
 
@@ -69,8 +69,8 @@ class Ring {
 
   struct Server {
     std::uint64_t keys = 0;
-    std::uint64_t operations = 0;  // In this cycle.
-    double free = 0.0;             // Its file is in use until then.
+    std::uint64_t operations = 0;  // Operations since the last cycle ended.
+    double free = 0.0;             // Time until which the server's file is in use.
   };
 
   void operate(Client& client) {
@@ -119,7 +119,7 @@ class Ring {
     const std::uint32_t to = to_right ? right : left;
     if (servers_[to].operations >= servers_[from].operations || servers_[from].keys == 0) return;
     const double wanted = options_.offloaded_part * static_cast<double>(servers_[from].keys);
-    // The range, cut into N parts of equal width; one part stays.
+    // Cuts the server's range into N parts of equal width and gives some of them away; at least one stays.
     const std::uint32_t begin = bounds_[from];
     const std::uint32_t width = (bounds_[from + 1] - begin + kCells) % kCells;
     std::uint32_t parts = 0;
@@ -138,7 +138,7 @@ class Ring {
     pay(from, to, now);
   }
 
-  /// The first and the last bound are the same point of the ring.
+  /// Sets a bound of the ranges. The first and the last bound are the same point of the ring.
   void set_bound(std::uint32_t bound, std::uint32_t cell) {
     bounds_[bound] = cell;
     if (bound == 0) bounds_.back() = cell;
@@ -153,7 +153,7 @@ class Ring {
     owner_[cell] = to;
   }
 
-  /// Both ends read their files once.
+  /// Adds the time of an offload: the giving and the receiving server each read their file once.
   void pay(std::uint32_t from, std::uint32_t to, double now) {
     ++result_.offloads;
     for (const std::uint32_t end : {from, to}) {
@@ -161,7 +161,7 @@ class Ring {
     }
   }
 
-  // ---- algorithms of the module
+  // ---- algorithms of the module balancer
 
   void make_model() {
     for (std::uint32_t server = 0; server < options_.servers; ++server) model_.nodes.push_back({.group = server});
@@ -184,7 +184,7 @@ class Ring {
   void step(double now) {
     for (Slice& slice : model_.slices) {
       slice.reads = 0.0;
-      slice.bytes = 1;  // A slice without keys costs a little, too.
+      slice.bytes = 1;  // Not 0, because moving a slice without keys costs a little, too.
       for (std::uint32_t cell = slice.range.begin; cell < slice.range.end; ++cell) {
         slice.reads += static_cast<double>(counted_[cell]);
         slice.bytes += keys_[cell];
@@ -211,9 +211,9 @@ class Ring {
 
   const RingOptions& options_;
   Random random_;
-  std::vector<std::uint64_t> keys_;     // By cell.
-  std::vector<std::uint64_t> counted_;  // By cell: operations since the last step.
-  std::vector<std::uint32_t> owner_;    // By cell.
+  std::vector<std::uint64_t> keys_;     // Number of keys by cell.
+  std::vector<std::uint64_t> counted_;  // Operations since the last step, by cell.
+  std::vector<std::uint32_t> owner_;    // Index of the server by cell.
   std::vector<Server> servers_;
   std::vector<std::uint32_t> bounds_;  // Server i has the cells from bounds_[i] to bounds_[i + 1], around the ring.
   std::uint64_t cycle_ = 0;

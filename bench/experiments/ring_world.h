@@ -13,22 +13,22 @@
 
 namespace fjord::balancer {
 
-/// Where keys lie on the ring [ADLB, appendix A].
+/// How keys are distributed on the ring [ADLB, appendix A].
 enum class KeyShape { Equal, Normal, Spiked };
 
 std::string_view to_string(KeyShape shape);
 
 struct RingOptions {
   KeyShape shape = KeyShape::Equal;
-  std::uint32_t buckets_per_server = 9;  ///< N.
-  double offloaded_part = 0.25;          ///< T: at least this part of the keys leaves a server at once.
-  bool balances = true;                  ///< False: the ranges stay as they are.
-  /// An algorithm of the module in place of the rule of the paper.
+  std::uint32_t buckets_per_server = 9;  ///< The paper's N.
+  double offloaded_part = 0.25;          ///< The paper's T: at least this part of its keys leaves a server at once.
+  bool balances = true;                  ///< False: servers keep their ranges.
+  /// Replaces the paper's rule by an algorithm of the module balancer.
   const BalancingAlgorithm* algorithm = nullptr;
   std::uint32_t servers = 4;
   std::uint32_t clients = 3;
   std::uint32_t keys = 3330;
-  std::uint64_t operations_min = 500;  ///< O: operations of a cycle after which a server looks at its neighbours.
+  std::uint64_t operations_min = 500;  ///< The paper's O: operations after which a server looks at its neighbours.
   double cycle_seconds = 30.0;
   /// An operation reads the file of its server: it takes base + per_key * keys there.
   double base_seconds = 0.0;
@@ -38,9 +38,9 @@ struct RingOptions {
 };
 
 struct RingResult {
-  double seconds = 0.0;         ///< Until the last client has put and got all of its keys.
-  std::uint64_t offloads = 0;   ///< Times that keys went from one server to another.
-  std::uint64_t moved = 0;      ///< Keys that went.
+  double seconds = 0.0;         ///< Time until the last client has put and got all of its keys.
+  std::uint64_t offloads = 0;   ///< Number of times that keys went from one server to another.
+  std::uint64_t moved = 0;      ///< Number of keys that went.
   double keys_imbalance = 1.0;  ///< Keys of the fullest server at the end over the mean.
 };
 

@@ -82,7 +82,7 @@ class Experiment {
     options.directory = directory_;
     options.background = background_.get();
     options.limits.file_bytes_max = file_bytes;
-    options.limits.entries_max = 1 << 24;  // Only bytes decide, as in [VDS 2007].
+    options.limits.entries_max = 1 << 24;  // No limit by entries: only bytes limit a slotfile, as in [VDS 2007].
     options.limits.scrub_bytes_per_second = 0;
     FJORD_TRY_ASSIGN(provider_, SlotfileProvider::open(*env_, options));
     for (unsigned b = 0; b < kBuckets; ++b) FJORD_TRY(provider_->create_bucket(BucketId(kBucketBits, b)));

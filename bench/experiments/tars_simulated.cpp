@@ -43,7 +43,8 @@ class CsvFile {
   std::ofstream file_;
 };
 
-/// A claim of docs/experiments/tars-simulated.md. "A is better than B" holds for any log, a claim with a number not.
+/// A claim of docs/experiments/tars-simulated.md. A claim of order ("A is better than B") must hold for any log, one
+/// with a number need not.
 struct Goal {
   std::string text;
   double value = 0.0;
@@ -58,7 +59,7 @@ class Experiment {
  public:
   Experiment(const QuerySource& source, const Options& options) : source_(source), options_(options) {}
 
-  /// Returns whether the goals of order hold.
+  /// Runs the experiment. Returns whether all claims of order hold.
   bool run() {
     if (options_.regions_only) {
       table_4();
@@ -224,7 +225,7 @@ class Experiment {
     }
   }
 
-  /// Misses over cut, for the clustering of BP and ones that are made worse by chance.
+  /// Compares cut and misses of the clustering by balanced partitioning and of ones made worse by random changes.
   void figure_3(const WorldOptions& world, const LogSet& logs, const Corpus& corpus, std::uint64_t s10) {
     const std::size_t count = options_.quick ? 30 : options_.clusterings;
     const SimulationOptions options{.replicas = 5, .cache_pages = s10, .eviction = world.eviction};
@@ -246,7 +247,7 @@ class Experiment {
     goals_.push_back({fmt::format("{}: r(cut, misses)", letter(world)), r, 0.95, true});
   }
 
-  /// Misses by round of refinement, on the train and the validation log.
+  /// Records the misses after each round of refinement, on the train log and on the validation log.
   void figures_6_and_7(const WorldOptions& world, const LogSet& logs, const Corpus& corpus, std::uint64_t s10) {
     const SimulationOptions options{.replicas = 3, .cache_pages = s10, .eviction = world.eviction};
     const VotingTable start =
@@ -256,7 +257,7 @@ class Experiment {
       std::vector<std::pair<double, double>> rates;
       refine(start, logs.train, corpus.pages, options, {.rounds = rounds, .step = step},
              [&](unsigned round, const VotingTable& table, double train) {
-               // The rate of the last table on the train log is not counted.
+               // The last table comes with the train rate of the table before it, which was counted already.
                if (round == rounds) return;
                const double valid = run_table(table, logs.valid, corpus, options).miss_rate;
                rates.emplace_back(train, valid);

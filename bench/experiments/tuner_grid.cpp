@@ -23,7 +23,7 @@ void print_line(const Scenario& scenario, const HardwareProfile& profile, const 
       p.binding);
 }
 
-/// Prints the change by each single knob of the advice.
+/// Prints the results of the defaults, of the advice, and of the advice with a single knob changed.
 void print_scenario(const Scenario& scenario) {
   const HardwareProfile profile = probe(scenario.hardware, 7);
   const Report report = advise(scenario.workload, profile);

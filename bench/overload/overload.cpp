@@ -204,14 +204,14 @@ int run(const Options& options) {
   Load flood(options, flooding);
   ClosedLoop loop(load, options.in_flight, outcomes);
   const auto never = [](const std::vector<double>&) { return false; };
-  (void)loop.run(2, never);  // The first seconds make the documents.
+  (void)loop.run(2, never);  // The first two seconds create the documents and are not measured.
   const double before = median(loop.run(options.before_s, never));
   loop.drain();
   print("before_per_s", before, "1/s");
 
   run_open_loop(options, flood, options.factor * before);
 
-  // From here on it measures the time until three consecutive seconds reach the former rate.
+  // Measures the time until three consecutive seconds reach the rate from before the overload.
   double best = 0;
   const auto recent = [](const std::vector<double>& rates) {
     double sum = 0;

@@ -33,12 +33,12 @@ document ad { field title type string { header index: ad } }
 
 struct Corpus {
   std::uint64_t groups = 10'000;
-  std::uint64_t keywords = 10;  ///< In each group.
+  std::uint64_t keywords = 10;  ///< Keywords of each group.
   std::uint64_t words = 5'000;
   std::uint64_t matches = 136;  ///< Keywords that the query matches.
 };
 
-/// The documents of a group as JSON, by id. The first `matches` groups have the keyword that is searched for.
+/// Returns the documents of a group, as id and JSON. The first `matches` groups have the keyword that is searched for.
 std::vector<std::pair<std::string, std::string>> group_of(const Corpus& corpus, std::uint64_t group, Random& random) {
   std::vector<std::pair<std::string, std::string>> out;
   const auto id = [&](const char* type, std::uint64_t n) { return fmt::format("id:ads:{}:n={}:{}", type, group, n); };
@@ -69,7 +69,7 @@ double us_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
 }
 
-/// One stripe with all documents, of which this node is a member.
+/// Measures searches on one stripe of a node that holds all documents.
 int run_node(const Corpus& corpus, int repeat) {
   SystemClock clock;
   rpc::ClusterInfo info;

@@ -19,7 +19,8 @@ namespace {
 
 using Steady = std::chrono::steady_clock;
 
-// A long keyword takes about a ninth of a page: its posting has these bytes beside its text.
+// A posting takes kPostingBytes beside the text of its keyword. A text of kTextBytes makes a keyword take about a ninth
+// of a page.
 constexpr std::size_t kPageBytes = 4092;
 constexpr std::size_t kPostingBytes = 29;
 constexpr std::size_t kTextBytes = 425;
@@ -35,7 +36,8 @@ void write_log(const std::string& path, const affinity::QueryLog& log) {
   }
 }
 
-/// A group with an ad, a keyword that may match the word, and as many others as make its list so many pages long.
+/// Writes a group with an ad, a keyword that may match the word, and so many other keywords that the word's list has
+/// `pages` pages.
 void write_word(std::ofstream& file, affinity::WordId word, std::uint32_t pages) {
   const std::string at = fmt::format("n={}", word);
   const std::string text = text_of(word);
@@ -49,7 +51,7 @@ void write_word(std::ofstream& file, affinity::WordId word, std::uint32_t pages)
                 number, words, number == 0 ? "broad" : "exact", 20'000 + word * 7919 % 900'000)
          << '\n';
   };
-  // Few words match a keyword: else the cache would be full of documents.
+  // Only every twentieth word has a match: otherwise documents would fill the cache.
   keyword(0, word % 20 == 0 ? text : text + " nobody searches this");
   const std::size_t others = pages * kPageBytes / (kPostingBytes + kTextBytes);
   for (std::size_t i = 1; i <= others; ++i) {
@@ -72,7 +74,7 @@ struct Replay {
   std::size_t under_way = 0;
   std::size_t failed = 0;
   std::size_t partial = 0;
-  std::uint64_t answers = 0;  ///< Sum of the hashes of the answers, so their order does not count.
+  std::uint64_t answers = 0;  ///< Sum of the hashes of all answers; a sum does not depend on their order.
   std::vector<double> ms;
   std::map<std::string, NodeSum> nodes;
 };
