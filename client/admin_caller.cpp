@@ -29,7 +29,7 @@ AdminCaller::AdminCaller(std::shared_ptr<const ClientOptions> options, const Clo
       watcher_(std::move(watcher)),
       executor_(executor) {}
 
-// --- One -------------------------------------------------------------------------------------------------------------
+// --- Calls to one distributor ----------------------------------------------------------------------------------------
 
 void AdminCaller::call_any(rpc::Request request, MonotonicTime deadline, AnyDone done) {
   if (closed_) return done(client_closed());
@@ -64,7 +64,7 @@ void AdminCaller::on_any_reply(std::uint64_t id, Result<rpc::Reply> reply) {
   const Status& why = reply ? rpc::status_of(*reply) : reply.error();
   call.reasons[call.targets[call.target]] = why.to_string();
   call.maybe_done |= timed_out;
-  // A job that possibly runs at one distributor must not be started at a second one.
+  // A job that possibly runs at this distributor must not be started at a second one.
   call.sticks |= timed_out && std::holds_alternative<rpc::SubmitJob>(call.request);
   if (call.sticks) return pause(id);
   ++call.target;
@@ -103,7 +103,7 @@ Status AdminCaller::failure(const AnyCall& call) {
                 fmt::format("{}: no distributor answered in time: {}", rpc::name_of(call.request), list));
 }
 
-// --- All -------------------------------------------------------------------------------------------------------------
+// --- Calls to all distributors ---------------------------------------------------------------------------------------
 
 void AdminCaller::call_all(rpc::Request request, MonotonicTime deadline, AllDone done) {
   if (closed_) return done(client_closed());
@@ -128,7 +128,7 @@ void AdminCaller::send_to_all(rpc::Request request, MonotonicTime deadline, std:
     call.answers.push_back({addresses[i], Status(StatusCode::NotReady, "not asked")});
   }
   if (call.answers.empty()) {
-    watcher_->refresh();  // so that the next call finds distributors that have returned
+    watcher_->refresh();  // the next call then finds distributors that have returned
     return finish_all(
         id, Status(StatusCode::Unavailable,
                    fmt::format("no distributor is up in cluster state version {}", snapshot->state_version())));

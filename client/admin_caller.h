@@ -35,8 +35,8 @@ class AdminCaller : public std::enable_shared_from_this<AdminCaller> {
     AnyDone done;
     std::vector<rpc::Address> targets;
     std::size_t target = 0;
-    std::uint32_t failures = 0;  // failed rounds; determines the pause before the next one
-    bool sticks = false;         // the current target possibly executed the call, so no other one is asked
+    std::uint32_t failures = 0;  // number of failed rounds; determines the pause before the next round
+    bool sticks = false;         // the present target possibly executed the call, so no other one is asked
     bool maybe_done = false;
     std::map<rpc::Address, std::string> reasons;
   };

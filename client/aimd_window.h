@@ -5,7 +5,7 @@
 
 namespace fjord {
 
-/// A limit on operations in flight (additive increase, multiplicative decrease): halves after BUSY, at most once for
+/// A limit on operations in flight (additive increase, multiplicative decrease). It halves after BUSY, at most once for
 /// each window of results, and grows a little after each window without BUSY.
 class AimdWindow {
  public:
@@ -14,7 +14,8 @@ class AimdWindow {
 
   std::size_t size() const { return size_; }
 
-  /// Halves the window. For callers that themselves track which operations were sent before the last cut.
+  /// Halves the window. To be called by users of the window that track themselves which operations were sent before a
+  /// cut.
   void cut() {
     size_ = std::max(min_, size_ / 2);
     results_ = 0;
@@ -23,7 +24,8 @@ class AimdWindow {
   void on_result(bool was_busy) {
     ++results_;
     if (was_busy) {
-      // The other results of this window are of operations sent before the cut, so they cause no further cut.
+      // The further results of this window belong to operations that were sent before the cut, so they cause no other
+      // cut.
       if (cut_ && results_ < size_) return;
       cut();
     } else if (results_ >= size_) {
@@ -37,8 +39,8 @@ class AimdWindow {
   std::size_t max_;
   std::size_t min_;
   std::size_t size_;
-  std::size_t results_ = 0;  // results since the last change
-  bool cut_ = false;         // whether the last change was a cut
+  std::size_t results_ = 0;  // number of results since the last change of the window
+  bool cut_ = false;         // whether the last change of the window was a cut
 };
 
 }  // namespace fjord

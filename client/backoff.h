@@ -23,8 +23,8 @@ inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failur
   return Duration(range - half + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(half) + 1)));
 }
 
-/// As above, but at least the pause that a BUSY answer asked for: up to one and a half times as long, so that clients
-/// that were refused together do not return together.
+/// Like backoff_delay() without `hint`, but at least the pause `hint` that a BUSY answer asked for. The result is up to
+/// 1.5 times as long, so that clients that were refused together do not return together.
 inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failures, Duration hint, Random& random) {
   const Duration own = backoff_delay(options, failures, random);
   if (hint <= Duration(0)) return own;

@@ -12,13 +12,13 @@
 
 namespace fjord {
 
-/// There is a channel for each kind of operation: reads do not wait for writes, nor urgent operations for less urgent
-/// ones.
+/// Key of a channel. Each kind of operation has its own channel, so that reads do not wait for writes, nor urgent
+/// operations for less urgent ones.
 struct ChannelKey {
   rpc::Address address;
   rpc::Priority priority = rpc::Priority::Default;
   bool is_write = false;
-  bool is_strict = false;  ///< For operations that an older node has to refuse: see rpc::is_strict().
+  bool is_strict = false;  ///< True for operations that an older node has to refuse: see rpc::is_strict().
   friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
 };
 
@@ -27,8 +27,8 @@ struct Channel {
   explicit Channel(const ClientOptions& options)
       : window(options.window_operations_min, options.window_operations_max) {}
 
-  /// Takes the end of `operations` operations of a batch into account. The window is cut once for all batches that were
-  /// sent before the cut.
+  /// Adjusts the window after `operations` operations of a batch have ended. The window is cut once for all batches
+  /// that were sent before the cut.
   void adjust_window(MonotonicTime sent, std::size_t operations, bool was_busy, MonotonicTime now) {
     if (!was_busy) {
       for (std::size_t i = 0; i < operations; ++i) window.on_result(false);
@@ -42,14 +42,14 @@ struct Channel {
   bool is_strict = false;
   std::deque<PendingPtr> queue;
   std::size_t queue_bytes = 0;
-  std::size_t in_flight = 0;             ///< Batches in flight.
-  std::size_t operations_in_flight = 0;  ///< Operations in these batches.
+  std::size_t in_flight = 0;             ///< Number of batches in flight.
+  std::size_t operations_in_flight = 0;  ///< Number of operations in the batches in flight.
   AimdWindow window;                     ///< Limits operations_in_flight.
   MonotonicTime cut_at;                  ///< Time of the last cut of the window.
   MonotonicTime paused_until;            ///< End of the pause that the distributor asked for.
   MonotonicTime last_sent;
-  bool timer_armed = false;  ///< A timer will send the queue despite a slow batch.
-  bool dirty = false;        ///< The dispatcher will look at it in the next pump().
+  bool timer_armed = false;  ///< A timer is set that will send the queue even if a slow batch is still in flight.
+  bool dirty = false;        ///< The dispatcher will look at this channel in the next pump().
 };
 
 }  // namespace fjord

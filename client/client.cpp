@@ -71,7 +71,7 @@ struct AsyncClient::Parts : std::enable_shared_from_this<Parts> {
   const std::uint64_t client_id;
   std::atomic<std::uint64_t> jobs{0};
   rpc::Transport& transport;
-  /// Keeps a closed client away from the transport.
+  /// After close(), the gate keeps the client from calling the transport.
   std::shared_ptr<rpc::GatedTransport> gate;
   std::shared_ptr<ClusterWatcher> watcher;
   std::shared_ptr<Dispatcher> dispatcher;

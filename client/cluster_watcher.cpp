@@ -13,7 +13,7 @@ namespace fjord {
 
 namespace {
 
-/// Minimum time between an answer and the next refresh: operations that fail together ask for news together.
+/// Minimum time between an answer and the next refresh, so that operations that fail together cause one refresh.
 constexpr Duration kRefreshPause = milliseconds(20);
 
 void shuffle(std::vector<rpc::Address>& addresses, std::size_t begin, Random& random) {
@@ -29,7 +29,7 @@ ClusterWatcher::ClusterWatcher(std::shared_ptr<const ClientOptions> options, con
     : options_(std::move(options)), clock_(clock), random_(random), gate_(std::move(gate)), executor_(executor) {}
 
 bool ClusterWatcher::take(const rpc::ClusterInfo& info) {
-  // Schemas alone are not a snapshot by which operations can be sent.
+  // Ignores schemas without a cluster state if there is no snapshot yet: operations cannot be sent by schemas alone.
   if (closed_ || (info.state.empty() && (info.schemas.empty() || snapshot() == nullptr))) return false;
   const Result<bool> changed = holder_.update(info);
   if (!changed) {

@@ -19,7 +19,7 @@
 
 namespace fjord {
 
-/// The error of everything that was still under way when its client was closed.
+/// Returns the error of every operation and call that had not ended when its client was closed.
 inline Status client_closed() { return {StatusCode::Cancelled, "the client was closed"}; }
 
 /// Keeps the client's snapshot of the cluster up to date. It asks in rounds: one distributor after the other, in random
@@ -30,10 +30,10 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
  public:
   using Done = UniqueFunction<void(Status)>;
 
-  /// The condition of a waiter. Every waiter needs a snapshot.
+  /// What a waiter waits for. Every waiter needs a snapshot.
   struct Condition {
-    bool fresh = false;                ///< An answer to a request sent after the call of wait().
-    std::uint64_t schema_version = 0;  ///< Minimum schema version.
+    bool fresh = false;  ///< True: the waiter needs an answer to a request that was sent after the call of wait().
+    std::uint64_t schema_version = 0;  ///< The waiter needs a snapshot with at least this schema version.
   };
 
   ClusterWatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
@@ -66,7 +66,7 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
 
   struct Waiter {
     std::uint64_t id = 0;
-    std::uint64_t round = 0;  // the first round whose answer satisfies the waiter
+    std::uint64_t round = 0;  // number of the first round whose answer satisfies the waiter
     std::uint64_t schema_version = 0;
     Done done;
   };

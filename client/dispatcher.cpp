@@ -16,15 +16,16 @@ namespace {
 
 /// Minimum time between two checks of the deadlines.
 constexpr Duration kSweepPause = milliseconds(2);
-/// Time after which a batch in flight does not hold back the next one: a batch ends with its slowest operation, and a
-/// slow storage node must not slow down operations on other nodes' documents. Up to kSlowBatchesMax batches are in
+/// Time after which a batch in flight no longer delays the next one. A batch ends with its slowest operation, and a
+/// slow storage node must not slow down operations on other nodes' documents. Up to kSlowBatchesMax batches can be in
 /// flight then.
 constexpr Duration kBatchWaitMax = milliseconds(5);
 constexpr std::size_t kSlowBatchesMax = 64;
 /// Upper limit for the pause that a distributor can ask for.
 constexpr std::uint32_t kHintMaxMs = 10'000;
 
-/// Adds to an error that a caller may repeat which distributor it is from, and to a write in doubt its key.
+/// Adds what helps the caller to repeat a failed operation: the distributor that answered and, for a write in doubt,
+/// its idempotency key.
 Status with_what_is_known(Status status, const PendingOperation& operation) {
   const RetryClass retry = retry_class(status.code());
   if (retry == RetryClass::Done || retry == RetryClass::Permanent) return status;
@@ -77,7 +78,7 @@ Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock
       retry_budget_(*options_),
       inbox_(*options_, clock) {}
 
-// --- Coming in -------------------------------------------------------------------------------------------------------
+// --- New operations --------------------------------------------------------------------------------------------------
 
 void Dispatcher::submit(rpc::Operation operation, Duration timeout, AsyncClient::OperationDone done) {
   if (!inbox_.add(std::move(operation), timeout, std::move(done))) return;
@@ -102,7 +103,7 @@ void Dispatcher::admit(PendingPtr operation) {
     operation->operation.consistency = options_->consistency;
   }
   if (closed_) return end(operation, client_closed(), {});
-  // Only valid operations enter the order of their document.
+  // An invalid operation ends at once: only valid ones enter the order of their document.
   if (!operation->invalid) return end(operation, operation->invalid, {});
   arm_sweep(operation->deadline);
   if (lines_[operation->gid].enter(operation)) route(operation);
@@ -116,7 +117,7 @@ void Dispatcher::give_token(rpc::Operation& operation) {
   }
 }
 
-// --- Going out -------------------------------------------------------------------------------------------------------
+// --- Sending batches -------------------------------------------------------------------------------------------------
 
 void Dispatcher::route(const PendingPtr& operation) {
   const auto snapshot = watcher_->snapshot();
@@ -185,7 +186,7 @@ bool Dispatcher::may_send(const Channel& channel) const {
 void Dispatcher::look_again_later(Channel& channel) {
   if (closed_ || channel.queue.empty() || channel.in_flight == 0 || channel.timer_armed) return;
   const Duration left = channel.last_sent + kBatchWaitMax - clock_.now();
-  if (left <= Duration(0)) return;  // it waits for an event that calls pump()
+  if (left <= Duration(0)) return;  // no timer is needed: an event will call pump()
   channel.timer_armed = true;
   executor_.post_after(left, [weak = weak_from_this(), &channel] {
     const auto self = weak.lock();
@@ -274,7 +275,7 @@ void Dispatcher::call(rpc::Execute request, Sent sent) {
       }));
 }
 
-// --- Coming back -----------------------------------------------------------------------------------------------------
+// --- Answers ---------------------------------------------------------------------------------------------------------
 
 void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
   FJORD_CHECK(executor_.is_current());
@@ -302,7 +303,7 @@ void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
       is_busy = true;
       longest_hint_ms = std::max(longest_hint_ms, std::min(result.retry_after_ms, kHintMaxMs));
     }
-    if (batch[i]->settled) continue;  // its own deadline came first
+    if (batch[i]->settled) continue;  // its own deadline has ended it before
     judge(batch[i], std::move(result), newer_state);
   }
   channel.adjust_window(sent.at, batch.size(), is_busy, clock_.now());
@@ -311,7 +312,8 @@ void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
   pump();
 }
 
-/// The operations stay in the window of the channel but do not hold back its next batch.
+/// Asks for the outcomes that a partial answer lacks. These operations stay in the window of the channel, but do not
+/// delay its next batch.
 void Dispatcher::ask_rest(Sent& sent, rpc::ExecuteReply& reply) {
   Sent rest{sent.channel, take_unfinished(sent.operations, reply), sent.at, sent.deadline, sent.state_version, true};
   const bool is_awaited = std::any_of(rest.operations.begin(), rest.operations.end(),
@@ -362,8 +364,9 @@ void Dispatcher::judge(const PendingPtr& operation, rpc::OperationResult result,
   retry_or_end(operation, at_once);
 }
 
-/// Refusals and missing answers can be the result of overload, so their retries are rationed. Transient errors of other
-/// kinds cost a distributor nothing and pass when the cluster has adapted.
+/// Returns whether an operation may be retried after this error. Refusals and missing answers can be the result of
+/// overload, so their retries are limited (RetryBudget). Other transient errors are not: they cost a distributor
+/// little.
 bool Dispatcher::may_retry(StatusCode after) {
   const bool is_rationed = after == StatusCode::Busy || after == StatusCode::Timeout || after == StatusCode::Unknown;
   return !is_rationed || retry_budget_.take(clock_.now());
@@ -425,14 +428,14 @@ void Dispatcher::on_snapshot_changed() {
   for (const PendingPtr& operation : moved) {
     if (!operation->settled) route(operation);
   }
-  // Posted, because a reply may be in progress; it calls pump() at its end with more to send.
+  // Posts pump() instead of calling it, because a reply may be in progress, which calls pump() itself at its end.
   executor_.post(while_alive(weak_from_this(), [](Dispatcher& self) { self.pump(); }));
 }
 
-// --- Ending ----------------------------------------------------------------------------------------------------------
+// --- The end of operations -------------------------------------------------------------------------------------------
 
 void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResult result) {
-  const PendingPtr operation = ended;  // `ended` can be an element of live_.all()
+  const PendingPtr operation = ended;  // copied, because `ended` can be a reference to an element of live_.all()
   FJORD_CHECK(!operation->settled);
   operation->settled = true;
   if (operation->is_write()) settled_.settle(operation->operation.sequence);
@@ -456,7 +459,7 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
   if (operation->invalid && operation->place != Place::Behind) {
     const auto line = lines_.find(operation->gid);
     line->second.leave([this](PendingPtr next) {
-      next->place = Place::Pausing;  // released, even if its own deadline comes before it is routed
+      next->place = Place::Pausing;  // it is released, even if its own deadline ends it before it is routed
       to_pause_[0].push_back(std::move(next));
     });
     if (line->second.is_empty()) lines_.erase(line);

@@ -59,14 +59,14 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
 
  private:
   using Batch = std::vector<PendingPtr>;
-  /// Operations of one batch whose outcomes are unknown.
+  /// A batch of operations that was sent and whose outcomes are unknown.
   struct Sent {
     Channel& channel;
     Batch operations;
     MonotonicTime at;
     MonotonicTime deadline;  ///< Deadline of the attempt.
     std::uint64_t state_version = 0;
-    bool is_rest = false;  ///< The other operations of the batch have their answers.
+    bool is_rest = false;  ///< True after a partial answer: the other operations of the batch have their outcomes.
   };
 
   void drain();
@@ -80,7 +80,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void pump();
   bool may_send(const Channel& channel) const;
   void pause(Channel& channel, Duration hint);
-  /// Arms a timer that sends the queue when the batch in flight has taken kBatchWaitMax.
+  /// Arms a timer that sends the queue when the batch in flight has lasted for kBatchWaitMax.
   void look_again_later(Channel& channel);
   void send(Channel& channel);
   Batch take_batch(Channel& channel);

@@ -7,12 +7,12 @@
 
 namespace fjord {
 
-/// The operations of one client on one id, in the order of their start. Reads run together. A write runs alone: after
-/// all operations that were started before it, and before all that were started after it.
+/// The operations of one client on one document id, in the order of their start. Reads run together. A write runs
+/// alone: after all operations that were started before it, and before all that were started after it.
 /// Confined to the client's executor.
 class DocumentLine {
  public:
-  /// Returns true if the operation can go now. Otherwise it waits in this line.
+  /// Returns true if the operation can be sent now. Otherwise it waits in this line.
   bool enter(const PendingPtr& operation) {
     if (first_ == nullptr && may_join(*operation)) {
       take(*operation);
@@ -27,8 +27,8 @@ class DocumentLine {
     return false;
   }
 
-  /// Removes an operation that was allowed to go and has ended. Calls `release` for each one that can go because of
-  /// this. Operations that ended while they waited are skipped.
+  /// Removes an operation that has ended after it was released. Calls `release` for each waiting operation that can be
+  /// sent now because of this. Operations that ended while they waited are skipped.
   template <typename Release>
   void leave(Release release) {
     --going_;

@@ -19,7 +19,7 @@ std::uint64_t FeedStats::failed_total() const {
   return total;
 }
 
-/// Shared with the callbacks of pending operations, which can outlive the Feeder.
+/// The part of a Feeder that the callbacks of pending operations use. They can outlive the Feeder.
 struct Feeder::State {
   State(AsyncClient& feed_client, Options feed_options)
       : client(feed_client),
@@ -87,7 +87,7 @@ void Feeder::State::on_outcome(std::uint64_t tag, std::size_t bytes, MonotonicTi
                                OperationOutcome outcome) {
   {
     std::lock_guard lock(mutex);
-    if (detached) return;  // the client may be destroyed too
+    if (detached) return;  // the client may be destroyed as well as the Feeder
     const MonotonicTime now = client.clock().now();
     count(outcome, now - submitted, now);
     in_callback = true;

@@ -41,7 +41,7 @@ class LatencyHistogram {
 
   static std::size_t index_of(std::uint64_t us) {
     if (us < kSteps) return static_cast<std::size_t>(us);
-    const auto shift = static_cast<unsigned>(std::bit_width(us)) - 6u;  // leaves a value from 32 to 63
+    const auto shift = static_cast<unsigned>(std::bit_width(us)) - 6u;  // shifting by this leaves a value from 32 to 63
     return static_cast<std::size_t>(shift * kSteps + (us >> shift));
   }
   /// Returns the largest duration, in microseconds, with this index.

@@ -9,7 +9,7 @@
 
 namespace fjord {
 
-/// The operations that have not ended, and the one timer of all their deadlines. A plain value: whoever has it sets the
+/// The operations that have not ended, and the time of the one timer for all their deadlines. The owner sets the
 /// timer.
 class LiveOperations {
  public:
@@ -30,7 +30,8 @@ class LiveOperations {
     timer_at_ = deadline;
     return true;
   }
-  /// Returns false if a timer for an earlier time was set after this one, so that this one does not count.
+  /// To be called when a timer fires. Returns false if a timer for an earlier time was set later and so replaced this
+  /// one.
   bool timer_fired(MonotonicTime set_for) {
     if (timer_at_ != set_for) return false;
     timer_at_.reset();

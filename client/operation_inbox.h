@@ -12,25 +12,25 @@
 
 namespace fjord {
 
-/// New operations on their way from callers' threads to the dispatcher's executor, and the limits of how many may be
-/// pending. Threading: any thread.
+/// Passes new operations from callers' threads to the dispatcher's executor, and limits how many may be pending.
+/// Threading: any thread.
 class OperationInbox {
  public:
-  /// The arguments outlive this.
+  /// Lifetime: the arguments outlive the inbox.
   OperationInbox(const ClientOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
 
-  /// Takes a new operation. Returns true if it is the first since take(), so that the caller has to have it taken.
-  /// Parses and hashes the id on the caller's thread, to spare the executor that all callers share.
+  /// Adds a new operation. Returns true if it is the first since take(): the caller then has to schedule take(). Parses
+  /// and hashes the id on the caller's thread, to spare the executor that all callers share.
   bool add(rpc::Operation operation, Duration timeout, AsyncClient::OperationDone done);
-  /// Returns what has come, oldest first.
+  /// Removes and returns the added operations, oldest first.
   std::vector<PendingPtr> take();
-  /// An operation of this size has ended.
+  /// Must be called when an operation has ended; `bytes` is its size.
   void ended(std::size_t bytes);
-  /// Operations that have not ended.
+  /// Returns the number of operations that have not ended.
   std::size_t pending() const { return pending_.load(std::memory_order_relaxed); }
 
  private:
-  /// Counts the operation, and makes it invalid if too much is pending.
+  /// Counts the operation. Makes it invalid if too many operations or bytes are pending.
   void count(PendingOperation& pending);
 
   const ClientOptions& options_;
@@ -39,7 +39,7 @@ class OperationInbox {
   std::atomic<std::size_t> pending_bytes_{0};
   std::mutex mutex_;
   std::vector<PendingPtr> incoming_ FJORD_GUARDED_BY(mutex_);
-  bool is_awaited_ FJORD_GUARDED_BY(mutex_) = false;  ///< take() will be called.
+  bool is_awaited_ FJORD_GUARDED_BY(mutex_) = false;  ///< A call of take() is scheduled.
 };
 
 }  // namespace fjord

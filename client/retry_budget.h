@@ -7,8 +7,8 @@
 
 namespace fjord {
 
-/// Limits retries to a small part of a client's operations: a token bucket in which each operation adds a part of a
-/// token, time adds some, and a retry takes one. Without this limit, retries would prolong a short overload of the
+/// Limits retries to a small part of a client's operations. It is a token bucket: each operation adds a part of a
+/// token, time adds tokens, and a retry takes one. Without this limit, retries would prolong a short overload of the
 /// cluster.
 class RetryBudget {
  public:
@@ -18,7 +18,7 @@ class RetryBudget {
         most_(static_cast<std::int64_t>(options.retry_budget_burst) * kToken),
         left_(most_) {}
 
-  /// Adds the share of an operation that is sent for the first time.
+  /// Adds a part of a token for an operation that is sent for the first time.
   void operation_sent() { left_ = std::min(most_, left_ + per_operation_); }
   /// Takes a token for a retry; returns false if there is none.
   bool take(MonotonicTime now) {

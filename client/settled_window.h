@@ -7,7 +7,8 @@
 
 namespace fjord {
 
-/// Tracks the lowest sequence number that is not settled. Numbers are opened in rising order without gaps.
+/// Tracks the lowest sequence number that is not settled, that is, whose operation has not ended. Numbers are opened in
+/// rising order without gaps.
 class SettledWindow {
  public:
   /// Returns the lowest unsettled number; if none is open, the next one to be opened.
@@ -28,7 +29,7 @@ class SettledWindow {
 
  private:
   std::uint64_t first_ = 1;
-  std::deque<bool> settled_;  // elements for first_ and the numbers after it
+  std::deque<bool> settled_;  // whether first_ and each of the numbers after it are settled
 };
 
 }  // namespace fjord

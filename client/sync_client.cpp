@@ -43,7 +43,7 @@ class Slot {
   bool dropped_ FJORD_GUARDED_BY(mutex_) = false;
 };
 
-/// Callback that fills the slot. Its destructor notifies the slot, so a callback that never ran ends the wait too.
+/// Callback that fills the slot. If it is destroyed without having run, it notifies the slot too, which ends the wait.
 template <typename T>
 class SlotWriter {
  public:

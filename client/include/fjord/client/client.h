@@ -25,17 +25,17 @@ namespace fjord {
 /// Every write carries (client id, sequence), which stays the same over its retries; a distributor recognises
 /// duplicates by it as long as the distributor runs. Updates and operations with a condition also carry a random
 /// idempotency key (`token`, see ClientOptions::make_tokens), which replicas store beside the document: a retry is
-/// applied at most once, whichever distributor receives it. An operation that ended in doubt can be executed again with
-/// the token of its outcome, which settles it. Operations on one document id are sent one after the other, in the order
-/// of the calls; others in any order. Transient errors (Busy, WrongDistribution, Unavailable, NotReady) and lost
-/// answers are retried with growing, random pauses until the operation's deadline; permanent errors are reported at
-/// once.
+/// applied at most once, whichever distributor receives it. If an operation ended in doubt, executing it again with the
+/// token of its outcome shows whether it was applied. Operations on one document id are sent one after the other, in
+/// the order of the calls; others in any order. Transient errors (Busy, WrongDistribution, Unavailable, NotReady) and
+/// lost answers are retried with growing, random pauses until the operation's deadline. Permanent errors are reported
+/// at once.
 ///
 /// Threading: every member can be called from any thread and returns without waiting. All callbacks run on `executor`,
 /// never inside the call. Callbacks can call the client again.
 /// Lifetime: `runtime`, `transport` and `executor` outlive the client. The destructor does not wait: pending operations
 /// end as Cancelled on `executor` (or without a callback, if the executor is destroyed first). Such a callback must not
-/// use the client, which is already destroyed. The transport is not called any more.
+/// use the client, which is already destroyed. After the destructor, the transport is not called any more.
 class AsyncClient {
  public:
   using OperationDone = UniqueFunction<void(OperationOutcome)>;
@@ -55,7 +55,7 @@ class AsyncClient {
   void get(std::string id, Duration timeout, OperationDone done);
   void get_json(std::string id, Duration timeout, OperationDone done);
   void put(std::string id, EncodedDocument document, Duration timeout, OperationDone done);
-  /// `fields` is a JSON object, from which the distributor makes a document.
+  /// `fields` is a JSON object; the distributor makes a document from it.
   void put_json(std::string id, std::string fields, Duration timeout, OperationDone done);
   /// Errors: NotFound if there is no document and the update does not allow to create one.
   void update(const DocumentUpdate& update, Duration timeout, OperationDone done);
@@ -72,7 +72,7 @@ class AsyncClient {
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot() const;
   const rpc::SnapshotHolder& snapshots() const;
   /// Calls `done` with OK as soon as there is a snapshot. Errors: NotReady that lists each address and why it failed.
-  /// Here and below a `timeout` of zero means the default one.
+  /// For all functions with a `timeout`, zero means the default one.
   void wait_ready(Duration timeout, StatusDone done);
   /// Asks a distributor for a newer state and newer schemas; OK once one has answered. For callers that found a
   /// document type which the snapshot does not have.
@@ -89,13 +89,13 @@ class AsyncClient {
     rpc::Address address;
     Result<rpc::Reply> reply;
   };
-  /// Sends `request` to one distributor that is up, and to the next one if that is NotReady, in rounds with pauses
-  /// between them, until `timeout`. After a Timeout of one attempt the next distributor is asked too. The exception is
-  /// SubmitJob, which is repeated at the same distributor. A reply is passed on whatever its status, except NotReady.
-  /// Errors: NotReady that lists each address and its reason; Timeout.
+  /// Sends `request` to a distributor that is up. If the answer is NotReady or there is none in time, sends it to the
+  /// next distributor, in rounds with pauses between them, until `timeout`. After a Timeout, SubmitJob is repeated at
+  /// the same distributor only. A reply is passed on whatever its status, except NotReady. Errors: NotReady that lists
+  /// each address and its reason; Timeout.
   void call_any_request(rpc::Request request, Duration timeout, UniqueFunction<void(Result<rpc::Reply>)> done);
   /// Sends `request` once to every distributor that is up. The answers are in the order of the distributors' indexes.
-  /// Errors: NotReady as wait_ready(); Unavailable if no distributor is up.
+  /// Errors: Unavailable if no distributor is up; NotReady if there is no snapshot.
   void call_all_request(rpc::Request request, Duration timeout, UniqueFunction<void(Result<std::vector<Answer>>)> done);
 
   /// Typed call_any_request(): `done(Result<R::Reply>)`.

@@ -46,12 +46,12 @@ struct ClientOptions {
   /// distributor answers BUSY or not at all, and otherwise grows slowly; operations beyond it wait in the client.
   std::size_t window_operations_max = 2048;
   std::size_t window_operations_min = 4;
-  /// Maximum number of pending operations, and their bytes. Operations beyond it end at once with BUSY, not applied.
+  /// Maximum number and maximum bytes of pending operations. Further operations end at once with BUSY, not applied.
   std::size_t pending_operations_max = 100'000;
   std::size_t pending_bytes_max = std::size_t{512} << 20;
-  /// Limits on retries after BUSY and after lost answers: a percentage of operations, plus a number per second, and a
+  /// Limits on retries after BUSY and after lost answers: a percentage of the operations, a number per second, and a
   /// burst after a time without retries. An operation that would exceed them ends with the result of its last attempt.
-  /// Other retries are not limited, because overload is never their cause.
+  /// Other retries are not limited, because they do not follow from overload.
   std::uint32_t retry_budget_percent = 20;
   std::uint32_t retry_budget_per_second = 10;
   std::uint32_t retry_budget_burst = 2048;

@@ -38,7 +38,7 @@ class Feeder {
  public:
   struct Options {
     std::size_t window_operations = 2048;    ///< Maximum number of pending operations, at least 1.
-    std::size_t window_operations_min = 16;  ///< Lower limit of the window.
+    std::size_t window_operations_min = 16;  ///< Lower limit of the window, in operations.
     /// Maximum bytes of pending operations; a single operation can exceed it if it is alone.
     std::size_t window_bytes = std::size_t{16} << 20;
     Duration timeout{0};  ///< Timeout of each operation; 0: the client's default.
@@ -47,7 +47,7 @@ class Feeder {
     /// Called on the client's executor for each operation, in the order of the results; `tag` is the argument of
     /// submit().
     UniqueFunction<void(std::uint64_t tag, OperationOutcome outcome)> on_result;
-    /// Called on the client's executor when there is room again after try_submit() returned false.
+    /// Called on the client's executor when the window has room again after try_submit() returned false.
     UniqueFunction<void()> on_room;
   };
 
@@ -63,7 +63,7 @@ class Feeder {
   void submit(rpc::Operation operation, std::uint64_t tag = 0);
   /// Waits until all operations have ended. Must not be called on the client's executor (checked).
   void flush();
-  /// Calls `done` on the client's executor as soon as no operation is pending.
+  /// Calls `done` on the client's executor as soon as no operation of the feeder is pending.
   void when_idle(UniqueFunction<void()> done);
 
   std::size_t pending() const;

@@ -9,7 +9,7 @@
 
 namespace fjord {
 
-/// The effect of an operation that has ended.
+/// What became of an operation that has ended.
 enum class Outcome : std::uint8_t {
   Applied,     ///< The answer was OK: the document was stored, changed, removed or read.
   NotApplied,  ///< The operation certainly had no effect; the status says why. Failed reads always have this outcome.

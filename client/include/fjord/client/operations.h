@@ -21,7 +21,7 @@ inline rpc::Operation operation_on(rpc::OperationKind kind, std::string id) {
   return operation;
 }
 
-/// `field_set` as in document/field_set.h; empty: all fields.
+/// `field_set` is as in document/field_set.h; empty: all fields.
 inline rpc::Operation get_operation(std::string id, std::string field_set = {}) {
   rpc::Operation operation = operation_on(rpc::OperationKind::Get, std::move(id));
   operation.field_set = std::move(field_set);
@@ -38,7 +38,7 @@ inline rpc::Operation put_operation(std::string id, EncodedDocument document) {
   operation.body = std::move(document.body);
   return operation;
 }
-/// `fields` is a JSON object, from which the distributor makes a document.
+/// `fields` is a JSON object; the distributor makes a document from it.
 inline rpc::Operation put_json_operation(std::string id, std::string fields) {
   rpc::Operation operation = operation_on(rpc::OperationKind::Put, std::move(id));
   operation.json = std::move(fields);

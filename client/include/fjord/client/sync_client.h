@@ -51,7 +51,7 @@ class SyncClient {
   /// Errors: NotFound; InvalidArgument for invalid settings, and if the job has ended.
   Status control_job(rpc::ControlJob request);
 
-  /// Blocking AsyncClient::call_any().
+  /// Calls AsyncClient::call_any() and waits for the reply.
   template <typename R>
   Result<typename R::Reply> call_any(R request) {
     Result<rpc::Reply> reply = call_any_request(rpc::Request(std::move(request)));

@@ -20,10 +20,10 @@
 namespace fjord {
 
 struct ConnectOptions {
-  ClientOptions client;  ///< `addresses` is set by open_connection().
+  ClientOptions client;  ///< Options of the client; open_connection() sets `addresses`.
   rpc::ThriftTransportOptions transport;
-  /// Time that open_connection() waits for the first answer of a distributor; 0: it does not wait, and the first call
-  /// does.
+  /// Time that open_connection() waits for the first answer of a distributor. If it is 0, open_connection() does not
+  /// wait, and the first call waits instead.
   Duration ready_timeout = seconds(5);
 };
 
