@@ -21,8 +21,8 @@ Status bad_token(std::string_view token, std::string_view why) {
   return {StatusCode::InvalidArgument, fmt::format("cluster state: '{}': {}", token, why)};
 }
 
-/// True if the node is down and has the default capacity, so that the state can leave it out. Another capacity has to
-/// be kept, because the weights of groups include nodes that are down.
+/// Returns true if the node is down and has the default capacity, so that the state can leave it out. Another capacity
+/// is kept in the state, because the weights of groups include nodes that are down.
 bool is_plainly_down(const NodeStateInfo& node) { return node.state == NodeState::Down && node.capacity == 1.0; }
 
 std::string print_exception(const PlacementException& one) {
@@ -38,7 +38,7 @@ std::string print_exceptions(std::span<const PlacementException> exceptions) {
   return out;
 }
 
-/// Rows of one bucket are joined: "1f=4*200+7*800".
+/// Prints read shares, with the rows of each bucket joined: "1f=4*200+7*800".
 std::string print_read_shares(std::span<const ReadShare> shares) {
   std::string out;
   const ReadShare* before = nullptr;
@@ -69,7 +69,8 @@ void trim(std::vector<NodeStateInfo>& nodes) {
   while (!nodes.empty() && is_plainly_down(nodes.back()) && nodes.back().description.empty()) nodes.pop_back();
 }
 
-/// Reads tokens into lists of nodes. A token of a node belongs to the type whose number of nodes came last before it.
+/// Reads tokens into lists of nodes. A token about a node belongs to the node type whose count (`storage:6`) came last
+/// before it.
 struct Parser {
   std::uint64_t version = 0;
   std::uint64_t skipped = 0;
@@ -129,7 +130,7 @@ struct Parser {
     } else if (key == "m") {
       FJORD_TRY_ASSIGN(description, cluster_text::unescape(value));
     }
-    return Status::ok();  // Keys of later releases are ignored.
+    return Status::ok();  // Keys that this version does not know are ignored; later versions may write them.
   }
 
   Status read_count(std::string_view token, NodeType type, std::string_view value) {
@@ -141,7 +142,7 @@ struct Parser {
     return Status::ok();
   }
 
-  /// Names with commas between.
+  /// Reads the names of features, separated by commas.
   void read_features(std::string_view value) {
     features.clear();
     while (!value.empty()) {
@@ -271,7 +272,7 @@ std::string node_difference(const NodeStateInfo& before, const NodeStateInfo& af
     ++count;
   }
   add("capacity", before.capacity, after.capacity);
-  // Each state of a node has a progress of its own, so a change of state says nothing of progress.
+  // Progress is compared only in the same state, because each state of a node has a progress of its own.
   if (before.state == after.state) add("progress", before.init_progress, after.init_progress);
   add("start time", before.start_time, after.start_time);
   add("up since version", before.up_since_version, after.up_since_version);

@@ -18,7 +18,7 @@ bool is_to_stay(const ClusterState& state, std::uint16_t storage_node) {
 
 namespace {
 
-/// `state` with all nodes of the distribution that are in state `from` up.
+/// Returns `state`, with all nodes of the distribution that are in state `from` changed to Up.
 ClusterState with_all_up(ClusterState state, const DistributionConfig& distribution, NodeState from) {
   for (const DistributionGroup::Node& node : distribution.flat_nodes()) {
     const NodeId id = NodeId::storage(node.index);
@@ -27,7 +27,8 @@ ClusterState with_all_up(ClusterState state, const DistributionConfig& distribut
   return state;
 }
 
-/// True if no node of the distribution takes replicas, so that those of the retired nodes cannot go anywhere.
+/// Returns true if no node of the distribution takes replicas, so that the replicas of retired nodes cannot move
+/// anywhere.
 bool is_nowhere_to_go(const ClusterState& state, const DistributionConfig& distribution) {
   const auto& all = distribution.flat_nodes();
   return std::none_of(all.begin(), all.end(), [&](const auto& node) {

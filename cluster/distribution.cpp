@@ -14,7 +14,7 @@ namespace fjord {
 namespace {
 
 constexpr unsigned kMaxTreeDepth = 8;
-/// Set in the ids of groups and above those of nodes, so that no group shares its draws with a node.
+/// Bit that is set in ids of groups. Ids of nodes do not have it, so no group gets the same random draws as a node.
 constexpr std::uint64_t kGroupIdBit = std::uint64_t{1} << 63;
 
 Status invalid(std::string message) { return {StatusCode::InvalidArgument, "distribution: " + std::move(message)}; }

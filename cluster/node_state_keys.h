@@ -7,10 +7,10 @@
 
 namespace fjord {
 
-/// The keys to print: those of a cluster state, those and the description, or all that a node reports.
+/// Says which keys to print: those of a cluster state, these and the description, or all that a node reports.
 enum class NodeStateKeys { Cluster, ClusterWithDescription, Report };
 
-/// Sets one key of the text form; unknown keys are ignored.
+/// Sets the field that has this key in the text form; unknown keys are ignored.
 Status set_node_state_key(NodeStateInfo& info, NodeType type, std::string_view key, std::string_view value);
 
 /// Resets fields that have no meaning in this state or for this type, so that equal states compare equal.

@@ -19,7 +19,7 @@ class Selector {
         groups_(distribution.flat_groups()),
         nodes_(distribution.flat_nodes()) {}
 
-  /// Up to `count` distinct available nodes of the group; all of them if there are fewer.
+  /// Returns up to `count` distinct available nodes of the group; all of them if there are fewer.
   NodeList select(std::uint32_t group, std::size_t count) const {
     return groups_[group].is_leaf ? select_nodes(groups_[group], count) : select_in_groups(group, count);
   }
@@ -90,7 +90,7 @@ std::shared_ptr<const PlacementMap> Straw2Placement::prepare(
 
 namespace {
 
-/// A pointer that keeps nothing alive, for a map that is used during a call only.
+/// Returns a shared_ptr that keeps nothing alive, for a map that is used during one call only.
 template <typename T>
 std::shared_ptr<const T> borrowed(const T& value) {
   return {std::shared_ptr<const T>(), &value};
@@ -110,7 +110,7 @@ class UnpreparedMap final : public PlacementMap {
   DistributionPointer distribution_;
 };
 
-/// Uses one algorithm, or the distribution's settings if none is given.
+/// Uses one given algorithm on all levels; if none is given, the distribution's settings.
 class SettingsPlacement final : public PlacementAlgorithm {
  public:
   SettingsPlacement() = default;

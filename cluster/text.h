@@ -15,10 +15,10 @@ std::optional<std::string_view> next_token(std::string_view& text);
 
 /// `text` with spaces, control characters, backslashes and bytes above 0x7e written as \t \n \r \f \\ or \xHH.
 std::string escape(std::string_view text);
-/// The inverse of escape(). Errors: InvalidArgument.
+/// Reverses escape(). Errors: InvalidArgument.
 Result<std::string> unescape(std::string_view text);
 
-/// The whole text as an unsigned decimal number, or nothing.
+/// Returns the whole text as an unsigned decimal number; nothing if it is none.
 template <typename T>
 std::optional<T> parse_number(std::string_view text) {
   T value{};
@@ -27,7 +27,7 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
-/// The whole text as an unsigned hexadecimal number, or nothing.
+/// Returns the whole text as an unsigned hexadecimal number; nothing if it is none.
 inline std::optional<std::uint64_t> parse_hex(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -35,7 +35,7 @@ inline std::optional<std::uint64_t> parse_hex(std::string_view text) {
   return value;
 }
 
-/// The whole text as a finite number that is not negative, or nothing.
+/// Returns the whole text as a finite number that is not negative; nothing if it is none.
 std::optional<double> parse_amount(std::string_view text);
 
 }  // namespace fjord::cluster_text

@@ -17,7 +17,7 @@ constexpr unsigned kNodesMax = 65000;
 
 Status invalid_options(std::string message) { return {StatusCode::InvalidArgument, std::move(message)}; }
 
-/// The tree of groups of equal size; RUSH's batches are groups, too.
+/// Returns a tree with groups of equal size. RUSH's batches are such groups, too.
 DistributionGroup tree_of(const ComparisonOptions& options, PlacementKind kind) {
   DistributionGroup root{"root", 1.0, {}, {}};
   if (options.groups > 1 || kind == PlacementKind::Rush) {
@@ -76,7 +76,7 @@ Placed place(const ClusterState& state, const DistributionConfig& distribution, 
                                                  std::make_shared<const DistributionConfig>(distribution));
   placed.prepare_us = static_cast<double>((clock.now() - begin).count());
   placed.lists.resize(buckets);
-  // The fastest part counts, because other programs use the caches of the machine, too.
+  // The buckets are measured in this many parts. The fastest one counts, because other programs disturb the caches.
   constexpr std::uint64_t kParts = 8;
   for (std::uint64_t part = 0; part < kParts; ++part) {
     const std::uint64_t first = buckets * part / kParts;

@@ -7,7 +7,7 @@
 namespace fjord {
 namespace {
 
-/// Position of a node in flat_nodes(); nothing if the node is not configured.
+/// Returns the position of a node in flat_nodes(); nothing if the node is not configured.
 std::optional<std::size_t> position_of(std::uint16_t index, const DistributionConfig& distribution) {
   const std::span<const DistributionGroup::Node> nodes = distribution.flat_nodes();
   for (std::size_t position = 0; position < nodes.size(); ++position) {
@@ -16,7 +16,7 @@ std::optional<std::size_t> position_of(std::uint16_t index, const DistributionCo
   return std::nullopt;
 }
 
-/// The number of groups that both nodes are in.
+/// Returns the number of groups that contain both nodes.
 unsigned shared_groups(std::size_t a, std::size_t b, const DistributionConfig& distribution) {
   unsigned count = 0;
   const std::span<const DistributionConfig::FlatGroup> groups = distribution.flat_groups();

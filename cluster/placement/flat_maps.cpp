@@ -42,7 +42,7 @@ class FlatMap : public MapWithExceptions {
  protected:
   struct Node {
     std::uint64_t weight = 0;
-    double capacity = 0.0;  ///< Includes those of the groups above and of the state.
+    double capacity = 0.0;  ///< Product of the capacities of the node, of all groups above it and in the cluster state.
     std::uint32_t domain = 0;
     std::uint16_t index = 0;
     bool is_available = false;
@@ -52,8 +52,9 @@ class FlatMap : public MapWithExceptions {
   std::size_t wanted() const { return std::min<std::size_t>(distribution().redundancy(), available_); }
 
   /// Chooses the nodes for a key. `each_candidate(offer)` offers the positions of candidates in order, until offer()
-  /// returns false. Every group below the root, unless groups are ignored, gets one replica before any gets two, and so
-  /// on. In each such round the candidates are offered again. If they do not suffice, the rest is chosen by rendezvous.
+  /// returns false. Replicas go to the groups below the root in rounds: no group gets a second replica before every
+  /// group has one (unless groups are ignored), and so on. Each round offers the candidates again. If the candidates do
+  /// not suffice, rendezvous chooses the other nodes.
   template <typename EachCandidate>
   NodeList choose(std::uint64_t key, EachCandidate each_candidate) const {
     Chosen chosen;
@@ -120,7 +121,7 @@ class FlatMap : public MapWithExceptions {
 
   std::vector<Node> nodes_;  // In the order of flat_nodes().
   std::uint32_t available_ = 0;
-  /// Replicas for which all groups together have room, if none gets more than the index.
+  /// By the largest number of replicas in one group: the number of replicas for which all groups together have room.
   std::array<std::size_t, kMaxRedundancy + 1> room_{};
 };
 
@@ -140,7 +141,8 @@ class ModuloMap final : public FlatMap {
  public:
   ModuloMap(StatePointer state_pointer, DistributionPointer distribution_pointer)
       : FlatMap(std::move(state_pointer), std::move(distribution_pointer)) {
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;  // place in its group, position
+    // Pairs (place of the node in its group, its position).
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> order;
     for (std::uint32_t position = 0; position < nodes().size(); ++position) {
       const bool is_first = position == 0 || nodes()[position].domain != nodes()[position - 1].domain;
       order.emplace_back(is_first ? 0 : order.back().first + 1, position);
@@ -178,7 +180,7 @@ class ConsistentMap final : public FlatMap {
     std::sort(ring_.begin(), ring_.end(), [&](const Token& a, const Token& b) {
       return a.place != b.place ? a.place < b.place : nodes()[a.position].index < nodes()[b.position].index;
     });
-    // An index by the first bits of a place, with about one token for each entry.
+    // Builds an index of the ring by the first bits of a place, with about one token for each entry.
     index_bits_ = static_cast<unsigned>(std::bit_width(ring_.size()));
     index_.resize((std::size_t{1} << index_bits_) + 1, static_cast<std::uint32_t>(ring_.size()));
     for (std::uint32_t at = static_cast<std::uint32_t>(ring_.size()); at-- > 0;) index_[index_of(ring_[at].place)] = at;
@@ -204,9 +206,9 @@ class ConsistentMap final : public FlatMap {
     std::uint64_t place;
     std::uint32_t position;
   };
-  /// Most tokens of a node, as a multiple of those of a node with capacity 1.
+  /// The largest number of tokens of a node, as a multiple of the tokens of a node with capacity 1.
   static constexpr double kTokensFactorMax = 64;
-  /// Two seeds, because with one the first buckets would lie on the tokens of node 0.
+  /// Keys and tokens have different seeds; with one seed, the first buckets would lie on the tokens of node 0.
   static constexpr std::uint32_t kKeySeed = 0;
   static constexpr std::uint32_t kTokenSeed = 1;
 
@@ -230,9 +232,9 @@ class ConsistentMap final : public FlatMap {
   unsigned index_bits_ = 0;
 };
 
-/// Leaf groups are batches in the order in which they were added. The newest batch decides first: it takes its share of
-/// the weight of itself and all older ones. Then the one before it decides. In a batch nodes are equal and taken by a
-/// stride.
+/// Leaf groups are batches in the order in which they were added. The newest batch chooses first: it takes its share of
+/// the buckets, by its weight over the weight of itself and all older batches. Then the batch before it chooses. Within
+/// a batch all nodes are equal; a stride chooses among them.
 class RushMap final : public FlatMap {
  public:
   RushMap(StatePointer state_pointer, DistributionPointer distribution_pointer)

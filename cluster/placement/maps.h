@@ -11,7 +11,7 @@ namespace fjord {
 using StatePointer = std::shared_ptr<const ClusterState>;
 using DistributionPointer = std::shared_ptr<const DistributionConfig>;
 
-/// `settings` has hierarchical algorithms and perhaps a rule.
+/// Makes a map for `settings` with hierarchical algorithms, with or without a rule.
 std::shared_ptr<const PlacementMap> make_tree_map(StatePointer state, DistributionPointer distribution,
                                                   const PlacementSettings& settings);
 std::shared_ptr<const PlacementMap> make_rush_map(StatePointer state, DistributionPointer distribution);
@@ -28,7 +28,7 @@ class MapWithExceptions : public PlacementMap {
   NodeList ideal_nodes(BucketId bucket) const final;
 
  protected:
-  /// The nodes of a bucket by its placement_key().
+  /// Returns the nodes of a bucket by its placement_key().
   virtual NodeList place(std::uint64_t key) const = 0;
   const ClusterState& state() const { return *state_; }
   const DistributionConfig& distribution() const { return *distribution_; }

@@ -9,7 +9,7 @@ namespace {
 constexpr std::uint64_t kFirst = 0x87c37b91114253d5u;
 constexpr std::uint64_t kSecond = 0x4cf5ad432745937fu;
 
-/// Up to 8 bytes as a number, the first byte lowest.
+/// Returns up to 8 bytes as a number, the first byte lowest.
 std::uint64_t word_of(std::string_view bytes) {
   std::uint64_t word = 0;
   for (std::size_t i = 0; i < bytes.size(); ++i) {

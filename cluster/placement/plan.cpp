@@ -141,8 +141,8 @@ class Planner {
   /// Takes buckets from the fullest node until it is within the limit, then from the next one.
   void relieve() {
     std::vector<bool> is_stuck(loads_.size(), false);
-    // Each step takes load from the fullest node, so the loop ends. It is bounded because it takes long with large
-    // buckets.
+    // Each step takes load from the fullest node, so the loop ends. The limit on steps is for large buckets, with which
+    // it would take long.
     for (std::size_t steps = 8 * options_.exceptions_max + loads_.size(); steps > 0; --steps) {
       std::optional<std::uint16_t> fullest;
       for (std::size_t node = 0; node < loads_.size(); ++node) {
@@ -168,7 +168,8 @@ class Planner {
     if (!to_[move.bucket]) {
       set_exception(move.bucket, from, move.to);
     } else if (*from_[move.bucket] == move.to) {
-      drop_exception(move.bucket);  // The replica is back on the node that the algorithm names.
+      // The replica returns to the node that the algorithm names, so it needs no exception any more.
+      drop_exception(move.bucket);
     } else {
       set_exception(move.bucket, *from_[move.bucket], move.to);
     }
@@ -234,7 +235,7 @@ class Planner {
     } else if (count_ >= options_.exceptions_max) {
       return false;
     }
-    // exception_holds() looks at the algorithm's list, so `to` is compared with the node that it replaces there.
+    // exception_holds() works on the algorithm's list, so `to` is compared with the node that it replaces there.
     const NodeList& list = algorithm_[bucket];
     if (list.contains(to)) return false;
     const std::uint16_t origin = is_excepted ? *from_[bucket] : from;
@@ -251,7 +252,7 @@ class Planner {
   std::vector<double> shares_;
   std::vector<double> fair_;  ///< Fair number of bytes by node.
   std::vector<std::uint64_t> loads_;
-  /// The exceptions by bucket. If to_ is set, it takes the replica that the algorithm puts on from_.
+  /// The exceptions, by bucket. If to_ is set, the replica that the algorithm puts on from_ is on to_ instead.
   std::vector<std::optional<std::uint16_t>> from_;
   std::vector<std::optional<std::uint16_t>> to_;
   std::size_t count_ = 0;

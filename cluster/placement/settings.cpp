@@ -17,7 +17,7 @@ using Action = PlacementStep::Action;
 
 Status invalid(std::string message) { return {StatusCode::InvalidArgument, "placement: " + std::move(message)}; }
 
-/// Removes the text up to the separator, and the separator, from `text`; returns the former.
+/// Removes the text up to and including the separator from `text`; returns the part before the separator.
 std::string_view next_part(std::string_view& text, char separator) {
   const std::size_t end = std::min(text.find(separator), text.size());
   const std::string_view part = text.substr(0, end);
@@ -25,7 +25,7 @@ std::string_view next_part(std::string_view& text, char separator) {
   return part;
 }
 
-/// The text in the brackets of `name(...)`, or nothing.
+/// Returns the text in the brackets of `name(...)`; nothing if `step` has another form.
 std::optional<std::string_view> argument_of(std::string_view step, std::string_view name) {
   if (!step.starts_with(name) || !step.ends_with(')')) return std::nullopt;
   step.remove_prefix(name.size());
@@ -58,7 +58,7 @@ Result<PlacementStep> parse_step(std::string_view text) {
   return invalid(fmt::format("'{}' is none of take(GROUP), select(COUNT,LEVEL), select(COUNT,node), emit", text));
 }
 
-/// The level of a group; the root has level 0.
+/// Returns the level of the named group; the root has level 0.
 std::optional<unsigned> level_of(const DistributionGroup& group, std::string_view name, unsigned level = 0) {
   if (group.name == name) return level;
   for (const DistributionGroup& child : group.groups) {

@@ -14,13 +14,13 @@ std::shared_ptr<const T> copy_of(const T& value) {
   return std::make_shared<const T>(value);
 }
 
-/// Divides replicas among the nodes, down the tree.
+/// Computes fair shares: divides replicas among the nodes, from the root down the tree.
 class ShareDivider {
  public:
   ShareDivider(const ClusterState& state, const DistributionConfig& distribution)
       : state_(state), groups_(distribution.flat_groups()), nodes_(distribution.flat_nodes()) {}
 
-  /// `is_flat`: groups are not kept apart.
+  /// Divides `replicas` replicas. With `is_flat`, replicas are not kept in different groups.
   std::vector<double> divide(double replicas, bool is_flat) {
     if (is_flat) {
       std::vector<Part> parts;
@@ -39,7 +39,7 @@ class ShareDivider {
  private:
   struct Part {
     double weight = 0;
-    double room = 0;  ///< Available nodes.
+    double room = 0;  ///< Number of available nodes.
     double cap = 0;
     double share = 0;
     std::uint32_t number = 0;
@@ -92,7 +92,8 @@ class ShareDivider {
     }
   }
 
-  /// Sets the caps: no group takes a second replica of a bucket while another one with room has none, and so on.
+  /// Sets the limit of each part: no group takes a second replica of a bucket while another group with room has none,
+  /// and so on.
   static void limit(std::vector<Part>& parts, double replicas) {
     double sum = 0;
     for (double rounds = 1; sum < replicas - 1e-9 && rounds <= kMaxRedundancy; ++rounds) {
@@ -104,7 +105,7 @@ class ShareDivider {
     }
   }
 
-  /// Divides the replicas in proportion to the weights. The excess over a cap goes to the others.
+  /// Divides the replicas in proportion to the weights. What exceeds the limit of a part goes to the other parts.
   static void fill(std::vector<Part>& parts, double replicas) {
     double left = replicas;
     double weight = 0;

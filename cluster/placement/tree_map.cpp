@@ -1,4 +1,4 @@
-// Straw2, uniform, list and tree in the hierarchy, with rules.
+// The hierarchical algorithms straw2, uniform, list and tree, with rules.
 
 #include <bit>
 #include <optional>
@@ -13,7 +13,7 @@ namespace {
 
 using straw2::Uint128;
 
-/// A short list in order. Not initialised, because it lies in arrays on the stack of the hot path.
+/// A short ordered list of nodes or groups. Not initialised, because arrays of it are on the stack of frequent calls.
 struct Picks {
   std::array<std::uint32_t, kMaxRedundancy> items;
   std::uint32_t size;
@@ -28,7 +28,7 @@ struct Picks {
 constexpr std::array<std::uint64_t, 16> kStridePrimes = {65537, 65539, 65543, 65551, 65557, 65563, 65579, 65581,
                                                          65587, 65599, 65609, 65617, 65629, 65633, 65647, 65651};
 
-/// Most draws of list and tree, before the rest is ranked by straw2.
+/// The largest number of draws by list and tree; straw2 then ranks the children that are left.
 constexpr std::uint64_t draws_max(std::size_t count) { return 32 + 8 * std::uint64_t{count}; }
 
 class TreeMap final : public MapWithExceptions {
@@ -61,18 +61,19 @@ class TreeMap final : public MapWithExceptions {
   struct Child {
     std::uint64_t id;
     std::uint64_t weight;
-    std::uint64_t weight_through;  ///< Sum of its weight and those of the children before it.
-    std::uint32_t result;          ///< Node index, or number of the group.
-    std::uint32_t available;       ///< Available nodes in it.
+    std::uint64_t weight_through;  ///< Sum of the weights of this child and of the children before it.
+    std::uint32_t result;          ///< Index of the node, or number of the group.
+    std::uint32_t available;       ///< Number of available nodes in this child.
   };
   struct Group {
     std::uint64_t id = 0;
     std::uint32_t first_child = 0;
     std::uint32_t child_end = 0;
-    std::uint32_t open_children = 0;  ///< Children with available nodes.
+    std::uint32_t open_children = 0;  ///< Number of children with available nodes.
     std::uint32_t available = 0;
     std::uint32_t level = 0;
-    std::uint32_t tree_weights = 0;  ///< Tree: start of its 2 * tree_leaves weights in `tree_weights_`.
+    /// For tree: index in `tree_weights_` of the first of its 2 * tree_leaves weights.
+    std::uint32_t tree_weights = 0;
     std::uint32_t tree_leaves = 0;
     PlacementKind kind = PlacementKind::Straw2;
     bool is_leaf = true;
@@ -87,7 +88,7 @@ class TreeMap final : public MapWithExceptions {
     unsigned level;
   };
 
-  /// `is_closed`: a group above has no capacity.
+  /// Adds a group. `is_closed`: a group above it has capacity 0, so it takes no replicas.
   void add_group(std::uint32_t number, std::uint32_t level, const PlacementSettings& settings, bool is_closed) {
     const auto flat_groups = distribution().flat_groups();
     const DistributionConfig::FlatGroup& flat = flat_groups[number];
@@ -155,13 +156,13 @@ class TreeMap final : public MapWithExceptions {
       std::uint32_t group = 0;
       const std::uint64_t id = DistributionConfig::group_id(step.group);
       if (step.action == PlacementStep::Action::Take) {
-        while (flat[group].id != id) ++group;  // check_placement() has found it.
+        while (flat[group].id != id) ++group;  // Such a group exists: check_placement() has checked it.
       }
       rule_.push_back({step.action, group, step.count == 0 ? distribution().redundancy() : step.count, step.level});
     }
   }
 
-  /// Number of items of the level that a child can give: available nodes, or groups with available nodes.
+  /// Returns the number of items of the level below a child: available nodes, or groups with available nodes.
   std::uint32_t room(const Child& child, bool is_node, unsigned level) const {
     if (is_node || level == PlacementStep::kNodeLevel) return child.available;
     if (child.available == 0) return 0;
@@ -172,7 +173,7 @@ class TreeMap final : public MapWithExceptions {
     return sum;
   }
 
-  /// Picks up to `count` distinct nodes, or groups of the level, below the group.
+  /// Picks up to `count` distinct items below the group: nodes, or groups of the level.
   void select(std::uint64_t seed, std::uint32_t number, std::size_t count, unsigned level, Picks& picks) const {
     const Group& group = groups_[number];
     picks.size = 0;
@@ -210,7 +211,7 @@ class TreeMap final : public MapWithExceptions {
     }
   }
 
-  /// Ranks the first min(count, open_children) distinct children with available nodes by the group's algorithm.
+  /// Ranks the children by the group's algorithm and returns the first min(count, open_children) with available nodes.
   void rank(std::uint64_t seed, const Group& group, std::size_t count, Picks& ranked) const {
     ranked.size = 0;
     const std::size_t wanted = std::min<std::size_t>(count, group.open_children);
@@ -242,8 +243,8 @@ class TreeMap final : public MapWithExceptions {
     if (ranked.size < wanted) rank_by_straw2(seed, group, wanted, ranked);
   }
 
-  /// The first child of rank_by_straw2() among children of the same weight, without logarithms: the highest hash has
-  /// the lowest cost. False if another hash is so near that both may have the same cost.
+  /// Picks the first child that rank_by_straw2() would return, if all have the same weight. Needs no logarithms: the
+  /// highest hash has the lowest cost. Returns false if another hash is so near that both may have the same cost.
   bool pick_one_by_straw2(std::uint64_t seed, const Group& group, Picks& ranked) const {
     constexpr std::uint64_t kNear = std::uint64_t{1} << 32;
     std::uint64_t best = 0;
@@ -275,7 +276,7 @@ class TreeMap final : public MapWithExceptions {
     return static_cast<std::uint64_t>((Uint128{hash} * weight) >> 64);
   }
 
-  /// Children are in the order in which they were added; the newest decides first.
+  /// Draws a child by the list algorithm. Children are in the order in which they were added; the newest chooses first.
   std::uint32_t draw_in_list(std::uint64_t seed, const Group& group) const {
     for (std::uint32_t at = group.child_end - 1; at > group.first_child; --at) {
       const Child& child = children_[at];

@@ -8,7 +8,7 @@
 #include "fjord/cluster/placement.h"
 #include "straw2.h"
 
-/// Shared by the algorithms: weights, and the number of replicas of each group.
+/// Used by all placement algorithms: weights, and the number of replicas of each group.
 namespace fjord {
 
 inline std::uint64_t weight_of_node(const DistributionGroup::Node& node, const NodeStateInfo& info) {
@@ -17,16 +17,16 @@ inline std::uint64_t weight_of_node(const DistributionGroup::Node& node, const N
 }
 
 struct GroupWeight {
-  std::uint64_t weight = 0;     ///< Weight of all configured nodes.
+  std::uint64_t weight = 0;     ///< Sum of the weights of all configured nodes.
   std::uint32_t available = 0;  ///< Number of available nodes.
 };
 
-/// The weight of a group and the number of its available nodes; both are 0 if its capacity is 0.
+/// Returns the weight of a group and the number of its available nodes; both are 0 if its capacity is 0.
 GroupWeight weight_of_group(std::uint32_t group, const ClusterState& state,
                             std::span<const DistributionConfig::FlatGroup> groups,
                             std::span<const DistributionGroup::Node> nodes);
 
-/// Divides `count` replicas among at most kMaxRedundancy ranked children: one to each in turn, as long as it has room.
+/// Divides `count` replicas among at most kMaxRedundancy ranked children, in rounds: one to each child that has room.
 class ReplicaShares {
  public:
   template <typename RoomOfRank>

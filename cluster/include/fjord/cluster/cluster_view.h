@@ -14,26 +14,26 @@
 
 namespace fjord {
 
-/// True if the node is not retired and has a capacity. A node that is down counts, because it may come back.
+/// Returns true if the node is not retired and has a capacity. A node that is down counts, because it may come back.
 bool is_to_stay(const ClusterState& state, std::uint16_t storage_node);
 
-/// The state by which existing replicas are placed, for a PlacementAlgorithm. A node in maintenance keeps its place,
-/// because it comes back with its replicas. Retired nodes keep theirs while no node of the distribution takes replicas,
-/// because there is nowhere else to go.
+/// Returns the state by which existing replicas are placed, for a PlacementAlgorithm. A node in maintenance keeps its
+/// place, because it comes back with its replicas. Retired nodes keep their places while no node of the distribution
+/// takes replicas, because their replicas cannot move anywhere.
 ClusterState state_of_places(const ClusterState& state, const DistributionConfig& distribution);
 
-/// The state by which new buckets are placed: on nodes that are up, so a node in maintenance gets none. Retired nodes
-/// count as in state_of_places().
+/// Returns the state by which new buckets are placed: on nodes that are up, so not on nodes in maintenance. Retired
+/// nodes count as in state_of_places().
 ClusterState state_for_new_buckets(const ClusterState& state, const DistributionConfig& distribution);
 
-/// The number of replicas with which a bucket is created, and not with fewer; afterwards at least as many nodes hold a
-/// replica, current or not. Nodes that are being emptied (retired or without capacity) do not count, because buckets
-/// may have left them already. Retired ones count only while no other node takes replicas, as they are not emptied
-/// then.
+/// Returns the number of replicas with which a bucket is always created. From then on at least that many nodes hold a
+/// replica of it, be it current or obsolete. Nodes that are being emptied (retired or without capacity) do not count,
+/// because buckets may have left them already. If no other node takes replicas, retired nodes are not emptied, and they
+/// count.
 unsigned replicas_at_birth(const ClusterState& state, const DistributionConfig& distribution);
 
-/// The cluster state that a component acts on, and the distribution configuration that goes with it. Neither is null. A
-/// value; copies share the snapshots.
+/// The cluster state that a component acts on, and the distribution configuration that belongs to it. Neither is null.
+/// Copies share both objects.
 struct ClusterView {
   std::shared_ptr<const ClusterState> state = std::make_shared<const ClusterState>();
   std::shared_ptr<const DistributionConfig> distribution = std::make_shared<const DistributionConfig>();
@@ -48,7 +48,7 @@ struct ClusterView {
   unsigned redundancy() const { return distribution->redundancy(); }
   const NodeStateInfo& node(NodeId id) const { return state->node(id); }
   bool is_up(NodeId id) const { return state->is_up(id); }
-  /// Ideal nodes by the algorithm that the distribution names.
+  /// Returns the ideal nodes by the algorithm that the distribution names.
   NodeList ideal_nodes(BucketId bucket) const {
     return placement_algorithm().ideal_nodes(bucket, *state, *distribution);
   }
@@ -59,21 +59,21 @@ struct ClusterView {
   bool owns(std::uint16_t distributor, BucketId bucket) const { return owner(bucket) == distributor; }
 };
 
-/// `view` with the state by which existing replicas are placed.
+/// Returns `view` with the state by which existing replicas are placed.
 inline ClusterView view_of_places(const ClusterView& view) {
   return {std::make_shared<const ClusterState>(state_of_places(*view.state, *view.distribution)), view.distribution};
 }
 
-/// Ideal nodes and owners under one view. They are computed when first asked for and kept in flat arrays by the 2^bits
-/// distribution buckets, so that a further question costs an array access. Above kMaxCachedBits distribution bits each
-/// question is computed.
+/// Ideal nodes and owners under one view. They are computed at the first request and kept in flat arrays by the 2^bits
+/// distribution buckets, so that later requests cost one access to an array. Above kMaxCachedBits distribution bits
+/// each request computes them.
 ///
 /// Threading: confined to one executor. Lifetime: `algorithm` outlives the cache.
 class PlacementCache {
  public:
   static constexpr unsigned kMaxCachedBits = 20;
 
-  /// Uses the algorithm that the distribution names.
+  /// Makes a cache that uses the algorithm which the distribution names.
   explicit PlacementCache(ClusterView view);
   PlacementCache(ClusterView view, const PlacementAlgorithm& algorithm);
 
@@ -87,7 +87,7 @@ class PlacementCache {
   const PlacementAlgorithm& algorithm_;
   std::shared_ptr<const PlacementMap> map_;
   bool is_cached_;
-  /// By distribution bucket: the number of its ideal nodes, or kUnknownSize. Each has redundancy() entries in `nodes_`.
+  /// Number of ideal nodes by distribution bucket, or kUnknownSize; `nodes_` has redundancy() places for each bucket.
   std::vector<std::uint8_t> sizes_;
   std::vector<std::uint16_t> nodes_;
   std::vector<std::uint32_t> owners_;

@@ -12,7 +12,7 @@
 
 namespace fjord {
 
-/// The most replicas a bucket can have.
+/// The largest number of replicas of a bucket.
 inline constexpr unsigned kMaxRedundancy = 16;
 
 /// A part of the cluster that can fail as a whole, e.g. a rack or a host. Holds storage nodes or further groups, not
@@ -28,7 +28,7 @@ struct DistributionGroup {
   /// Letters, digits, '_', '-', '.', beginning with a letter or '_'; unique in the tree. Placement depends on it: a
   /// group that is renamed counts as another group.
   std::string name;
-  /// Factor by which the sum of the capacities below the group is multiplied.
+  /// Factor that multiplies the sum of the capacities below the group.
   double capacity = 1.0;
   std::vector<Node> nodes;
   std::vector<DistributionGroup> groups;
@@ -41,14 +41,14 @@ struct DistributionGroup {
 /// The first four are hierarchical (CRUSH's kinds of buckets): in each group the children are ranked by one of them.
 /// The others look at all nodes at once. cluster/README.md compares them.
 enum class PlacementKind : std::uint8_t {
-  Straw2,      ///< "straw2": each child draws; moves the least on every change. The default.
-  Uniform,     ///< "uniform": steps through the children in an order drawn for the bucket; ignores capacities.
-  List,        ///< "list": from the newest child to the oldest, each takes its share of what is left.
-  Tree,        ///< "tree": goes down a binary tree over the children.
-  Rush,        ///< "rush": each leaf group is a batch of nodes that was added at once; the newest batch chooses first.
-  Modulo,      ///< "modulo": the bucket's number modulo the number of nodes, then the next nodes; ignores capacities.
-  Consistent,  ///< "consistent": the nodes of the next tokens on a ring.
-  Rendezvous,  ///< "rendezvous": the nodes with the highest random weights.
+  Straw2,   ///< "straw2": the children with the best random draws; moves least on every change. The default.
+  Uniform,  ///< "uniform": takes the children in a random order that depends on the bucket; ignores capacities.
+  List,     ///< "list": from the newest child to the oldest, each takes its share of the buckets that are left.
+  Tree,     ///< "tree": goes down a binary tree whose leaves are the children.
+  Rush,     ///< "rush": each leaf group is a batch of nodes that were added together; the newest batch chooses first.
+  Modulo,   ///< "modulo": the bucket's number modulo the number of nodes, then the next nodes; ignores capacities.
+  Consistent,  ///< "consistent": the nodes of the tokens that follow the bucket on a ring.
+  Rendezvous,  ///< "rendezvous": the nodes with the highest random numbers, weighted by capacity.
 };
 
 inline constexpr std::array<PlacementKind, 8> kPlacementKinds = {
@@ -56,7 +56,7 @@ inline constexpr std::array<PlacementKind, 8> kPlacementKinds = {
     PlacementKind::Rush,   PlacementKind::Modulo,  PlacementKind::Consistent, PlacementKind::Rendezvous};
 
 std::string_view to_string(PlacementKind kind);
-/// The algorithm of this name. Errors: InvalidArgument.
+/// Returns the algorithm of this name. Errors: InvalidArgument.
 Result<PlacementKind> placement_kind_of(std::string_view name);
 inline std::ostream& operator<<(std::ostream& out, PlacementKind kind) { return out << to_string(kind); }
 constexpr bool is_hierarchical(PlacementKind kind) { return kind <= PlacementKind::Tree; }
@@ -64,10 +64,10 @@ constexpr bool is_hierarchical(PlacementKind kind) { return kind <= PlacementKin
 /// A step of a placement rule, as in CRUSH. A rule works on a list of groups and nodes.
 struct PlacementStep {
   enum class Action : std::uint8_t {
-    Take,  ///< "take(NAME)": the list is this group.
-    /// "select(COUNT,LEVEL)": COUNT distinct groups of the level replace each group of the list that contains them.
+    Take,  ///< "take(NAME)": the list becomes the named group.
+    /// "select(COUNT,LEVEL)": replaces each group of the list by COUNT distinct groups of the level inside of it.
     Select,
-    Emit,  ///< "emit": the nodes of the list are chosen.
+    Emit,  ///< "emit": adds the nodes of the list to the result.
   };
   /// The level of storage nodes, "node" in the text. The children of the root are at level 1.
   static constexpr unsigned kNodeLevel = 255;
@@ -91,8 +91,8 @@ struct PlacementSettings {
   std::vector<PlacementKind> levels = {PlacementKind::Straw2};
   /// Only for Consistent: number of ring tokens of a node with capacity 1.
   unsigned tokens_per_node = kDefaultTokens;
-  /// The placement rule; only hierarchical algorithms may have one. Without a rule, as many nodes as the redundancy are
-  /// chosen, spread over the groups of every level. If a rule gives too few nodes, the rest is chosen in the same way.
+  /// The placement rule; only hierarchical algorithms may have one. Without a rule, the nodes are spread over the
+  /// groups of every level. If a rule gives fewer nodes than the redundancy, the others are chosen as without a rule.
   std::vector<PlacementStep> rule;
 
   PlacementKind kind() const { return levels.front(); }
@@ -108,42 +108,42 @@ struct PlacementSettings {
 /// hashing follow a star: `algorithm:consistent*50`.
 class DistributionConfig {
  public:
-  /// The tree as arrays, parents before children, for placement algorithms. The storage nodes of a group and of all
-  /// groups below it are contiguous in flat_nodes().
+  /// A group of the tree in array form, parents before children, for placement algorithms. The storage nodes of a group
+  /// and of all groups below it are contiguous in flat_nodes().
   struct FlatGroup {
-    std::uint64_t id = 0;  ///< Hash of the name.
+    std::uint64_t id = 0;  ///< Hash of the group's name.
     double capacity = 1.0;
     std::uint32_t first_node = 0;
     std::uint32_t node_end = 0;
-    std::uint32_t group_end = 0;  ///< One past the last group below this one; the first group below comes next.
+    std::uint32_t group_end = 0;  ///< One past the last group below this one; those groups follow this one directly.
     bool is_leaf = true;
   };
 
-  /// FlatGroup::id of the group with this name.
+  /// Returns the FlatGroup::id of the group with this name.
   static std::uint64_t group_id(std::string_view name);
 
-  /// Redundancy 1 over a group "root" without nodes.
+  /// Makes a distribution with redundancy 1 and a group "root" without nodes.
   DistributionConfig();
 
-  /// Errors: InvalidArgument if the redundancy or the tree breaks a rule above.
+  /// Makes a distribution. Errors: InvalidArgument if redundancy or tree break a rule in the description of the class.
   static Result<DistributionConfig> make(unsigned redundancy, DistributionGroup root);
-  /// Parses the text form. Errors: InvalidArgument names the column.
+  /// Parses the text form. Errors: InvalidArgument that names the column.
   static Result<DistributionConfig> parse(std::string_view text);
-  /// One group "root" with the nodes 0 to node_count - 1.
+  /// Returns a distribution with one group "root" that has the nodes 0 to node_count - 1.
   static DistributionConfig flat(std::uint16_t node_count, unsigned redundancy);
 
-  /// From 1 to kMaxRedundancy.
+  /// Returns the number of replicas of a bucket, from 1 to kMaxRedundancy.
   unsigned redundancy() const { return redundancy_; }
   const DistributionGroup& root() const { return root_; }
-  /// The number of configured storage nodes.
+  /// Returns the number of configured storage nodes.
   std::size_t node_count() const { return flat_nodes_.size(); }
   bool contains_node(std::uint16_t index) const;
   const PlacementSettings& placement() const { return placement_; }
-  /// The same tree with another redundancy, from 1 to kMaxRedundancy.
+  /// Returns the same tree with another redundancy, from 1 to kMaxRedundancy.
   DistributionConfig with_redundancy(unsigned redundancy) const;
-  /// The same tree with other placement settings. Errors: InvalidArgument if these break a rule above.
+  /// Returns the same tree with other placement settings. Errors: InvalidArgument if they do not fit the tree.
   Result<DistributionConfig> with_placement(PlacementSettings placement) const;
-  /// The canonical text; parse() gives back an equal configuration.
+  /// Returns the canonical text, from which parse() makes an equal configuration.
   std::string to_string() const;
 
   std::span<const FlatGroup> flat_groups() const { return flat_groups_; }

@@ -6,9 +6,9 @@
 
 namespace fjord {
 
-/// Names of what a program can do that programs of earlier versions cannot. Each node announces the names that its
-/// program knows (PollReply.features), and the cluster state lists those that all serving nodes announce
-/// (ClusterState::announces()). What needs all nodes is used only while the state lists it. A name is never used again.
+/// Names of what a program can do and programs of earlier versions cannot. Each node announces the names that it knows
+/// (PollReply.features). The cluster state lists the names that all serving nodes announce (ClusterState::announces()).
+/// A feature that needs all nodes is used only while the state lists it. A name is never reused.
 namespace feature {
 
 /// Replicas drop old remove entries and tokens together (docs/design/0013-retention.md).
@@ -21,7 +21,7 @@ inline constexpr std::string_view kReadShares = "read_shares";
 /// Returns the names that this program announces, whatever its role.
 std::vector<std::string> known_features();
 
-/// True for 1 to 32 lower-case letters, digits and underscores.
+/// Returns true for 1 to 32 lower-case letters, digits and underscores.
 bool is_feature_name(std::string_view name);
 
 /// Returns the names in order, without duplicates and without those that is_feature_name() refuses.

@@ -15,13 +15,13 @@ namespace fjord {
 /// The node types that a cluster state describes. The numbers travel on the wire.
 enum class NodeType : std::uint8_t { Storage = 1, Distributor = 2 };
 
-/// Indexes of a type are below this, so that a count of nodes fits into 16 bits, too.
+/// Every index of a node is below this number, so that the count of nodes fits into 16 bits, too.
 inline constexpr std::uint16_t kMaxNodeCount = 65535;
 
-/// "storage" or "distributor".
+/// Returns "storage" or "distributor".
 std::string_view to_string(NodeType type);
 
-/// Names one node of a cluster, e.g. storage.2. A value.
+/// Names one node of a cluster, for example storage.2.
 struct NodeId {
   NodeType type = NodeType::Storage;
   std::uint16_t index = 0;
@@ -29,9 +29,9 @@ struct NodeId {
   static constexpr NodeId storage(std::uint16_t node_index) { return {NodeType::Storage, node_index}; }
   static constexpr NodeId distributor(std::uint16_t node_index) { return {NodeType::Distributor, node_index}; }
 
-  /// Reads what to_string() prints. Errors: InvalidArgument.
+  /// Parses what to_string() returns. Errors: InvalidArgument.
   static Result<NodeId> parse(std::string_view text);
-  /// "storage.2".
+  /// Returns for example "storage.2".
   std::string to_string() const;
 
   friend constexpr auto operator<=>(const NodeId&, const NodeId&) = default;

@@ -16,7 +16,7 @@
 
 namespace fjord {
 
-/// Up to kMaxRedundancy node indexes in order, without allocation. A value.
+/// Up to kMaxRedundancy node indexes in order, without allocation.
 class NodeList {
  public:
   using value_type = std::uint16_t;
@@ -36,7 +36,7 @@ class NodeList {
   std::size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
   std::uint16_t operator[](std::size_t position) const { return nodes_[position]; }
-  /// The primary. Not on an empty list.
+  /// Returns the primary. The list must not be empty.
   std::uint16_t front() const { return nodes_[0]; }
   const std::uint16_t* begin() const { return nodes_.data(); }
   const std::uint16_t* end() const { return nodes_.data() + size_; }
@@ -52,8 +52,8 @@ class NodeList {
   std::uint32_t size_ = 0;
 };
 
-/// A placement algorithm prepared for one state and one distribution. It gives the answers of
-/// PlacementAlgorithm::ideal_nodes(), faster and without allocation. Immutable; any thread may call it.
+/// A placement algorithm prepared for one state and one distribution. It returns the results of
+/// PlacementAlgorithm::ideal_nodes(), but faster and without allocation. Immutable; any thread may call it.
 class PlacementMap {
  public:
   virtual ~PlacementMap() = default;
@@ -89,32 +89,32 @@ class PlacementAlgorithm {
   virtual NodeList ideal_nodes(BucketId bucket, const ClusterState& state,
                                const DistributionConfig& distribution) const = 0;
 
-  /// Takes time and memory in proportion to the nodes (consistent: to the tokens). Neither argument is null; the map
-  /// shares them. The map of this default implementation calls ideal_nodes() each time, and must not outlive the
-  /// algorithm.
+  /// Prepares the algorithm for many buckets. Takes time and memory in proportion to the nodes (consistent: to the
+  /// tokens). Neither argument is null; the map shares them. The map of this default implementation calls ideal_nodes()
+  /// each time, and must not outlive the algorithm.
   virtual std::shared_ptr<const PlacementMap> prepare(std::shared_ptr<const ClusterState> state,
                                                       std::shared_ptr<const DistributionConfig> distribution) const;
 };
 
-/// The algorithm that follows the placement() of any distribution that it gets. It lives as long as the process.
-/// Clients, distributors, controllers and tools use this one.
+/// Returns the algorithm that follows the placement() of each distribution that it gets. It lives as long as the
+/// process. Clients, distributors, controllers and tools use it.
 const PlacementAlgorithm& placement_algorithm();
-/// One algorithm on all levels and without a rule, whatever the distribution says. It uses only the tokens of the
-/// distribution's placement(). For comparisons.
+/// Returns an algorithm that uses `kind` on all levels and no rule, whatever the distribution says. It takes only the
+/// number of tokens from the distribution's placement(). For comparisons.
 const PlacementAlgorithm& placement_algorithm(PlacementKind kind);
 
 /// Straw2 on all levels of the hierarchy, the default.
 ///
 /// At each level every child draws ln(u) / weight, with u in (0, 1] from a hash of the bucket and the child alone, and
-/// the children are ranked by their draws. The first ones get one replica each; if there are fewer children with
-/// available nodes than replicas, they get more in further rounds, as many as they have room for. The list takes the
-/// groups in turn, so its first entries are in different groups.
+/// the children are ranked by their draws. The first ones get one replica each. If there are fewer children with
+/// available nodes than replicas, children get more in further rounds, as many as they have room for. The list takes
+/// the groups in turn, so its first entries are in different groups.
 ///
 /// A draw depends on no other child and is not repeated. So a change of one weight moves replicas only to or from that
 /// child, and when a node fails each of its buckets gets the next node in the ranking and keeps the others. The weight
 /// of a group is its capacity times the sum of the capacities of all its configured nodes, available or not. Otherwise
-/// the failure of a node would move replicas of its neighbours to other groups. The neighbours carry its share until it
-/// is back or is taken out of the configuration.
+/// the failure of a node would move replicas of its neighbours to other groups. The neighbours carry the failed node's
+/// share until it is back or is removed from the configuration.
 ///
 /// All arithmetic is on integers (a table for log2, 128-bit products), so the result is the same on all machines.
 class Straw2Placement final : public PlacementAlgorithm {
@@ -125,12 +125,12 @@ class Straw2Placement final : public PlacementAlgorithm {
                                               std::shared_ptr<const DistributionConfig> distribution) const override;
 };
 
-/// True if the placement may use the storage node; see the table at ideal_nodes().
+/// Returns true if the placement may use the storage node; see the table at ideal_nodes().
 inline bool is_available_for_placement(const NodeStateInfo& node) {
   return node.state == NodeState::Up && node.capacity > 0.0;
 }
 
-/// The first `bits` bits of the bucket, by which it is placed.
+/// Returns the first `bits` bits of the bucket, by which it is placed.
 std::uint64_t placement_key(BucketId bucket, unsigned bits);
 
 }  // namespace fjord
