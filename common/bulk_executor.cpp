@@ -10,7 +10,7 @@ namespace {
 class TbbBulkExecutor final : public BulkExecutor {
  public:
   void for_each(std::size_t count, const std::function<void(std::size_t)>& body) override {
-    // Isolated, so that a thread that waits here does not run a task of an outer loop meanwhile.
+    // Isolation keeps a thread that waits here from running tasks of an outer loop meanwhile.
     tbb::this_task_arena::isolate([&] { tbb::parallel_for(std::size_t{0}, count, body); });
   }
 };

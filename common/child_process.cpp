@@ -32,7 +32,7 @@ struct SpawnSettings {
     posix_spawn_file_actions_adddup2(&files, socket, ChildProcess::kSocket);
     posix_spawn_file_actions_addclosefrom_np(&files, ChildProcess::kSocket + 1);
     posix_spawnattr_init(&attributes);
-    // The processes of a cluster block the signals that end them; a child starts with the default signal state.
+    // Fjord's programs block the signals that ask them to end; a child starts with the default signal state.
     sigset_t none;
     sigset_t all;
     sigemptyset(&none);
@@ -65,7 +65,7 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const Options& options
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Status(StatusCode::IoError, std::string("socketpair: ") + std::strerror(errno));
-  if (ends[1] == kSocket) {  // dup2 to itself would keep FD_CLOEXEC
+  if (ends[1] == kSocket) {  // dup2 of a descriptor to itself would keep FD_CLOEXEC
     const int moved = ::fcntl(ends[1], F_DUPFD_CLOEXEC, kSocket + 1);
     ::close(ends[1]);
     ends[1] = moved;
@@ -119,7 +119,7 @@ void ChildProcess::count(Duration used_in_all) {
   counted_ = used_in_all;
 }
 
-/// Call only after the child has closed its end.
+/// Returns the reason for error messages. Call it only after the child has closed its end of the socket.
 std::string ChildProcess::how_it_ended() {
   const std::optional<int> status = reap();
   if (!status) return "its process ended";

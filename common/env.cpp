@@ -34,7 +34,7 @@ Status write_file_atomically(Env& env, const std::string& path, std::string_view
   Status status = write_whole(env, temporary, content, sync);
   if (status) status = env.rename(temporary, path);
   if (!status) {
-    static_cast<void>(env.remove_file(temporary));  // the first error tells the cause
+    static_cast<void>(env.remove_file(temporary));  // its error is ignored: the first error tells the cause
     return status;
   }
   return sync ? env.sync_directory(parent_of(path)) : Status::ok();

@@ -52,7 +52,7 @@ constexpr Fatal kFatal[] = {
 std::array<char, 64> process_name{};
 std::atomic<int> dying_thread{0};
 
-/// Builds a line without allocation.
+/// Builds a line of text without allocating memory.
 class Line {
  public:
   Line& text(std::string_view s) {
@@ -89,7 +89,7 @@ void put_time(Line& line) {
   ::clock_gettime(CLOCK_REALTIME, &now);
   const std::int64_t days = now.tv_sec / 86400;
   const std::int64_t second = now.tv_sec % 86400;
-  // Converts days of the era to the civil date: years begin in March.
+  // Converts days since 1970 to a civil date. The computation uses years that begin in March.
   const std::int64_t z = days + 719468;
   const std::int64_t era = z / 146097;
   const std::int64_t of_era = z - era * 146097;
@@ -148,10 +148,12 @@ int put_frame(void* names_of, std::uintptr_t /*pc*/, const char* file, int line_
   return 0;
 }
 
-/// Resolves names and lines in a child process, because this takes time and memory: the damaged process ends at once.
+/// Resolves frames to function names and lines in a child process, because this takes time and memory. So the damaged
+/// process can end at once.
 void name_frames_in_a_child(void* const* frames, int count) {
   if (::_Fork() != 0) return;
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);  // so that the resources of the process are free as soon as it has ended
+  // Closes inherited descriptors, so that the resources of the process are free as soon as it has ended.
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);
   for (const Fatal& fatal : kFatal) ::signal(fatal.number, SIG_DFL);
   const auto ignore = [](void*, const char*, int) {};
   backtrace_state* const state = ::backtrace_create_state(nullptr, 0, ignore, nullptr);
@@ -188,7 +190,7 @@ void on_fatal_signal(int number, siginfo_t* info, void* /*context*/) {
   const int me = ::gettid();
   if (!dying_thread.compare_exchange_strong(nobody, me)) {
     if (nobody != me) {
-      while (true) ::pause();  // the other thread ends the process
+      while (true) ::pause();  // Another thread handles a fatal signal already and ends the process.
     }
     ::signal(number, SIG_DFL);  // a second signal occurred in this handler
     ::raise(number);
@@ -218,14 +220,16 @@ void report_fatal_signals(std::string_view name) {
   // Loads the stack unwinder in advance: a handler cannot load libraries.
   void* frame = nullptr;
   static_cast<void>(::backtrace(&frame, 1));
-  LostPages::guard();                                         // prepares the replacement of pages
+  LostPages::guard();                                         // installs its handler of SIGBUS
   static SignalStack* const main_thread = new SignalStack();  // never destroyed
   static_cast<void>(main_thread);
   for (const Fatal& fatal : kFatal) {
     struct sigaction before {};
     if (::sigaction(fatal.number, nullptr, &before) != 0) continue;
     const bool is_free = (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler == SIG_DFL;
-    if (!is_free && fatal.number != SIGBUS) continue;  // SIGBUS has the handler that was just installed
+    // Skips signals that have a handler already. For SIGBUS this is the handler that LostPages::guard() has just
+    // installed.
+    if (!is_free && fatal.number != SIGBUS) continue;
     struct sigaction action {};
     action.sa_sigaction = &on_fatal_signal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <malloc.h>
 
-/// Defined by jemalloc in programs that link it (fjord_use_jemalloc); else null.
+/// jemalloc defines this function in programs that link it (fjord_use_jemalloc); otherwise its address is null.
 extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_bytes, void* new_value,
                        std::size_t new_bytes) __attribute__((weak));
 
@@ -11,7 +11,7 @@ namespace fjord {
 
 void return_free_memory() {
   if (&mallctl != nullptr) {
-    mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // 4096 is MALLCTL_ARENAS_ALL.
+    mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // "4096" is the value of jemalloc's MALLCTL_ARENAS_ALL.
   } else {
     ::malloc_trim(0);
   }

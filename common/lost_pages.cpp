@@ -37,10 +37,10 @@ class MapsReader {
       std::array<char, 4> rights{};
       for (char& right : rights) right = next();
       next();
-      number();  // offset
-      number();  // the device: two numbers
+      number();  // skips the offset
+      number();  // skips the device: two numbers
       number();
-      const bool has_file = number() != 0;  // inode
+      const bool has_file = number() != 0;  // reads the inode
       while (last_ != '\n' && last_ != 0) next();
       if (begin <= address && address < end) {
         return has_file && rights == std::array<char, 4>{'r', '-', '-', 's'};
@@ -85,11 +85,12 @@ class MapsReader {
   char last_ = 0;
 };
 
-/// Handler for a program without another one. If the page cannot be replaced, the next access ends the process.
+/// Handles SIGBUS in a program that has no other handler for it. If the page cannot be replaced, the next access ends
+/// the process.
 void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
   if (info->si_code == BUS_ADRERR && LostPages::replace(info->si_addr)) return;
   ::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) ::raise(signal);  // another process sent it, so no instruction will raise it again
+  if (info->si_code <= 0) ::raise(signal);  // another process sent the signal, so no instruction will raise it again
 }
 
 }  // namespace

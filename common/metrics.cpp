@@ -41,7 +41,7 @@ std::uint64_t Histogram::bucket(int i) const {
 }
 
 double Histogram::quantile_seconds(double q) const {
-  std::uint64_t counts[kBuckets + 1];  // one reading, so that the loop below agrees with `total`
+  std::uint64_t counts[kBuckets + 1];  // One reading of all counters, so that the loop below agrees with `total`.
   std::uint64_t total = 0;
   for (int i = 0; i <= kBuckets; ++i) {
     counts[i] = bucket(i);
@@ -58,7 +58,7 @@ double Histogram::quantile_seconds(double q) const {
     }
     below += here;
   }
-  return upper_bound_seconds(kBuckets - 1);  // the last bucket has only this lower bound
+  return upper_bound_seconds(kBuckets - 1);  // the last bucket has no upper bound, so its lower bound is returned
 }
 
 MetricRegistry::Slot& MetricRegistry::slot(const std::string& name, const std::string& help, const Labels& labels,

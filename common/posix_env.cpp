@@ -119,11 +119,12 @@ class PosixFile final : public RandomAccessFile {
     constexpr std::uint64_t kLeast = 1 << 20;
     if (has_lost_pages()) return {};
     if (mappings_.empty() || mappings_.back().length < end) {
-      // The mapping has room for the file to grow; earlier mappings stay valid.
+      // The mapping is larger than the file, so that the file can grow. Earlier mappings stay valid.
       const std::uint64_t length = std::bit_ceil(std::max(end, kLeast));
       void* const at = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, fd_.get(), 0);
       if (at == MAP_FAILED) return {};
-      static_cast<void>(::madvise(at, length, MADV_RANDOM));  // sequential readers call will_need()
+      // turns read-ahead off; sequential readers call will_need()
+      static_cast<void>(::madvise(at, length, MADV_RANDOM));
       mappings_.push_back({at, length});
     }
     return {static_cast<const char*>(mappings_.back().at), static_cast<std::size_t>(end)};
@@ -140,7 +141,7 @@ class PosixFile final : public RandomAccessFile {
 
   bool is_resident(std::uint64_t offset, std::uint64_t length) const override {
     static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    constexpr std::uint64_t kPagesMost = 64;  // of a longer range only the beginning is checked
+    constexpr std::uint64_t kPagesMost = 64;  // of a longer range only the first pages are checked
     if (mappings_.empty() || length == 0 || offset + length > mappings_.back().length) return true;
     const std::uint64_t begin = offset / kPage * kPage;
     const std::uint64_t pages = std::min(kPagesMost, (offset + length - begin + kPage - 1) / kPage);
@@ -204,7 +205,8 @@ class PosixFile final : public RandomAccessFile {
   }
 
   /// Returns whether a mapping of this file has lost pages. Such pages stay zeros as long as the mapping exists, even
-  /// if the file is written there again. So the mapping is not used any more; read() returns the content of the file.
+  /// if the file is written there again. So the caller stops using the mapping and calls read(), which returns the
+  /// content of the file.
   bool has_lost_pages() {
     const std::uint64_t now = LostPages::met();
     if (now == lost_pages_seen_) return has_lost_pages_;

@@ -30,7 +30,7 @@ Random Random::from_system() {
   do {
     got = ::getrandom(&seed, sizeof(seed), 0);
   } while (got < 0 && errno == EINTR);
-  FJORD_CHECK(got == static_cast<ssize_t>(sizeof(seed)));  // the system never truncates up to 256 bytes
+  FJORD_CHECK(got == static_cast<ssize_t>(sizeof(seed)));  // the system never truncates requests of up to 256 bytes
   return Random(seed);
 }
 
@@ -48,7 +48,8 @@ std::uint64_t Random::next() {
 
 std::uint64_t Random::below(std::uint64_t bound) {
   FJORD_CHECK(bound > 0);
-  // The high word of the product is uniform if the draw is repeated for the few low words that favour some values.
+  // Maps a random number to [0, bound) by the high word of a product. Draws again if the low word is among the few that
+  // would make some results more likely.
   __extension__ using Wide = unsigned __int128;
   Wide product = static_cast<Wide>(next()) * bound;
   if (static_cast<std::uint64_t>(product) < bound) {

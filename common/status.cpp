@@ -42,7 +42,7 @@ std::string_view to_string(StatusCode code) {
   for (const NamedCode& named : kNames) {
     if (named.code == code) return named.name;
   }
-  return "UNKNOWN";  // a code of a newer peer
+  return "UNKNOWN";  // the code comes from a newer peer
 }
 
 StatusCode status_code_from_string(std::string_view name) {

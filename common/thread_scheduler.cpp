@@ -42,9 +42,10 @@ struct SchedulingAttributes {
   std::uint64_t period_ns = 0;
 };
 
-/// Longer than the slice of other threads, so that a thread that wakes can interrupt (Linux from 6.12 on; older ones
-/// ignore it). Little weight alone is not enough: from 6.6 on a thread runs to the end of its slice whatever its
-/// weight. Not much longer: if the system groups processes, other groups wait for the slice of the running thread.
+/// Time slice of background threads. It is longer than that of other threads, so that a thread that wakes up can
+/// interrupt a background thread (Linux from 6.12 on; older ones ignore it). Low weight alone is not enough: from 6.6
+/// on a thread runs to the end of its slice whatever its weight. It is not much longer: if the system groups processes,
+/// other groups wait for the slice of the running thread.
 constexpr std::uint64_t kBackgroundSliceNs = 4'000'000;
 
 /// Lowers the priority of the calling thread.
@@ -62,7 +63,7 @@ void run_behind_others(int nice) {
 cpu_set_t usable_processors() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
-  // The affinity of the main thread, which is not a background thread.
+  // Asks for the main thread's affinity, because the affinity of background threads may have been changed.
   if (::sched_getaffinity(::getpid(), sizeof usable, &usable) != 0) CPU_ZERO(&usable);
   return usable;
 }
@@ -129,7 +130,8 @@ class ThreadScheduler::BackgroundThreads {
   }
 
  private:
-  /// Ignores errors: the thread can have ended, or the system can restrict it to other processors.
+  /// Sets the processors that a thread may use. Ignores errors: the thread can have ended, or the system can restrict
+  /// it to other processors.
   void place(pid_t thread) const FJORD_REQUIRES(mutex_) {
     static_cast<void>(::sched_setaffinity(thread, sizeof processors_, &processors_));
   }
@@ -166,8 +168,8 @@ class ThreadExecutor final : public Executor {
     }
     wake_.notify_one();
     thread_.join();
-    // The destructor of a capture can post again; that sees `stopping_` and is dropped too. The queue is taken out
-    // under the lock and destroyed without it.
+    // The destructor of a capture can post again; the post sees `stopping_` and is dropped too. The queue is moved out
+    // of the object under the lock and destroyed without the lock.
     std::vector<Task> tasks;
     std::vector<Timer> timers;
     {
@@ -181,7 +183,7 @@ class ThreadExecutor final : public Executor {
     bool wake = false;
     {
       std::lock_guard lock(mutex_);
-      // `task` is destroyed in the caller's frame, without the lock
+      // the caller destroys `task` after the lock is released
       if (stopping_.load(std::memory_order_relaxed)) return;
       tasks_.push_back(std::move(task));
       wake = std::exchange(asleep_, false);
@@ -232,7 +234,7 @@ class ThreadExecutor final : public Executor {
       for (Task& task : batch) {
         if (stopping_.load(std::memory_order_relaxed)) break;
         task();
-        task = nullptr;  // destroy captures before the next task runs, as if the task were popped
+        task = nullptr;  // destroys the captures before the next task runs
       }
       batch.clear();
       run_due(heap);
@@ -276,9 +278,9 @@ class ThreadExecutor final : public Executor {
   std::vector<Task> tasks_ FJORD_GUARDED_BY(mutex_);
   std::vector<Timer> new_timers_ FJORD_GUARDED_BY(mutex_);
   std::uint64_t next_sequence_ FJORD_GUARDED_BY(mutex_) = 0;
-  bool asleep_ FJORD_GUARDED_BY(mutex_) = false;  // the thread waits; only then a post pays for a wake-up
+  bool asleep_ FJORD_GUARDED_BY(mutex_) = false;  // The thread waits. Only then a post has to wake it up.
   std::atomic<bool> stopping_{false};             // written under the mutex, read between tasks without it
-  std::thread thread_;                            // last: it uses everything above
+  std::thread thread_;                            // the last member, because the thread uses all others
 };
 
 }  // namespace

@@ -15,7 +15,7 @@
 
 namespace fjord {
 
-/// The state that an executor and its turns share, protected by the pool's mutex.
+/// The state that an executor shares with its turns, protected by the pool's mutex.
 class TurnPool::Strand {
  public:
   enum class State { Idle, Waiting, Running };
@@ -171,7 +171,7 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
     });
   }
 
-  /// Returns the executor for timers; it runs no tasks of executors. Most pools never need it.
+  /// Returns the executor whose timers delay tasks; the tasks themselves run elsewhere. Created on first use.
   Executor& timers() FJORD_REQUIRES(mutex_) {
     if (timers_ == nullptr) timers_ = scheduler_.make_executor(name_ + "-turns");
     return *timers_;
@@ -182,7 +182,7 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
         std::exchange(current_turn, {strand.get(), &others_wait_, &clock_, clock_.now() + queue_.turn()});
     while (Task task = next_task(*strand)) {
       task();
-      task = nullptr;  // destroy captures before the task counts as ended
+      task = nullptr;  // destroys the captures before the task counts as ended
       end_task(*strand);
     }
     current_turn = before;

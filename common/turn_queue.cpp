@@ -7,7 +7,7 @@
 namespace fjord {
 namespace {
 
-constexpr int kMoment = 10;  // turns
+constexpr int kMoment = 10;  // A group that was idle for this many turns counts as new.
 
 double microseconds_of(Duration duration) { return static_cast<double>(duration.count()); }
 
@@ -21,7 +21,7 @@ void TurnQueue::wait(Member member, TurnGroup group, MonotonicTime now) {
   if (is_new) {
     const auto before = idle_.extract(group.id);
     const bool was_here = !before.empty() && now - before.mapped().since < kMoment * turn_;
-    // Additional turns can have moved present_ ahead of the waiting groups.
+    // Starts at present_, or at a waiting group's lower time if additional turns moved present_ beyond it.
     known.time = ready_.empty() ? present_ : std::min(present_, ready_.begin()->first);
     if (!was_here) known.time -= microseconds_of(turn_) / known.weight;
     if (!before.empty()) known.time = std::max(known.time, before.mapped().time);
@@ -43,7 +43,7 @@ std::optional<TurnQueue::Member> TurnQueue::next(MonotonicTime now) {
   return std::nullopt;
 }
 
-/// The turn is counted in advance, so that a group does not get all slots before its first turn has ended.
+/// Begins a turn of the group and charges it in advance, so that one group cannot take all slots during its first turn.
 TurnQueue::Member TurnQueue::begin(Groups::iterator group, MonotonicTime now) {
   Group& known = group->second;
   const Member member = known.waiting.begin()->second.first;
@@ -82,7 +82,8 @@ void TurnQueue::remove(Member member, MonotonicTime now) {
   forget_if_idle(group, now);
 }
 
-/// Keeps the virtual time of a group that exceeded its share, so that a short idle time does not erase its debt.
+/// Removes a group without members. Keeps the virtual time of a group that exceeded its share, so that a short idle
+/// time does not erase its debt.
 void TurnQueue::forget_if_idle(Groups::iterator group, MonotonicTime now) {
   if (!group->second.waiting.empty() || group->second.running > 0) return;
   idle_[group->first] = {group->second.time, now};

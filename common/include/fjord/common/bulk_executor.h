@@ -15,9 +15,9 @@ class BulkExecutor {
   virtual void for_each(std::size_t count, const std::function<void(std::size_t)>& body) = 0;
 };
 
-/// Runs on oneTBB's threads.
+/// Makes an executor that uses oneTBB's threads.
 std::unique_ptr<BulkExecutor> make_tbb_bulk_executor();
-/// Runs on the calling thread, in rising order.
+/// Makes an executor that runs on the calling thread, in ascending order.
 std::unique_ptr<BulkExecutor> make_inline_bulk_executor();
 
 }  // namespace fjord

@@ -5,12 +5,12 @@
 
 namespace fjord {
 
-/// Guards a callback against the end of the object that it is for: returns a callback that calls
-/// `f(object, arguments...)` if the object exists and is not over, and does nothing otherwise. The object stays alive
-/// while `f` runs, so `f` may give up the last reference to it.
+/// Guards a callback against the end of the object that it works for. Returns a callback that calls `f(object,
+/// arguments...)` if the object exists and is not over, and does nothing otherwise. The object stays alive while `f`
+/// runs, so `f` may give up the last reference to it.
 ///
 /// An object that ends before it is destroyed, for example when it is cancelled, has a member `bool is_over() const`.
-/// An object that is a member of another one passes an aliasing pointer to itself, which keeps the whole alive.
+/// An object that is a member of another object passes an aliasing pointer to itself, which keeps the whole alive.
 ///
 /// Threading: the callback runs on the executor that the object is confined to. README.md ("Callbacks") tells how to
 /// guard against the end of an executor or a transport.
@@ -26,16 +26,16 @@ auto while_alive(std::weak_ptr<T> object, F f) {
   };
 }
 
-/// The life of an object that no shared_ptr owns: `while_alive(life_.of(*this), f)`. A member of the object, and the
-/// last one, so that it ends first. The object is destroyed, or calls end(), on the executor on which the callbacks
-/// run.
+/// Lets callbacks notice that an object has ended which no shared_ptr owns: `while_alive(life_.of(*this), f)`. It is
+/// the last member of the object, so that it is destroyed first. The object is destroyed, or calls end(), on the
+/// executor on which the callbacks run.
 class Life {
  public:
   template <typename T>
   std::weak_ptr<T> of(T& object) const {
     return std::shared_ptr<T>(token_, &object);
   }
-  /// From now on callbacks do nothing.
+  /// Ends the life: callbacks do nothing from now on.
   void end() { token_.reset(); }
   /// Ends one life and begins another one: callbacks that were made before do nothing.
   void begin_again() { token_ = std::make_shared<const bool>(true); }

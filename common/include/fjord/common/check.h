@@ -9,7 +9,7 @@ namespace fjord {
 
 }  // namespace fjord
 
-/// On in every build.
+/// Ends the process if the condition is false, in every build.
 #define FJORD_CHECK(condition)                               \
   do {                                                       \
     if (!(condition)) [[unlikely]] {                         \

@@ -14,9 +14,9 @@
 
 namespace fjord {
 
-/// A program that runs as a child of this process and can be lost without harm. Both talk over a socket, descriptor
-/// `kSocket` of the child, in frames of a four-byte little-endian length and a message. The child ends with this object
-/// at the latest.
+/// A program that runs as a child of this process, so that its crash does no harm to this process. Both talk over a
+/// socket, descriptor `kSocket` of the child, in frames of a four-byte little-endian length and a message. The child
+/// ends with this object at the latest.
 ///
 /// The child's CPU time counts for the calling thread (add_processor_time()): with each message received, and when the
 /// program ends.
@@ -45,15 +45,15 @@ class ChildProcess {
   /// Returns a frame: the message with its length in front.
   static std::string framed(std::string_view message);
 
-  /// send() and receive() call `is_cancelled` ten times a second. Errors: InvalidArgument with the reason if the
-  /// program ended, exceeded `deadline` or sent a malformed message; Cancelled. The program is ended then, and every
-  /// later call returns the same error.
+  /// Sends a frame. Like receive(), it calls `is_cancelled` ten times a second. Errors: InvalidArgument with the reason
+  /// if the program ended, exceeded `deadline` or sent a malformed message; Cancelled. The program is ended then, and
+  /// every later call returns the same error.
   Status send(std::string_view frame, Deadline deadline, const IsCancelled& is_cancelled);
   /// Returns a message without its length.
   Result<std::string> receive(Deadline deadline, const IsCancelled& is_cancelled);
-  /// Ends the program. Every later call returns this error.
+  /// Ends the program. Every later call returns `code` and `why` as its error.
   Status give_up(StatusCode code, const std::string& why);
-  /// OK until the program was given up; then the error.
+  /// Returns OK until the program was given up or has ended; then the error.
   const Status& gone() const { return gone_; }
 
  private:
@@ -65,7 +65,7 @@ class ChildProcess {
   void end();
   /// Waits for the end of the program. Returns its exit status, or nullopt if the wait fails.
   std::optional<int> reap();
-  /// Reports the new part of the program's total CPU time.
+  /// Passes the part of the program's total CPU time `used_in_all` that was not reported yet to add_processor_time().
   void count(Duration used_in_all);
 
   std::string name_;

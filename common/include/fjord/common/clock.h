@@ -26,8 +26,8 @@ struct WallTime {
   friend auto operator<=>(const WallTime&, const WallTime&) = default;
 };
 
-/// `now` is for intervals and deadlines, `wall_now` for timestamps that users and other nodes see. The two are never
-/// mixed.
+/// Tells the time. `now` is for intervals and deadlines, `wall_now` for timestamps that users and other nodes see. The
+/// two are never mixed.
 /// Threading: every thread.
 class Clock {
  public:

@@ -33,9 +33,9 @@ void put_varint(std::string& out, std::uint64_t value);
 /// Appends the length as a varint, and the bytes.
 void put_string(std::string& out, std::string_view value);
 
-/// Reads the output of the functions above. After the first failure every read fails, so a reader checks once at the
-/// end.
-/// Lifetime: views point into the bytes given to the constructor.
+/// Reads what the put functions above have written. After the first failure every read fails, so a caller checks once
+/// at the end.
+/// Lifetime: the views that it returns point into the bytes given to the constructor.
 class ByteReader {
  public:
   explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}

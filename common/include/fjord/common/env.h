@@ -20,7 +20,7 @@ class RandomAccessFile {
   virtual Result<std::size_t> read(std::uint64_t offset, std::span<char> into) const = 0;
   /// Writes all of `data` at `offset`, enlarging the file where needed. Durable only after sync().
   virtual Status write(std::uint64_t offset, std::string_view data) = 0;
-  /// Writes the pieces one after the other, as if they were one. After an error any part of them can be in the file.
+  /// Writes the pieces one after the other, as one write. After an error, any part of the pieces can be in the file.
   virtual Status write_gather(std::uint64_t offset, std::span<const std::string_view> pieces) = 0;
   /// Asks the system to start writing data to the device, so that a later sync has less to do. Guarantees nothing.
   virtual void start_writeback() = 0;

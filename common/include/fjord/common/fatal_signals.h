@@ -4,9 +4,9 @@
 
 namespace fjord {
 
-/// Installs handlers for fatal signals: a process that a signal ends first writes to standard error the signal, its
-/// origin, the thread and a stack trace. Then it ends in the usual way: by the same signal, with a core if enabled.
-/// This covers SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP, SIGQUIT, SIGXCPU and SIGXFSZ unless they are
+/// Installs handlers for fatal signals. A process that a signal ends first writes to standard error the signal, its
+/// origin, the thread and a stack trace. Then it ends by the same signal, with a core file if these are enabled. This
+/// covers SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP, SIGQUIT, SIGXCPU and SIGXFSZ unless they are
 /// ignored or have handlers; SIGKILL cannot be reported. A lost page of a mapped file does not end the process: see
 /// lost_pages.h. `name` is the name of the process, for example "storage.2". Threading: call it before other threads
 /// start.

@@ -9,8 +9,8 @@ namespace fjord::log {
 
 enum class Level { Debug, Info, Warning, Error, Off };
 
-/// Log lines go to standard error with time, level and component. Threading: every thread. Default level: Info; the
-/// simulation turns it off.
+/// Sets the lowest level that is logged. Log lines go to standard error with time, level and component. Threading:
+/// every thread. Default level: Info; the simulation turns the log off.
 void set_level(Level level);
 /// Parses "debug", "info", "warning", "error" or "off"; Info for any other text.
 Level level_from_string(std::string_view name);

@@ -5,9 +5,9 @@
 
 namespace fjord {
 
-/// Handles pages of mapped files that are lost at the time of access, because the file was truncated or its medium
-/// failed. The system sends SIGBUS, which would end the process. This class replaces the page by zeros and counts it,
-/// so the reader finds a wrong checksum, as with any other damage.
+/// Handles pages of mapped files that cannot be read, because the file was truncated or its medium failed. The system
+/// then sends SIGBUS, which would end the process. This class replaces the page by zeros and counts it, so that the
+/// reader finds a wrong checksum, as with any other damage.
 ///
 /// Only pages of shared, read-only mappings without execute permission are replaced: a program whose own code is lost
 /// cannot go on. Threading: every thread.
@@ -23,11 +23,11 @@ class LostPages {
 
   /// Returns the number of lost pages that all threads have met.
   static std::uint64_t met();
-  /// Returns true if a lost page, counted after met() returned `since`, is in this range; true also if there were too
-  /// many to remember.
+  /// Returns true if a lost page, found after met() returned `since`, is in this range. Returns true also if more pages
+  /// were lost than are remembered.
   static bool met_in(const void* begin, std::size_t length, std::uint64_t since);
 
-  /// For a SIGBUS handler: returns true if the page at `address` was replaced and the thread can go on.
+  /// For a SIGBUS handler: returns true if the page at `address` was replaced, so that the thread can continue.
   static bool replace(void* address) noexcept;
 
  private:

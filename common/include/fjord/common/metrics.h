@@ -43,7 +43,7 @@ class Histogram {
   static double upper_bound_seconds(int i);
 
   void observe(Duration duration) { observe_many(duration, 1); }
-  /// Counts `count` operations (a batch) that took `duration` each.
+  /// Counts `count` operations of a batch, each of which took `duration`.
   void observe_many(Duration duration, std::uint64_t count);
   std::uint64_t count() const;
   double sum_seconds() const;

@@ -9,7 +9,7 @@ namespace fjord {
 /// Threading: confined to its owner; a component creates its own with fork().
 class Random {
  public:
-  /// Seeds xoshiro256** by splitmix64.
+  /// Makes a xoshiro256** generator whose state is filled by splitmix64 from `seed`.
   explicit Random(std::uint64_t seed);
   /// Returns a generator seeded by the operating system.
   static Random from_system();

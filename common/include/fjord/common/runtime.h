@@ -10,8 +10,8 @@
 
 namespace fjord {
 
-/// References to everything that the outside world decides, given to each node's constructor. There is no default
-/// instance.
+/// References to everything outside of a node's control (clock, files, threads, randomness and so on), given to each
+/// node's constructor. There is no default instance.
 /// Lifetime: the referenced objects outlive every component that gets them. Each component forks `random` in its
 /// constructor and does not use it later.
 struct Runtime {

@@ -14,16 +14,16 @@ class Scheduler {
   virtual ~Scheduler() = default;
   /// Creates an executor. `name` shows in thread lists and traces (the system keeps at most 15 characters).
   virtual std::unique_ptr<Executor> make_executor(const std::string& name) = 0;
-  /// Creates an executor for work without a user waiting within milliseconds: threads of other executors come first
-  /// when runnable threads outnumber processors.
+  /// Creates an executor for work that no user waits for within milliseconds. Threads of other executors run first when
+  /// there are more runnable threads than processors.
   virtual std::unique_ptr<Executor> make_background_executor(const std::string& name) { return make_executor(name); }
-  /// Creates an executor for long work with a user waiting: behind ordinary executors, before background ones.
+  /// Creates an executor for long work that a user waits for. Ordinary executors come before it, background ones after.
   virtual std::unique_ptr<Executor> make_interactive_executor(const std::string& name) {
     return make_background_executor(name);
   }
-  /// Keeps background and interactive executors off this percentage of the processors, rounded up; at least one
-  /// processor remains for them. 0: they run on all. Returns the number of processors kept free; 0 if there is no
-  /// choice. Threading: every thread.
+  /// Keeps background and interactive executors off `percent` of the processors, rounded up; at least one processor
+  /// remains for them. 0: they run on all processors. Returns the number of processors kept free; 0 if the scheduler
+  /// cannot choose processors. Threading: every thread.
   virtual unsigned keep_processors_free(int /*percent*/) { return 0; }
 };
 
@@ -33,14 +33,14 @@ class ThreadScheduler final : public Scheduler {
   ThreadScheduler();
   ~ThreadScheduler() override;
   std::unique_ptr<Executor> make_executor(const std::string& name) override;
-  /// The thread has little weight (nice 15) and a time slice in which any thread that wakes can interrupt it. That
-  /// holds among the threads of one process; if the system groups processes (by sessions, control groups), the groups
-  /// are equal.
+  /// Gives the thread little weight (nice 15) and a longer time slice than others have, so that any thread that wakes
+  /// up can interrupt it. This applies among the threads of one process. If the system groups processes (by sessions,
+  /// control groups), all groups have equal weight.
   std::unique_ptr<Executor> make_background_executor(const std::string& name) override;
-  /// The thread has nice 8, which is five times the weight of a background executor; otherwise the same.
+  /// Gives the thread nice 8 (five times the weight of a background executor) and the time slice described above.
   std::unique_ptr<Executor> make_interactive_executor(const std::string& name) override;
-  /// Keeps free the first of the process' processors, so that processes on one machine keep the same ones free. Applies
-  /// also to child processes that background executors started.
+  /// Keeps free the first of the process' processors, so that all processes on one machine keep the same processors
+  /// free. Applies also to child processes that background executors started.
   unsigned keep_processors_free(int percent) override;
 
  private:

@@ -27,10 +27,10 @@ struct SettingDeclaration {
   /// Key of the configuration file that gives the value at the start, as a plain integer. Empty: no key. For a setting
   /// with kDefaultOfMachine, 0 in the file stands for the default.
   std::string_view file_key;
-  bool is_live = false;  ///< `fjord config set` changes it while the cluster runs.
+  bool is_live = false;  ///< `fjord config set` can change the setting while the cluster runs.
   std::string_view meaning;
-  /// Choice: the names of the values, "off|on", in the order of their integers. Names are only added at the end,
-  /// because the cluster's record has the integers.
+  /// For type Choice: the names of the values, "off|on", in the order of their integers. New names are only added at
+  /// the end, because the cluster's record stores the integers.
   std::string_view choices = {};
 
   constexpr bool has_default() const { return default_value != kDefaultOfMachine; }
@@ -41,7 +41,7 @@ struct SettingRule {
   std::string_view lower;
   std::string_view upper;
   bool is_strict = false;
-  std::string_view why;  ///< Follows "or" in an error message.
+  std::string_view why;  ///< Reason for the rule; an error message appends it after "or".
 };
 
 namespace settings_table {
@@ -56,7 +56,7 @@ inline constexpr std::int64_t kHour = 60 * kMinute;
 inline constexpr std::int64_t kDay = 24 * kHour;
 inline constexpr std::int64_t kMany = std::int64_t{1} << 30;
 inline constexpr bool kLive = true;
-inline constexpr bool kStart = false;  ///< Takes effect at the start of the process.
+inline constexpr bool kStart = false;  ///< Value of `is_live`: the setting takes effect at the start of the process.
 inline constexpr std::string_view kController = "fleet controller";
 inline constexpr std::string_view kDistributor = "distributors";
 inline constexpr std::string_view kStorage = "storage nodes";
@@ -336,7 +336,7 @@ constexpr const SettingDeclaration* find_setting_of_key(std::string_view key) {
 
 /// Returns the default of a setting. An unknown name, or a setting without a fixed default, does not compile.
 consteval std::int64_t setting_default(std::string_view name) {
-  // Without find_setting(): with -fsanitize=undefined g++ 12 takes no comparison of a pointer with null for a constant.
+  // Without find_setting(): with -fsanitize=undefined, g++ 12 refuses to compare a pointer with null in a constant.
   for (const SettingDeclaration& setting : settings_table::kSettings) {
     if (setting.name == name && setting.has_default()) return setting.default_value;
   }

@@ -21,7 +21,7 @@ enum class StatusCode : std::int32_t {
   NotReady = 13,           ///< The request was never sent, or the receiver does not serve yet.
   // Transient, but in doubt: the operation was possibly applied.
   Timeout = 20,
-  // Permanent: a retry gives the same answer. No data was stored.
+  // Permanent errors: a retry gives the same answer. No data was stored.
   InvalidId = 30,
   UnknownType = 31,
   InvalidField = 32,
@@ -43,7 +43,7 @@ enum class StatusCode : std::int32_t {
 
 /// Returns the code as users see it, for example "WRONG_DISTRIBUTION".
 std::string_view to_string(StatusCode code);
-/// The inverse of to_string(); Unknown if there is no such name.
+/// Returns the code of a name, as the inverse of to_string(); Unknown if there is no such name.
 StatusCode status_code_from_string(std::string_view name);
 
 /// Returns whether the operation was certainly not applied and a retry can succeed.
@@ -86,8 +86,8 @@ class [[nodiscard]] Status {
   Status with_context(std::string_view context) const;
   /// Returns the same error, with each detail that it lacks taken from `more`.
   Status with_details(ErrorDetails more) const;
-  /// Returns the same error as one of the node `name`: the name stands before the message. It becomes node() if the
-  /// error does not name a node yet.
+  /// Returns the same error as an error of the node `name`: the name is put before the message, and becomes the node in
+  /// the details if these do not name a node yet.
   Status from_node(std::string_view name) const { return with_context(name).with_details({.node = std::string(name)}); }
 
   friend bool operator==(const Status& a, const Status& b) {

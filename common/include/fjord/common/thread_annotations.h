@@ -1,6 +1,6 @@
 #pragma once
 
-// What clang's -Wthread-safety checks; nothing for other compilers.
+// Annotations that clang's -Wthread-safety checks; they are empty for other compilers.
 #if defined(__clang__)
 #define FJORD_GUARDED_BY(mutex) __attribute__((guarded_by(mutex)))
 #define FJORD_REQUIRES(mutex) __attribute__((requires_capability(mutex)))

@@ -43,8 +43,8 @@ class Tunable {
 /// Threading: every thread.
 class TunableRegistry {
  public:
-  /// Returns the tunable of a setting of the table (setting.h), with its unit, bounds and meaning. `default_value`
-  /// replaces the default of the table: an option of a component, or what the machine allows.
+  /// Returns the tunable of a setting of the table (setting.h), with the table's unit, bounds and meaning.
+  /// `default_value` replaces the table's default, by an option of a component or by what the machine allows.
   Tunable& declare(std::string_view setting);
   Tunable& declare(std::string_view setting, std::int64_t default_value);
   /// Returns the tunable of that name; the first call creates it.
@@ -59,7 +59,7 @@ class TunableRegistry {
  private:
   mutable std::mutex mutex_;
   std::map<std::string, Tunable> tunables_ FJORD_GUARDED_BY(mutex_);
-  /// values that were set before the declaration
+  /// values of tunables that were set before their declaration
   std::map<std::string, std::int64_t> early_values_ FJORD_GUARDED_BY(mutex_);
 };
 

@@ -19,12 +19,12 @@ namespace fjord {
 class TurnPool {
  public:
   static constexpr Duration kTurn = milliseconds(10);
-  /// A group without a thread gets an additional one after it has waited for this time.
+  /// A group whose tasks have waited this long without a thread gets an additional thread.
   static constexpr Duration kPatience = milliseconds(20);
 
   using MakeExecutor = std::function<std::unique_ptr<Executor>(const std::string& name)>;
 
-  /// `make_thread` creates one of the few executors that tasks run on.
+  /// `make_thread` makes one of the few thread executors on which tasks run.
   TurnPool(std::string name, const Clock& clock, Scheduler& scheduler, MakeExecutor make_thread, std::size_t threads);
   ~TurnPool();
   TurnPool(const TurnPool&) = delete;

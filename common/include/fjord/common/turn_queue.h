@@ -18,7 +18,7 @@ struct TurnGroup {
 };
 
 /// Decides which member gets the next turn on one of a few slots. A turn should last `turn`; its actual length is
-/// counted.
+/// charged to the member's group.
 ///
 /// Groups share the slots in proportion to their weights, however many members they have. Each group has a virtual
 /// time, which advances by the length of its turns divided by its weight; the group with the lowest virtual time is
@@ -78,9 +78,9 @@ class TurnQueue {
   std::size_t slots_;
   Duration turn_;
   Duration patience_;
-  Groups groups_;                                     ///< Groups of which a member waits or runs.
-  std::map<std::uint64_t, Idle> idle_;                ///< Other groups that were active recently or owe time.
-  std::set<std::pair<double, std::uint64_t>> ready_;  ///< Groups of which a member waits, by virtual time.
+  Groups groups_;                                     ///< Groups that have a waiting or running member.
+  std::map<std::uint64_t, Idle> idle_;                ///< Groups without members, active recently or over their share.
+  std::set<std::pair<double, std::uint64_t>> ready_;  ///< Groups that have a waiting member, by virtual time.
   /// Group and arrival number of each waiting member.
   std::map<Member, std::pair<std::uint64_t, std::uint64_t>> waiting_;
   std::map<Member, Turn> running_;
