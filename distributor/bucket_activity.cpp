@@ -9,7 +9,7 @@
 namespace fjord::distributor {
 namespace {
 
-// In the order of the alternatives of the variants.
+// Names in the order of the alternatives of BucketActivity and of BucketEvent.
 constexpr std::array kActivityNames = {"Collecting", "Unavailable", "Installing", "Idle",     "Merging",
                                        "Draining",   "Comparing",   "Forgetting", "Reshaping"};
 constexpr std::array kEventNames = {"NotAvailable",  "SetConfirmed",   "Install",        "Installed",
@@ -18,13 +18,13 @@ constexpr std::array kEventNames = {"NotAvailable",  "SetConfirmed",   "Install"
 static_assert(kActivityNames.size() == std::variant_size_v<BucketActivity>);
 static_assert(kEventNames.size() == std::variant_size_v<BucketEvent>);
 
-/// True if the variant holds one of these alternatives.
+/// Returns true if the variant holds one of these alternatives.
 template <typename... Alternatives>
 bool is_one_of(const BucketActivity& activity) {
   return (std::holds_alternative<Alternatives>(activity) || ...);
 }
 
-/// The activities in which an event may happen.
+/// Says for each event in which activities it may happen.
 struct Allowed {
   const BucketActivity& from;
 
@@ -45,7 +45,7 @@ struct Allowed {
   }
 };
 
-/// The activity that follows an event that is allowed.
+/// Says for each event which activity follows.
 struct Next {
   BucketActivity& from;
 

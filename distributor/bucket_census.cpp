@@ -32,7 +32,7 @@ void BucketCensus::count(rpc::PollReply& reply, MergeFailures::Summary failing) 
   count_unknown(reply);
   reply.buckets_unplaced = unplaced_buckets();
   const std::size_t unreported = context_.ready && reply.buckets_unplaced == 0 ? unreported_buckets() : 0;
-  if (context_.ready) {  // Until then these count as unknown.
+  if (context_.ready) {  // Before the database is complete, count_unknown() counts the buckets that it lacks.
     reply.buckets += reply.buckets_unplaced + unreported;
     reply.buckets_unavailable += reply.buckets_unplaced + unreported;
   }
@@ -64,8 +64,8 @@ void BucketCensus::count_known(rpc::PollReply& reply) const {
   }
 }
 
-/// Until the storage nodes have reported, nothing is known of buckets that are not in the database, and "no buckets"
-/// would look like an empty cluster that is healthy.
+/// Counts buckets that are not in the database as unknown until the storage nodes have reported. Otherwise "no buckets"
+/// would look like a healthy empty cluster.
 void BucketCensus::count_unknown(rpc::PollReply& reply) {
   if (context_.ready || context_.snapshot == nullptr) return;
   const std::uint64_t owned = owned_buckets().size();
@@ -80,7 +80,7 @@ void BucketCensus::count_unknown(rpc::PollReply& reply) {
   }
 }
 
-/// All buckets of this distributor, empty or not.
+/// Returns all buckets of this distributor, empty or not.
 const std::vector<BucketId>& BucketCensus::owned_buckets() {
   if (owned_) return *owned_;
   const unsigned bits = context_.snapshot->distribution_bits();
@@ -92,8 +92,8 @@ const std::vector<BucketId>& BucketCensus::owned_buckets() {
   return *owned_;
 }
 
-/// Buckets that no storage node has reported, whole or in part, while so many nodes are away that these may hold them.
-/// Operations on them get Unavailable, as nobody knows whether they exist.
+/// Returns the number of buckets that no storage node has reported, whole or in part, while so many nodes are away that
+/// these may hold them. Operations on these buckets get Unavailable, because it is unknown whether the buckets exist.
 std::size_t BucketCensus::unreported_buckets() {
   if (context_.snapshot == nullptr || !context_.unreported_buckets_may_exist()) return 0;
   const std::vector<BucketId>& owned = owned_buckets();
@@ -101,8 +101,8 @@ std::size_t BucketCensus::unreported_buckets() {
       std::count_if(owned.begin(), owned.end(), [&](BucketId bucket) { return context_.buckets.has_gap(bucket); }));
 }
 
-/// Buckets of this distributor for which the cluster state names no storage node and that no node holds. They can
-/// neither be read nor written.
+/// Returns the number of buckets of this distributor for which the cluster state names no storage node and of which no
+/// node has a replica. They can neither be read nor written.
 std::size_t BucketCensus::unplaced_buckets() const {
   if (context_.snapshot == nullptr || context_.snapshot->state_version() == 0 || !none_is_placed_) return 0;
   const unsigned bits = context_.snapshot->distribution_bits();
@@ -120,8 +120,8 @@ void BucketCensus::state_changed() {
   none_is_placed_ = is_nothing_placed();
 }
 
-/// True if the cluster state places no bucket, because no node is up and has a capacity. Placement names no node for
-/// one bucket only if it names none for any.
+/// Returns true if the cluster state places no bucket at all, because no node is up and has a capacity. It is enough to
+/// look at one bucket: placement finds nodes for all buckets or for none.
 bool BucketCensus::is_nothing_placed() const {
   const unsigned bits = context_.snapshot->distribution_bits();
   return context_.snapshot->ideal_nodes(BucketId(bits, 0)).empty();

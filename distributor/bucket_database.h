@@ -23,20 +23,21 @@ struct BucketTicket {
   std::uint64_t serial = 0;
 };
 
-/// The owner's knowledge of one bucket. There may be a million of these.
+/// What the owner knows about one bucket. There may be a million entries.
 struct BucketEntry : ReplicaSetState {
   BucketId bucket;
-  std::uint64_t serial = 0;                ///< Changes each time the entry is reset.
-  BucketActivity activity;                 ///< Collecting at first; changes by apply() only.
-  std::optional<unsigned> merge_priority;  ///< Priority in the MergeQueue; empty if it does not wait there.
-  bool merge_delayed = false;              ///< A merge was unsuccessful; the next one is queued after a pause.
-  bool awaited = false;                    ///< An operation waits until the members are known to be equal.
-  /// While Collecting: it was not served before, or none of its members is up any more.
+  std::uint64_t serial = 0;  ///< Changes when the entry is reset, so that tickets of earlier answers become invalid.
+  BucketActivity activity;   ///< Collecting at first; only apply() changes it.
+  /// Priority with which the bucket waits in the MergeQueue; empty if it does not wait.
+  std::optional<unsigned> merge_priority;
+  bool merge_delayed = false;  ///< A merge was unsuccessful; the next one is queued after a pause.
+  bool awaited = false;        ///< An operation waits until the members are known to have equal content.
+  /// While Collecting: the bucket was not served before, or none of its members is up now.
   bool unreachable = false;
-  std::string merge_problem;  ///< Error of the last merge; empty if it did not fail.
+  std::string merge_problem;  ///< Error of the last merge; empty if that did not fail.
   std::uint64_t last_timestamp_us = 0;
   std::uint32_t writes_under_way = 0;
-  std::uint32_t deletes_under_way = 0;  ///< Deletions of surplus replicas in flight.
+  std::uint32_t deletes_under_way = 0;  ///< Number of deletions of surplus replicas in flight.
 
   BucketTicket ticket() const { return {bucket, serial}; }
   void apply(BucketEvent event) { activity = transition(std::move(activity), std::move(event)); }
@@ -44,18 +45,18 @@ struct BucketEntry : ReplicaSetState {
   bool is() const {
     return std::holds_alternative<Activity>(activity);
   }
-  /// Null unless it is unavailable.
+  /// Returns the reason why the bucket is unavailable; null if it is not.
   const std::string* unavailable_because() const {
     const auto* state = std::get_if<activity::Unavailable>(&activity);
     return state == nullptr ? nullptr : &state->reason;
   }
-  /// Null unless its replica set is being installed.
+  /// Returns null unless the bucket's replica set is being installed.
   Installation* installation() {
     auto* state = std::get_if<activity::Installing>(&activity);
     return state == nullptr ? nullptr : state->work.get();
   }
   const Installation* installation() const { return const_cast<BucketEntry*>(this)->installation(); }
-  /// The merge that is under way, or whose result is not in force yet; null if there is none.
+  /// Returns the merge that is in progress, or whose result is not in force yet; null if there is none.
   Merge* merge() {
     if (auto* state = std::get_if<activity::Merging>(&activity)) return &state->merge;
     if (auto* state = std::get_if<activity::Draining>(&activity)) return &state->merge;
@@ -63,34 +64,34 @@ struct BucketEntry : ReplicaSetState {
     return nullptr;
   }
   const Merge* merge() const { return const_cast<BucketEntry*>(this)->merge(); }
-  /// Notes that the result of a merge under way is not enough.
+  /// Notes that a merge in progress will not be enough to make the replicas equal.
   void disturb_merge() {
     if (Merge* under_way = merge()) under_way->disturbed = true;
   }
 
-  /// NOT_READY with the reason: members may differ, and why they still do.
+  /// Returns NOT_READY: members may differ. The text says why they have not been merged yet.
   Status not_in_sync() const {
     std::string why = "the bucket's replicas are being brought in sync";
     if (!merge_problem.empty()) why += "; the last merge failed: " + merge_problem;
     return {StatusCode::NotReady, std::move(why)};
   }
 
-  /// True if operations may start.
+  /// Returns true if operations may start.
   bool serves() const { return is<activity::Idle>() || is<activity::Merging>(); }
-  /// True if its replica set is in force, so that members may be read.
+  /// Returns true if the bucket's replica set is in force, so that members may be read.
   bool has_set_in_force() const {
     return !is<activity::Collecting>() && !is<activity::Unavailable>() && !is<activity::Installing>();
   }
-  /// True if it waits for a merge, or is being merged.
+  /// Returns true if the bucket waits for a merge or is being merged.
   bool merges_or_waits() const { return merge_priority || merge_delayed || merge() != nullptr; }
-  /// True if the distributor knows of a replica on the node.
+  /// Returns true if the distributor knows of a replica on the node.
   bool lists(std::uint16_t node) const { return ReplicaSetState::lists(node) || is_being_removed(node); }
-  /// True if the node has a replica and is not a member of the replica set that is being installed.
+  /// Returns true if the node has a replica and is not a member of the replica set that is being installed.
   bool is_being_removed(std::uint16_t node) const {
     const Installation* work = installation();
     return work != nullptr && contains(work->removed, node);
   }
-  /// True if it is served by equal replicas and nothing is left to be done to it.
+  /// Returns true if equal replicas serve the bucket and no maintenance is left to do for it.
   bool is_settled() const {
     return is<activity::Idle>() && !merges_or_waits() && !may_differ() && !wants_merge() && damaged.empty() &&
            deletes_under_way == 0;
@@ -105,17 +106,17 @@ class BucketDatabase {
     auto it = entries_.find(bucket.sort_key());
     return it == entries_.end() ? nullptr : &it->second;
   }
-  /// The first bucket whose sort_key() is at least `key`; null if there is none.
+  /// Returns the first bucket whose sort_key() is at least `key`; null if there is none.
   BucketEntry* find_from(std::uint64_t key) {
     auto it = entries_.lower_bound(key);
     return it == entries_.end() ? nullptr : &it->second;
   }
-  /// Null if the entry has been reset or erased since the ticket was made.
+  /// Returns null if the entry has been reset or erased since the ticket was made.
   BucketEntry* find(const BucketTicket& ticket) {
     BucketEntry* entry = find(ticket.bucket);
     return entry == nullptr || entry->serial != ticket.serial ? nullptr : entry;
   }
-  /// The bucket of a document; null if none is known.
+  /// Returns the bucket of a document; null if none is known.
   BucketEntry* find_for(const GlobalId& gid) {
     const BucketId narrowest = bucket_of(gid, BucketId::kUsedBitsMax);
     auto it = entries_.upper_bound(narrowest.sort_key());
@@ -123,13 +124,14 @@ class BucketDatabase {
     --it;
     return it->second.bucket.contains(narrowest) ? &it->second : nullptr;
   }
-  /// For a document without a known bucket: the widest bucket of at least `bits` bits that contains no known one.
+  /// Returns, for a document without a known bucket, the widest bucket with at least `bits` bits that contains no known
+  /// bucket.
   BucketId missing_for(const GlobalId& gid, unsigned bits) const {
     BucketId bucket = bucket_of(gid, bits);
     for (; has_part_of(bucket); ++bits) bucket = bucket_of(gid, bits + 1);
     return bucket;
   }
-  /// Known buckets that contain `bucket` or are contained in it.
+  /// Returns the known buckets that contain `bucket` or are contained in it.
   std::vector<BucketId> overlapping(BucketId bucket) const {
     std::vector<BucketId> found;
     auto it = entries_.lower_bound(bucket.sort_key());
@@ -138,7 +140,7 @@ class BucketDatabase {
     for (; it != entries_.end() && bucket.contains(it->second.bucket); ++it) found.push_back(it->second.bucket);
     return found;
   }
-  /// True if no known bucket covers some part of `bucket`.
+  /// Returns true if some part of `bucket` belongs to no known bucket.
   bool has_gap(BucketId bucket) const {
     auto it = entries_.lower_bound(bucket.sort_key());
     if (it != entries_.begin() && std::prev(it)->second.bucket.contains(bucket)) return false;
@@ -164,7 +166,7 @@ class BucketDatabase {
   auto end() { return entries_.end(); }
 
  private:
-  /// Number of buckets with the most bits that `bucket` contains.
+  /// Returns how many buckets with the most bits fit into `bucket`.
   static std::uint64_t narrowest_in(BucketId bucket) {
     return std::uint64_t{1} << (BucketId::kUsedBitsMax - bucket.used_bits());
   }

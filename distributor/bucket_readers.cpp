@@ -126,7 +126,7 @@ rpc::BucketNode BucketReaders::node_of(BucketId bucket, const rpc::GetBucketNode
   }
   const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
   const bool is_mine =
-      bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer it has several owners.
+      bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer bits a bucket has several owners.
   const bool knows_all = is_mine && context_.ready && !context_.unreported_buckets_may_exist();
   if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, being_created()};
   if (!parts.empty()) return node_of(bucket, parts, request);
@@ -178,8 +178,8 @@ rpc::BucketNode BucketReaders::node_of(BucketId bucket, const std::vector<Bucket
     found.node = readable[context_.random.below(readable.size())];
     return found;
   }
-  // The same node each time all buckets are listed, so that the state that a visitor has left there is found again
-  // (docs/design/0011-incremental-refresh.md).
+  // Chooses the same node each time all buckets are listed, so that the next visitor finds the state that an earlier
+  // one has left on this node (docs/design/0011-incremental-refresh.md).
   found.node = *std::min_element(readable.begin(), readable.end(), [&](std::uint16_t a, std::uint16_t b) {
     return mix64(bucket.raw(), a) < mix64(bucket.raw(), b);
   });

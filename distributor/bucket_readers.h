@@ -12,18 +12,18 @@
 
 namespace fjord::distributor {
 
-/// Timestamp up to which no write to the bucket is in flight or ever will be. `oldest` is
-/// OperationEngine::oldest_under_way().
+/// Returns the timestamp up to which no write to the bucket is in flight or will ever be made. `oldest` is the result
+/// of OperationEngine::oldest_under_way().
 std::uint64_t stable_us(const BucketEntry& entry, const std::map<std::uint64_t, std::uint64_t>& oldest);
 
-/// Says from which storage node each bucket can be read, for visitors and subscribers. Confined to the executor.
+/// Tells visitors and subscribers from which storage node each bucket can be read. Confined to the executor.
 class BucketReaders {
  public:
   BucketReaders(Context& context, BucketMaintainer& maintainer, NodeLatencies& latencies, OperationEngine& operations)
       : context_(context), maintainer_(maintainer), latencies_(latencies), operations_(operations) {}
 
-  /// Names a node for each bucket, from which a client reads alone. Without a lease, all members have to confirm the
-  /// cluster state first.
+  /// Answers with a node for each bucket; a client then reads from this node alone. Without a lease, all members first
+  /// have to confirm the cluster state.
   void answer(const rpc::GetBucketNodes& request, rpc::Responder respond);
 
  private:
@@ -31,13 +31,13 @@ class BucketReaders {
   /// Calls `done` with true if all these storage nodes are still in this distributor's cluster state.
   void confirm_state(const std::set<std::uint16_t>& nodes, UniqueFunction<void(bool)> done);
   rpc::BucketNode node_of(BucketId bucket, const rpc::GetBucketNodes& request);
-  /// A node from which all of `parts`, which make up `bucket`, can be read.
+  /// Returns a node from which all of `parts`, which together are `bucket`, can be read.
   rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts, const rpc::GetBucketNodes& request);
-  /// Creates the parts of `bucket` that do not exist: they were never written to since there are more distribution
-  /// bits, and a node that has only some parts could not tell. True if a part was missing.
+  /// Creates the parts of `bucket` that do not exist: after a rise of the distribution bits, nothing was written to
+  /// them yet, and a node that has only some parts could not tell. Returns true if a part was missing.
   bool create_missing(BucketId bucket);
-  /// The node from which changes of a bucket can be read, and the timestamp up to which they can: before its oldest
-  /// write in flight, and not while a merge may bring an older one (docs/design/0008).
+  /// Returns the node from which changes of a bucket can be read, and the timestamp up to which they can be read. It
+  /// lies before the oldest write in flight, and no merge may still bring older writes (docs/design/0008).
   rpc::BucketNode node_for_changes(const BucketEntry& entry, const std::map<std::uint64_t, std::uint64_t>& oldest);
 
   Context& context_;

@@ -26,28 +26,28 @@ struct Context {
   BucketDatabase buckets;
   /// Null before the first cluster state.
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot;
-  /// Rises with every new cluster state. Answers to questions of an earlier generation are dropped.
+  /// Rises with every new cluster state. Answers to requests of an earlier generation are dropped.
   std::uint64_t generation = 0;
   /// True if the bucket database is complete.
   bool ready = false;
-  /// Time since which it has not been complete.
+  /// Time since which the bucket database has not been complete.
   MonotonicTime collecting_since{};
-  /// Until then the fleet controller activates no state that this distributor has not acknowledged.
+  /// Up to this time, the fleet controller activates no state that this distributor has not acknowledged.
   MonotonicTime lease_until{};
-  /// Highest timestamp that the fleet controller has granted, see next_timestamp(). 0: none.
+  /// Highest timestamp that the fleet controller permits, see next_timestamp(). 0: none was granted.
   std::uint64_t time_ceiling_us = 0;
   /// How full the storage nodes are.
   StorageSpace space = {};
 
-  /// True if the answer of one member is enough. False if another distributor may have taken the bucket over in a newer
-  /// state: then answers of all members of the set are needed (docs/design/0005, "Leases instead of trust").
+  /// Returns true if the answer of one member is enough. Returns false if another distributor may have taken over the
+  /// bucket in a newer state: answers of all members are needed then (docs/design/0005, "Leases instead of trust").
   bool may_trust_one(BucketId bucket) const {
     if (snapshot->info().lease_us != 0 && clock.now() > lease_until) return false;
     return snapshot->pending() == nullptr || snapshot->pending()->owner(bucket) == options.index;
   }
 
   const rpc::Address& storage_address(std::uint16_t node) const { return snapshot->info().storage_addresses[node]; }
-  /// Configured storage nodes that are not up.
+  /// Returns the number of configured storage nodes that are not up.
   std::size_t absent_nodes() const {
     std::size_t absent = 0;
     for (const DistributionGroup::Node& node : snapshot->distribution().flat_nodes()) {
@@ -55,7 +55,7 @@ struct Context {
     }
     return absent;
   }
-  /// Names and states of the nodes that absent_nodes() counts, for people.
+  /// Returns names and states of the nodes that absent_nodes() counts, for people.
   std::string absent_text() const {
     std::string text;
     for (const DistributionGroup::Node& node : snapshot->distribution().flat_nodes()) {
@@ -66,20 +66,20 @@ struct Context {
     }
     return text;
   }
-  /// Reason for refusing requests before the first cluster state.
+  /// Returns the error with which requests are refused before the first cluster state.
   Status no_state() const {
     return {StatusCode::NotReady, NodeId::distributor(options.index).to_string() + " has no cluster state yet"};
   }
-  /// Reason for refusing operations while the cluster is down: the limit that was not met.
+  /// Returns the reason for refusing operations while the cluster is down: the limit that was not met.
   std::string closed_text() const {
     const std::string& why = snapshot->state().description();
     return why.empty() ? "the cluster is down" : "the cluster is down: " + why;
   }
-  /// The epoch of the replica set that follows a set of `epoch`.
+  /// Returns the epoch of the replica set that follows a set with `epoch`.
   std::uint64_t next_epoch(std::uint64_t epoch) const {
     return std::max(ReplicaSet::make_epoch(snapshot->state_version(), 1), epoch + 1);
   }
-  /// Fewest bits that a bucket may use: those of the state, or more if the configuration asks for more.
+  /// Returns the fewest bits that a bucket may use: those of the state, or more if the configuration asks for more.
   unsigned bucket_bits_min() const {
     constexpr std::string_view kSetting = "cluster.distribution_bits=";
     unsigned bits = snapshot->distribution_bits();
@@ -91,12 +91,13 @@ struct Context {
     }
     return bits;
   }
-  /// Timestamp for a write to a bucket whose last one is `last_us`. Greater than any timestamp assigned under an
-  /// earlier state, including by nodes that are now unreachable (docs/design/0005, "Timestamps").
+  /// Returns a timestamp for a write to a bucket whose last timestamp is `last_us`. It is greater than any timestamp
+  /// assigned under an earlier state, including by nodes that are now unreachable (docs/design/0005, "Timestamps").
   std::uint64_t next_timestamp(std::uint64_t last_us) const {
     const auto wall_us = static_cast<std::uint64_t>(clock.wall_now().us);
     const std::uint64_t floor_us = snapshot->state().time_floor_us();
-    const bool is_granted = floor_us != 0 || time_ceiling_us != 0;  // Older fleet controllers grant nothing.
+    // False with a fleet controller of an older version, which grants no timestamps.
+    const bool is_granted = floor_us != 0 || time_ceiling_us != 0;
     return std::max({is_granted ? std::min(wall_us, time_ceiling_us) : wall_us, last_us + 1, floor_us + 1});
   }
   /// Runs `task` with the entry after `delay`, unless the entry has been reset by then.
@@ -109,9 +110,10 @@ struct Context {
   std::size_t replicas_at_birth() const {
     return fjord::replicas_at_birth(snapshot->state(), snapshot->distribution());
   }
-  /// True if so many nodes are away that a bucket may exist which no node has reported.
+  /// Returns true if so many nodes are away that there may be a bucket which no node has reported.
   bool unreported_buckets_may_exist() const {
-    const std::size_t assured = snapshot->state().copies_assured();  // 0: the fleet controller is older.
+    // `assured` is 0 if the fleet controller has an older version.
+    const std::size_t assured = snapshot->state().copies_assured();
     return absent_nodes() >= (assured == 0 ? replicas_at_birth() : std::min(replicas_at_birth(), assured));
   }
 };

@@ -5,7 +5,7 @@
 namespace fjord::distributor {
 namespace {
 
-/// True if the request changes nothing, so that it may be sent twice.
+/// Returns true if the request changes nothing, so that it may be sent twice.
 bool only_asks(const rpc::Request& request) {
   if (const auto* balance = std::get_if<rpc::Balance>(&request)) {
     return balance->action != rpc::BalanceAction::Apply && balance->action != rpc::BalanceAction::Revert;

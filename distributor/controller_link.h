@@ -14,14 +14,14 @@ class ControllerLink {
       : context_(context), controllers_(std::move(controllers)) {}
 
   /// Answers with the reply of the leading controller. The next controller is asked if one does not lead, or if a
-  /// question that changes nothing gets no answer.
+  /// request that changes nothing gets no answer.
   void forward(rpc::Request request, rpc::Responder respond);
 
  private:
   struct Question {
     rpc::Request request;
     rpc::Responder respond;
-    std::size_t asked = 0;  ///< Controllers that were asked before.
+    std::size_t asked = 0;  ///< Number of controllers that were asked before.
   };
   void ask(std::shared_ptr<Question> question);
   void on_reply(std::shared_ptr<Question> question, const rpc::Address& address, Result<rpc::Reply> reply);
@@ -29,7 +29,7 @@ class ControllerLink {
 
   Context& context_;
   std::vector<rpc::Address> controllers_;
-  std::size_t current_ = 0;  ///< Index of the one that answered last.
+  std::size_t current_ = 0;  ///< Index of the controller that answered last.
 };
 
 }  // namespace fjord::distributor

@@ -92,7 +92,8 @@ class DistributorNode::Impl {
   }
 
  private:
-  /// Refuses a batch that needs a feature which this version does not have, before any of it is done. From any thread.
+  /// Refuses the whole batch, before it executes any operation, if the batch needs a feature that this version does not
+  /// have. From any thread.
   void execute_strict(rpc::ExecuteStrict request, rpc::Responder respond) {
     for (const std::string& feature : request.features) {
       if (std::find(std::begin(rpc::kStrictFeatures), std::end(rpc::kStrictFeatures), feature) !=
@@ -206,9 +207,10 @@ class DistributorNode::Impl {
   }
 
   void apply_state(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {
-    if (snapshot->state_version() == 0) return;  // The fleet controller has no state yet; it only introduces itself.
-    // While the state describes an earlier process of this distributor, messages of that process may be in flight, and
-    // no storage node could tell them from those of this one.
+    // The fleet controller has no cluster state yet; this message only introduces the controller.
+    if (snapshot->state_version() == 0) return;
+    // While the cluster state describes an earlier process of this distributor, messages of that process may be in
+    // flight, and no storage node could distinguish them from messages of this process.
     const std::uint64_t up_since = snapshot->state().node(NodeId::distributor(options_.index)).up_since_version;
     if (context_.snapshot == nullptr && up_since != 0 && up_since <= version_before_) return;
     const std::shared_ptr<const rpc::ClusterSnapshot> before = std::exchange(context_.snapshot, std::move(snapshot));
@@ -229,7 +231,7 @@ class DistributorNode::Impl {
 
   rpc::GetClusterInfoReply cluster_info(const rpc::GetClusterInfo& request) {
     rpc::GetClusterInfoReply reply;
-    // The distributor may not act under it yet; then operations of the client wait.
+    // The distributor may have received the client's state and not act on it yet; then operations of the client wait.
     const auto known = snapshots_.get();
     if (known == nullptr || known->state_version() == 0) {
       reply.status = context_.no_state();
@@ -244,12 +246,12 @@ class DistributorNode::Impl {
 
   DistributorOptions options_;
   std::uint64_t incarnation_;
-  /// Version of the newest state before the fleet controller had heard of this process.
+  /// Version of the newest state made before the fleet controller knew of this process.
   std::uint64_t version_before_ = 0;
-  std::string misnamed_;  ///< Why polls of the fleet controller are refused; empty: they are not.
+  std::string misnamed_;  ///< Why this process refuses polls of the fleet controller; empty: it accepts them.
   rpc::LiveSettings settings_;
   rpc::SnapshotHolder snapshots_;
-  std::unique_ptr<Executor> executor_;  // Destroyed first, by the destructor.
+  std::unique_ptr<Executor> executor_;  // The destructor destroys the executor before all other members.
   Context context_;
   BucketMaintainer maintainer_;
   NodeLatencies latencies_;
@@ -258,7 +260,7 @@ class DistributorNode::Impl {
   BucketCensus census_;
   BucketReaders readers_;
   ControllerLink controllers_;
-  std::atomic<std::int64_t> lease_until_us_ = 0;  // Context::lease_until, for other threads.
+  std::atomic<std::int64_t> lease_until_us_ = 0;  // A copy of Context::lease_until for other threads.
   mutable std::mutex health_mutex_;
   DistributorHealth health_ FJORD_GUARDED_BY(health_mutex_);
   MonotonicTime polled_at_ FJORD_GUARDED_BY(health_mutex_);

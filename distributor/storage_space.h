@@ -16,7 +16,7 @@ namespace fjord::distributor {
 /// to the distributor's executor.
 class StorageSpace {
  public:
-  /// Stages of storage::SpaceStage plus one, as on the wire.
+  /// Stages as on the wire: those of storage::SpaceStage plus one; 0: not known.
   static constexpr std::uint16_t kUnknown = 0;
   static constexpr std::uint16_t kWarn = 2;
   static constexpr std::uint16_t kThrottle = 3;
@@ -30,20 +30,21 @@ class StorageSpace {
       nodes_[node] = {.stage = stage, .reason = reason, .refusal = {}};
     }
   }
-  /// Notes that the node refused a put with NO_SPACE, as it does from `stage` on. `why` names node, use and limit.
+  /// Notes that the node refused a put with NO_SPACE, as a node does from `stage` on. `why` names node, use and limit.
   void note_refusal(std::uint16_t node, std::uint16_t stage, const Status& why) {
     Node& known = nodes_[node];
     known.stage = std::max(known.stage, stage);
     known.refusal = why.message();
   }
-  /// Forgets a node that is away. It reports its stage when it is back.
+  /// Forgets the stage of a node that is away. The node reports it again when it is back.
   void forget(std::uint16_t node) { nodes_.erase(node); }
 
   std::uint16_t stage(std::uint16_t node) const {
     const auto at = nodes_.find(node);
     return at == nodes_.end() ? kUnknown : at->second.stage;
   }
-  /// OK, or NO_SPACE with the reason of the first of these nodes that refuses puts of clients.
+  /// Returns OK if all these nodes take puts of clients; otherwise NO_SPACE with the reason of the first that refuses
+  /// them.
   Status check_put(const std::vector<std::uint16_t>& members) const {
     if (nodes_.empty()) return Status::ok();
     for (std::uint16_t node : members) {
@@ -52,10 +53,10 @@ class StorageSpace {
     }
     return Status::ok();
   }
-  /// True if a replica on the node may be filled for this need. A move stops at kWarn. What redundancy needs goes on up
-  /// to kThrottle, where clients would have to wait for the node.
+  /// Returns true if a replica on the node may be filled for this need: a move below kWarn, a replica that redundancy
+  /// needs below kThrottle, where clients would have to wait for the node.
   bool may_fill(std::uint16_t node, Need need) const { return stage(node) < (need < Need::Move ? kThrottle : kWarn); }
-  /// True if merges may still write to the node.
+  /// Returns true if merges may still write to the node.
   bool takes_merges(std::uint16_t node) const { return stage(node) < kRefuseAll; }
   std::string describe(std::uint16_t node) const {
     const Node& known = nodes_.at(node);
@@ -66,8 +67,8 @@ class StorageSpace {
  private:
   struct Node {
     std::uint16_t stage = kUnknown;
-    std::string reason;   ///< Measured use, the limit, and the setting.
-    std::string refusal;  ///< The node's own message; newer than `reason`.
+    std::string reason;   ///< The space in use, the limit, and the setting of the limit.
+    std::string refusal;  ///< The node's own error message, newer than `reason`.
   };
   std::map<std::uint16_t, Node> nodes_;
 };

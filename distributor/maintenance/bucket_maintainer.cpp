@@ -90,8 +90,8 @@ void BucketMaintainer::look_for_joins_later() {
   });
 }
 
-/// Asks for damaged buckets, large ones, and those with old removed entries. A storage node remembers its damaged
-/// buckets until they are repaired, so a lost answer does no harm.
+/// Asks storage nodes for damaged buckets, for large ones, and for those with old remove entries. A storage node
+/// reports its damaged buckets until they are repaired, so a lost answer does no harm.
 void BucketMaintainer::look_around() {
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
     if (!context_.snapshot->storage_serves(node.index)) continue;
@@ -111,7 +111,7 @@ void BucketMaintainer::look_around() {
   }
   if (!merges_.is_paused()) reshaper_.look_for_few_bits();
   merges_.retry_held_back();
-  merges_.start();  // The settings may have changed.
+  merges_.start();  // The settings may have changed, so that more merges may begin now.
   look_around_later();
 }
 

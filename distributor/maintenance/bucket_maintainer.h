@@ -18,42 +18,43 @@ namespace fjord::distributor {
 class BucketMaintainer {
  public:
   struct Callbacks {
-    std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
-    std::function<void()> state_ready;           ///< The bucket database is complete.
-    std::function<void()> buckets_forgotten;     ///< More buckets are collected again.
-    /// RemoveRetention::Hooks::stable_us.
+    std::function<void(BucketId)> bucket_ready;  ///< Called when operations that waited for the bucket may continue.
+    std::function<void()> state_ready;           ///< Called when the bucket database is complete.
+    std::function<void()> buckets_forgotten;     ///< Called when more buckets have to be collected again.
+    /// See RemoveRetention::Hooks::stable_us.
     std::function<std::uint64_t(const BucketEntry&)> stable_us;
   };
   BucketMaintainer(Context& context, TunableRegistry& tunables, Callbacks callbacks);
 
-  /// Takes in the context's new snapshot, which follows `before` (null: it is the first). Drops what may be untrue.
+  /// Handles the context's new snapshot, which follows `before` (null: the new one is the first). Drops what may be
+  /// untrue now.
   void forget_outdated(const rpc::ClusterSnapshot* before);
-  /// Asks storage nodes for the buckets that are not known; state_ready follows.
+  /// Asks storage nodes for the buckets that are not known; afterwards state_ready is called.
   void collect() { transition_.collect(); }
-  /// Creates a bucket that no storage node holds; bucket_ready follows.
+  /// Creates a bucket that no storage node holds; bucket_ready is called when it can be used.
   BucketEntry& create(BucketId bucket);
   /// Has the bucket merged, because a write missed a replica or members were found to differ.
   void repair(BucketEntry& entry);
-  /// Merges the bucket before all others: an operation waits until its members are known to be equal.
+  /// Merges the bucket before all others, because an operation waits until its members are known to have equal content.
   void await_sync(BucketEntry& entry) { merges_.await_sync(entry); }
   /// Notes that a replica that is catching up missed a write that all members have.
   void note_missed(BucketEntry& entry) { entry.disturb_merge(); }
   /// Notes that a replica has lost data; it is merged from an intact one.
   void note_damaged(BucketEntry& entry, std::uint16_t node) { repair_.note_damaged(entry, node); }
-  /// ReplicaRepair::recover_unsafely().
+  /// See ReplicaRepair::recover_unsafely().
   Status recover_unsafely(BucketId bucket) { return repair_.recover_unsafely(bucket); }
-  /// The last write in flight to the bucket has ended.
+  /// Must be called when the last write in flight to the bucket has ended.
   void drained(BucketEntry& entry);
 
-  /// True if merges wait or are under way, or maintenance is paused. Less urgent work waits then.
+  /// Returns true if merges wait or are in progress, or maintenance is paused. Less urgent work then waits.
   bool is_busy_or_paused() const { return merges_.is_busy_or_paused(); }
-  /// Buckets whose merges fail again and again.
+  /// Returns a summary of the buckets whose merges fail repeatedly.
   MergeFailures::Summary failing() { return merges_.failing(); }
 
  private:
   void on_complete();
   void on_in_force(BucketEntry& entry, const Installation& done);
-  /// Creates all missing buckets. Without a spare node none can be created while a node is away.
+  /// Creates all missing buckets. If there is no spare node, no bucket can be created while a node is away.
   void create_all();
   void look_around();
   void note_report(std::uint16_t node, const rpc::GetBucketInfoReply& reply);

@@ -8,8 +8,8 @@
 namespace fjord::distributor {
 
 NodeIndexes fillable(const BucketEntry& entry, const Context& context, bool moves_paused) {
-  // Not need_of(), which names a more urgent need first: whether to fill does not depend on that need. After a change
-  // of the cluster state each bucket with a waiting move needs to be synchronised, and that must not move it.
+  // Does not use need_of(), which returns only the most urgent need: whether to fill a replica does not depend on that.
+  // After a change of the cluster state, need_of() is Sync for each bucket with a waiting move; that must not move it.
   const std::size_t wanted = wanted_members(entry, *context.snapshot).size();
   const std::size_t missing = wanted - std::min(wanted, entry.intact().size());
   NodeIndexes nodes = entry.catching_up;
@@ -19,7 +19,8 @@ NodeIndexes fillable(const BucketEntry& entry, const Context& context, bool move
   return nodes;
 }
 
-/// The member that the others are merged from: an intact one with space for what it lacks, if there is one.
+/// Returns the member from which the other replicas are merged: if there is one, an intact member with space for what
+/// it lacks.
 std::uint16_t BucketMerger::source_of(const BucketEntry& entry) const {
   for (std::uint16_t node : entry.intact()) {
     if (context_.space.takes_merges(node)) return node;
@@ -43,11 +44,11 @@ void BucketMerger::merge(BucketEntry& entry) {
   });
 }
 
-/// Merges the members first: once they have what non-member replicas held, conditional operations may go on.
+/// Merges the members first: once they have what non-member replicas held, conditional operations may continue.
 void BucketMerger::merge_members(BucketEntry& entry) {
   NodeIndexes targets = entry.set.nodes;
   std::erase(targets, entry.merge()->primary);
-  // A full member that is to leave is only a source of the merge: what it lacks is on the others.
+  // A complete member that will leave the set is only a source of the merge: the other replicas have what it lacks.
   const NodeIndexes wanted = wanted_members(entry, *context_.snapshot);
   const std::size_t skipped = std::erase_if(
       targets, [&](std::uint16_t node) { return !context_.space.takes_merges(node) && !contains(wanted, node); });
@@ -63,7 +64,7 @@ void BucketMerger::merge_members(BucketEntry& entry) {
 void BucketMerger::merge_catching_up(BucketEntry& entry) {
   Merge& merge = *entry.merge();
   merge.filled = fillable(entry, context_, hooks_.moves_paused());
-  // Operations wait until a new set confirms that the members are equal. Filling comes after that.
+  // Operations wait until a new set confirms that the members are equal. Replicas that catch up are filled later.
   if (entry.awaited && entry.dirty) merge.filled.clear();
   merge.fill_deferred = merge.filled.size() < entry.catching_up.size();
   merge_from_primary(entry, merge.filled, [this](BucketEntry& merged, bool ok) { hooks_.done(merged, ok); });
@@ -95,7 +96,7 @@ void BucketMerger::send(const BucketEntry& entry, std::uint16_t target, NodeInde
   request.sources = std::move(sources);
   request.outsiders = std::move(non_members);
   request.decides = target == entry.merge()->primary;
-  // The node answers before this distributor gives up and asks again.
+  // The time limit lets the node answer before this distributor gives up and asks again.
   request.time_limit_ms =
       static_cast<std::uint32_t>(std::chrono::duration_cast<milliseconds>(context_.options.merge_timeout / 2).count());
   request.only_moves = need_of(entry, *context_.snapshot) == Need::Move;
@@ -121,7 +122,7 @@ void BucketMerger::on_answer(BucketEntry& entry, std::uint16_t target, const Sta
     entry.merge_problem = NodeId::storage(target).to_string() + ": " + status.to_string();
     failures_.note(entry.bucket, entry.merge_problem);
   }
-  // A large bucket takes several commands; each makes progress.
+  // Busy is no failure: a large bucket takes several commands, and each makes progress.
   if (status.code() == StatusCode::Busy) failures_.forget(entry.bucket);
 }
 

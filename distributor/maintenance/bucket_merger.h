@@ -7,26 +7,28 @@
 
 namespace fjord::distributor {
 
-/// The replicas that are catching up and may be filled now: their nodes have the space, and while moves are paused no
-/// more of them than members are missing.
+/// Returns the replicas that are catching up and may be filled now: their nodes have the space. While moves are paused,
+/// there are at most as many as members are missing.
 NodeIndexes fillable(const BucketEntry& entry, const Context& context, bool moves_paused);
 
 /// Merges the replicas of a bucket: first one member from all other replicas, then the other members from that one,
-/// then the replicas that are catching up. What it has done is in the entry (`Merge`). Confined to the executor.
+/// then the replicas that are catching up. The bucket's entry says what is done (`Merge`). Confined to the executor.
 class BucketMerger {
  public:
   struct Hooks {
     std::function<void(BucketEntry&, bool ok)> done;
-    /// The members are equal, while replicas are still catching up: operations that waited for it may go on.
+    /// Called when the members are equal, while replicas are still catching up: operations that waited for this may
+    /// continue.
     std::function<void(BucketEntry&)> members_equal;
-    std::function<void(BucketEntry&, std::uint16_t)> damaged;  ///< The node's replica has lost data.
-    std::function<bool()> moves_paused;                        ///< Nothing is moved now: MergeScheduler::is_paused().
+    std::function<void(BucketEntry&, std::uint16_t)> damaged;  ///< Called when the node's replica has lost data.
+    std::function<bool()> moves_paused;  ///< Returns true if no replica may be moved now: MergeScheduler::is_paused().
   };
-  /// Errors are noted in `failures`, which outlives this.
+  /// The merger notes errors in `failures`, which outlives it.
   BucketMerger(Context& context, MergeFailures& failures, Hooks hooks)
       : context_(context), failures_(failures), hooks_(std::move(hooks)) {}
 
-  /// Begins the merge of an entry in activity::Merging. `done` follows, unless the entry is reset or its merge stopped.
+  /// Begins the merge of an entry in activity::Merging. The hook `done` is called at the end, unless the entry is reset
+  /// or its merge stopped.
   void merge(BucketEntry& entry);
 
  private:

@@ -8,8 +8,8 @@ namespace fjord::distributor {
 namespace {
 
 constexpr std::size_t kReshapesAtOnce = 4;
-// Two halves are joined if together they have at most a quarter of a limit above which a bucket is split. So buckets
-// are not split and joined in turn.
+// Two halves are joined if their sum is at most this part (1/4) of the limits above which a bucket is split. So a
+// bucket is not split and joined again and again.
 constexpr std::uint64_t kJoinBelow = 4;
 
 }  // namespace
@@ -41,7 +41,7 @@ void BucketReshaper::note_size(BucketEntry& entry, std::uint16_t node, const Buc
 
 void BucketReshaper::inspect(const Inspection& inspection) {
   ask_for_group(inspection, {}, [this, inspection](std::optional<std::uint64_t> first) {
-    if (!first) return;  // The bucket was emptied meanwhile.
+    if (!first) return;  // There is nothing to split: the bucket was emptied meanwhile.
     const std::uint64_t middle = halves_of(inspection.ticket.bucket)[1].position() << BucketId::kCountBits;
     if (*first >= middle) return inspect_one_side(inspection, *first);
     ask_for_group(inspection, middle - 1, [this, inspection, first = *first](std::optional<std::uint64_t> behind) {
@@ -82,7 +82,8 @@ void BucketReshaper::ask_for_group(const Inspection& inspection, std::optional<s
               if (generation != context_.generation) return;
               const bool ok = reply && reply->status && reply->by_group && !reply->damaged;
               if (!ok || context_.buckets.find(inspection.ticket) == nullptr) {
-                inspected_.erase(inspection.ticket.bucket.raw());  // The next report of its size begins again.
+                // The bucket is examined again when its size is reported the next time.
+                inspected_.erase(inspection.ticket.bucket.raw());
               } else if (reply->entries.empty()) {
                 done(std::nullopt);
               } else {
@@ -94,7 +95,7 @@ void BucketReshaper::ask_for_group(const Inspection& inspection, std::optional<s
 void BucketReshaper::look_for_few_bits() {
   const unsigned bits = context_.bucket_bits_min();
   if (bits == context_.snapshot->distribution_bits()) return;
-  std::vector<BucketTicket> found;  // Kept in a list, since a split changes the database.
+  std::vector<BucketTicket> found;  // Collects the buckets first, since a split changes the database.
   for (auto& [key, entry] : context_.buckets) {
     if (entry.bucket.used_bits() < bits && entry.is_settled()) found.push_back(entry.ticket());
   }
@@ -191,7 +192,7 @@ void BucketReshaper::drained(const BucketEntry& drained_entry) {
     const BucketEntry& entry = *context_.buckets.find(ticket);
     if (entry.writes_under_way > 0) return;
     if (entry.may_differ() || entry.wants_merge() ||
-        entry.merges_or_waits()) {  // Its last writes did not reach all replicas.
+        entry.merges_or_waits()) {  // The last writes to the bucket did not reach all replicas.
       abandon(at->first);
       return;
     }
@@ -254,7 +255,8 @@ void BucketReshaper::on_answer(std::uint64_t number, Stage stage, std::uint16_t 
   if (at == works_.end() || at->second.stage != stage || !at->second.missing.contains(node)) return;
   Work& work = at->second;
   if (!status) {
-    // Some replicas may have done it. So it is retried until a new cluster state says that this node is away.
+    // Retries until a new cluster state says that this node is away, because other replicas may have done the step
+    // already.
     context_.executor.post_after(context_.options.retry_delay, [this, number, stage, node] {
       const auto again = works_.find(number);
       if (again != works_.end() && again->second.stage == stage) ask(number, node);

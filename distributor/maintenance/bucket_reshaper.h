@@ -15,13 +15,13 @@
 namespace fjord::distributor {
 
 /// Splits large buckets and joins small siblings, on all replicas of a bucket at once, and only if the replicas are in
-/// sync where they belong. The bucket is paused meanwhile. If a new cluster state interrupts it, the recovery that
-/// follows finds what is left to do (docs/design/0005, "Split and join"). Confined to the executor.
+/// sync on their ideal nodes. The bucket is paused meanwhile. If a new cluster state interrupts the work, the recovery
+/// that follows finds what is left to do (docs/design/0005, "Split and join"). Confined to the executor.
 class BucketReshaper {
  public:
   struct Hooks {
-    std::function<void(BucketEntry&)> install;   ///< Installs the set of a fresh entry and puts it in service.
-    std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
+    std::function<void(BucketEntry&)> install;   ///< Installs the set of a new entry and puts the bucket in service.
+    std::function<void(BucketId)> bucket_ready;  ///< Called when operations that waited for the bucket may continue.
   };
   BucketReshaper(Context& context, TunableRegistry& tunables, Hooks hooks);
 
@@ -33,28 +33,28 @@ class BucketReshaper {
   void note_size(BucketEntry& entry, std::uint16_t node, const BucketInfo& info);
   /// Splits buckets that use fewer bits than they should.
   void look_for_few_bits();
-  /// Asks for the sizes of siblings and joins those of which both are small.
+  /// Asks for the sizes of siblings and joins them if both are small.
   void look_for_joins();
-  /// The last write in flight to a bucket that is being reshaped has ended.
+  /// Must be called when the last write in flight to a bucket that is being reshaped has ended.
   void drained(const BucketEntry& entry);
 
  private:
   enum class Stage {
-    Draining,    ///< Writes in flight have to end.
-    Equalising,  ///< Join: both halves get one replica set.
-    Changing,    ///< Replicas split or join.
+    Draining,    ///< Waits for the end of the writes in flight.
+    Equalising,  ///< Only for a join: gives both halves the same replica set.
+    Changing,    ///< The replicas split or join.
   };
   struct Work {
     Stage stage = Stage::Draining;
     BucketId parent;
-    std::vector<BucketTicket> buckets;  ///< The parent, or its two halves.
-    ReplicaSet set;                     ///< The replica set of all of them.
+    std::vector<BucketTicket> buckets;  ///< For a split the parent, for a join its two halves.
+    ReplicaSet set;                     ///< The replica set of all these buckets.
     std::set<std::uint16_t> missing;    ///< Members that have not done this stage yet.
     bool is_join() const { return buckets.size() > 1; }
   };
 
-  /// A large bucket that is being examined. The replica is asked for its first group of entries, and then for one
-  /// behind the middle, which shows whether a split would divide the entries.
+  /// A large bucket that is being examined. The replica is asked for its first group of entries, and then for a group
+  /// in the second half, which shows whether a split would divide the entries.
   struct Inspection {
     BucketTicket ticket;
     std::uint16_t node = 0;
@@ -65,7 +65,8 @@ class BucketReshaper {
   void inspect(const Inspection& inspection);
   void inspect_one_side(const Inspection& inspection, std::uint64_t first_group);
   void inspected(const Inspection& inspection, BucketShape shape);
-  /// Calls `done` with the first group behind `after` (empty: from the start), or with nothing if there is none.
+  /// Calls `done` with the first group of entries behind `after` (empty: from the start), or with nothing if there is
+  /// none.
   void ask_for_group(const Inspection& inspection, std::optional<std::uint64_t> after, OnGroup done);
 
   void enqueue(Work work);
@@ -85,9 +86,9 @@ class BucketReshaper {
   Counter& splits_;
   Counter& joins_;
   std::deque<Work> queue_;
-  std::map<std::uint64_t, Work> works_;  ///< In progress, by number.
+  std::map<std::uint64_t, Work> works_;  ///< Splits and joins in progress, by number.
   std::uint64_t last_number_ = 0;
-  /// Large buckets that are being examined, or that a split would not help, with their size at that time.
+  /// Large buckets that are being examined, or that a split would not help, with their size when they were examined.
   std::map<std::uint64_t, BucketInfo> inspected_;
 };
 

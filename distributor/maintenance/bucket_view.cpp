@@ -16,7 +16,7 @@ rpc::ReplicaRole role_of(const BucketEntry& entry, std::uint16_t node) {
   return entry.lists(node) ? rpc::ReplicaRole::Obsolete : rpc::ReplicaRole::Unlisted;
 }
 
-/// One request, kept until all answers to its questions have come.
+/// One request rpc::ShowBucket, kept until all storage nodes that it asks have answered.
 class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
  public:
   BucketViewing(Context& context, rpc::ShowBucket request, rpc::Responder respond)
@@ -154,7 +154,7 @@ class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
     one_less(&BucketViewing::finish);
   }
 
-  /// `replica` keeps its address until the answer.
+  /// Asks the replica for the document. `replica` must keep its address until the answer.
   void read_document(rpc::BucketReplica& replica) {
     if (!replica.status || !replica.bucket.contains(bucket_of(gid_, BucketId::kUsedBitsMax))) {
       replica.document =

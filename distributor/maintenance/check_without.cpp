@@ -18,7 +18,7 @@ class Check {
   static void run(const std::shared_ptr<Check>& check) {
     std::map<std::uint16_t, std::vector<BucketId>> questions = check->collect();
     for (auto& [node, buckets] : questions) check->ask(check, node, std::move(buckets));
-    // Takes away the extra one in `missing_`, which keeps the check open until all questions are sent.
+    // Completes the additional count in `missing_`, which keeps the check open until all nodes have been asked.
     check->answered();
   }
 

@@ -9,7 +9,7 @@ namespace fjord::distributor {
 namespace {
 
 constexpr Duration kTick = seconds(1);
-// Time from the start to the first pass, if the interval is longer.
+// Time from the start of the process to the first pass, if the interval is longer than this.
 constexpr Duration kFirstPass = seconds(60);
 constexpr std::size_t kBatch = 64;
 constexpr std::uint32_t kIdsAtOnce = 4096;
@@ -56,7 +56,7 @@ bool GarbageCollector::may_work() const {
 
 void GarbageCollector::next_bucket() {
   working_ = false;
-  if (!may_work()) return;  // The next tick continues the pass.
+  if (!may_work()) return;  // The pass continues at the next tick of the timer.
   for (const BucketEntry* entry = context_.buckets.find_from(next_key_); entry != nullptr;
        entry = context_.buckets.find_from(next_key_)) {
     next_key_ = entry->bucket.sort_key() + 1;
@@ -93,7 +93,8 @@ void GarbageCollector::on_found(const BucketTicket& bucket, rpc::FindGarbageRepl
   found->more = reply.more;
   for (std::size_t i = 0; i < reply.ids.size(); ++i) {
     const DocumentType* type = context_.snapshot->types()->find(reply.types[i]);
-    if (type == nullptr || type->keep_while().empty()) continue;  // The schema has changed meanwhile.
+    // The schema has changed since the storage node searched the bucket.
+    if (type == nullptr || type->keep_while().empty()) continue;
     rpc::Operation removal;
     removal.kind = rpc::OperationKind::Remove;
     removal.id = std::move(reply.ids[i]);
@@ -107,7 +108,7 @@ void GarbageCollector::on_found(const BucketTicket& bucket, rpc::FindGarbageRepl
 void GarbageCollector::remove_some(const std::shared_ptr<Found>& found) {
   if (found->begun == found->removals.size()) {
     const BucketEntry* entry = context_.buckets.find(found->bucket);
-    // If nothing was removed, another search would find the same.
+    // Searches the bucket again only if documents were removed: otherwise the search would find the same documents.
     const bool again = found->more && found->collected > 0 && entry != nullptr && entry->is_settled() && may_work();
     if (again) {
       search(*entry);
@@ -116,7 +117,7 @@ void GarbageCollector::remove_some(const std::shared_ptr<Found>& found) {
     }
     return;
   }
-  if (!may_work()) {  // Merges go first.
+  if (!may_work()) {  // Merges have precedence, so the search ends here.
     context_.executor.post_after(kTick, [this, found] { remove_some(found); });
     return;
   }
@@ -125,7 +126,7 @@ void GarbageCollector::remove_some(const std::shared_ptr<Found>& found) {
   for (; found->begun < end; ++found->begun) batch.operations.push_back(std::move(found->removals[found->begun]));
   execute_(std::move(batch), [this, found, began = context_.clock.now()](rpc::Reply reply) {
     const Duration took = context_.clock.now() - began;
-    // Posted, because the engine calls this in the middle of its work.
+    // Posts the next step, because the engine calls this function in the middle of its work.
     context_.executor.post(
         [this, found, took, reply = std::get<rpc::ExecuteReply>(std::move(reply))] { on_removed(found, reply, took); });
   });

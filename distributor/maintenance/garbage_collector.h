@@ -14,12 +14,12 @@ namespace fjord::distributor {
 /// removed by an ordinary operation with the condition that the document *is* garbage. So the newest version of the
 /// document and the clock of the owner decide at the time of the removal, and a concurrent write is never lost.
 ///
-/// It has the lowest priority: one bucket at a time, only while no merge waits, never while maintenance is paused.
-/// After each batch of removals it pauses for as long as the batch took. It skips buckets that are not in order until
-/// the next pass. Confined to the executor.
+/// Garbage collection has the lowest priority: one bucket at a time, only while no merge waits, never while maintenance
+/// is paused. After each batch of removals it pauses for as long as the batch took. It skips buckets that are not in
+/// order until the next pass. Confined to the executor.
 class GarbageCollector {
  public:
-  /// Executes operations like those of a client.
+  /// Executes operations like operations of a client.
   using Execute = std::function<void(rpc::Execute, rpc::Responder)>;
 
   GarbageCollector(Context& context, const BucketMaintainer& maintainer, TunableRegistry& tunables, Execute execute);
@@ -28,7 +28,7 @@ class GarbageCollector {
   struct Found {
     BucketTicket bucket;
     std::vector<rpc::Operation> removals;
-    std::size_t begun = 0;      ///< Number of `removals` that were sent.
+    std::size_t begun = 0;      ///< Number of elements of `removals` that were sent.
     std::size_t collected = 0;  ///< Number of removals that removed a document.
     bool more = false;
   };
@@ -46,7 +46,7 @@ class GarbageCollector {
   const Tunable& interval_ms_;
   Execute execute_;
   bool working_ = false;        ///< A bucket is being searched.
-  bool passing_ = false;        ///< A pass through the buckets is under way.
+  bool passing_ = false;        ///< A pass through all buckets is in progress.
   std::uint64_t next_key_ = 0;  ///< BucketId::sort_key() at which the pass continues.
   MonotonicTime pass_began_{0};
   Counter& searched_;

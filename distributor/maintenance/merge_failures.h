@@ -9,15 +9,15 @@
 
 namespace fjord::distributor {
 
-/// Buckets whose merges fail again and again, and why. One or two failures are not reported: a node restarts, or a
-/// write interferes. A value without clocks or messages.
+/// The buckets whose merges fail repeatedly, and why. One or two failures are not reported, because a node may have
+/// restarted or a write may have interfered. Has no clock and sends no messages.
 class MergeFailures {
  public:
-  /// A bucket is failing after this number of failed merges in a row, over at least this time.
+  /// A bucket is failing after this number of consecutive failed merges, if they took at least the following time.
   static constexpr unsigned kInARow = 5;
   static constexpr Duration kForAtLeast = seconds(5);
 
-  /// Notes why a part of the bucket's merge failed; the rest of the merge may go on.
+  /// Notes why a part of the bucket's merge failed; the other parts may continue.
   void note(BucketId bucket, std::string why);
   void failed(BucketId bucket, MonotonicTime now);
   /// Forgets the bucket, because a merge succeeded or its entry is dropped.
@@ -27,7 +27,7 @@ class MergeFailures {
     std::uint64_t buckets = 0;
     std::string newest;  ///< "bucket: why"; empty: no bucket is failing.
   };
-  /// Counts only buckets that `database` still has.
+  /// Returns a summary of those failing buckets that `database` still has.
   Summary summary(BucketDatabase& database, MonotonicTime now);
 
  private:
@@ -37,7 +37,7 @@ class MergeFailures {
     MonotonicTime last{};
     std::string why;
   };
-  std::map<std::uint64_t, Failure> buckets_;  // By raw id.
+  std::map<std::uint64_t, Failure> buckets_;  // By raw bucket id.
 };
 
 }  // namespace fjord::distributor

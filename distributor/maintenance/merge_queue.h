@@ -9,11 +9,12 @@
 
 namespace fjord::distributor {
 
-/// The buckets that wait for a merge, the most urgent first, and among equals the one that has waited longest. A bucket
-/// is in it once; `BucketEntry::merge_priority` says where. Confined to the distributor's executor.
+/// The buckets that wait for a merge: the most urgent first, and among equally urgent ones the one that has waited
+/// longest. A bucket is in the queue at most once, with the priority `BucketEntry::merge_priority`. Confined to the
+/// distributor's executor.
 class MergeQueue {
  public:
-  /// Puts the bucket in, or moves it forward if it waits with less priority.
+  /// Adds the bucket, or moves it forward if it waits with less priority.
   void push(BucketEntry& entry, unsigned priority) {
     if (entry.merge_priority && *entry.merge_priority <= priority) return;
     entry.merge_priority = priority;
@@ -25,7 +26,7 @@ class MergeQueue {
       while (!queue->second.empty()) {
         BucketEntry* entry = buckets.find(queue->second.front());
         queue->second.pop_front();
-        // The bucket may have been forgotten, or moved forward.
+        // The bucket's entry may be gone, or the bucket was moved to the queue of another priority.
         if (entry == nullptr || entry->merge_priority != queue->first) continue;
         entry->merge_priority.reset();
         return entry;
@@ -39,7 +40,7 @@ class MergeQueue {
   }
 
  private:
-  std::map<unsigned, std::deque<BucketTicket>> queues_;  // By priority.
+  std::map<unsigned, std::deque<BucketTicket>> queues_;  // Waiting buckets, by priority number.
 };
 
 }  // namespace fjord::distributor

@@ -22,9 +22,9 @@ MergeScheduler::MergeScheduler(Context& context, TunableRegistry& tunables, Hook
 void MergeScheduler::enqueue(BucketEntry& entry) {
   const Need need = need_of(entry, *context_.snapshot);
   if (const Merge* merge = entry.merge()) {
-    // A move may take long, and work for safety does not wait for its end.
+    // Stops a merge that moves a replica, because it may take long and work for safety must not wait for its end.
     if (entry.is<activity::Merging>() && merge->moves && is_for_safety(need)) restart(entry);
-    return;  // What follows the merge queues it again if it has to.
+    return;  // If another merge is needed, the end of this one queues it.
   }
   if (!entry.merge_delayed) queue_.push(entry, priority_of(entry, need));
 }
@@ -85,7 +85,7 @@ void MergeScheduler::on_merged(BucketEntry& entry, bool ok) {
   --under_way_;
   if (ok) failures_.forget(entry.bucket);
   if (ok && !entry.merge()->disturbed) {
-    // No write starts before the new set is installed, so none can reach one replica only.
+    // No write starts before the new set is installed, so no write can reach one replica only.
     entry.apply(event::MergeSucceeded{});
     if (entry.writes_under_way == 0) hooks_.merged(entry);
   } else {

@@ -11,50 +11,51 @@
 
 namespace fjord::distributor {
 
-/// Decides which buckets are merged, and when: by need, not more than `distributor.merges_max` at once, and again after
-/// a pause if a merge was unsuccessful. BucketMerger does the merges. Confined to the executor.
+/// Decides which buckets are merged, and when: in the order of their needs, at most `distributor.merges_max` at once,
+/// and again after a pause if a merge was unsuccessful. BucketMerger executes the merges. Confined to the executor.
 class MergeScheduler {
  public:
   struct Hooks {
-    std::function<void(BucketId)> bucket_ready;                ///< Operations that waited for the bucket may go on.
-    std::function<void(BucketEntry&, std::uint16_t)> damaged;  ///< The node's replica has lost data.
-    /// All replicas hold the same, or one of them is damaged, and no write is in flight: the next set may follow.
+    std::function<void(BucketId)> bucket_ready;  ///< Called when operations that waited for the bucket may continue.
+    std::function<void(BucketEntry&, std::uint16_t)> damaged;  ///< Called when the node's replica has lost data.
+    /// Called after a merge, when no write is in flight: all replicas are equal, or one is damaged. The next set may be
+    /// installed.
     std::function<void(BucketEntry&)> merged;
   };
   MergeScheduler(Context& context, TunableRegistry& tunables, Hooks hooks);
 
-  /// Queues a merge; start() begins it. A bucket that waits moves forward if it needs more than when it was queued.
+  /// Queues a merge; start() begins it. A waiting bucket moves forward if it has a more urgent need than before.
   void enqueue(BucketEntry& entry);
-  /// Begins merges, as many as may be under way.
+  /// Begins queued merges, up to the limit of merges in progress.
   void start();
   void enqueue_and_start(BucketEntry& entry) {
     enqueue(entry);
     start();
   }
-  /// Queues those buckets again that there was no space for.
+  /// Queues those buckets again for whose merge there was no space.
   void retry_held_back();
-  /// Merges the bucket before all others: an operation waits until its members are known to be equal.
+  /// Merges the bucket before all others, because an operation waits until its members are known to have equal content.
   void await_sync(BucketEntry& entry);
-  /// The last write in flight to a bucket in activity::Draining has ended.
+  /// Must be called when the last write in flight to a bucket in activity::Draining has ended.
   void drained(BucketEntry& entry);
   /// Serves a bucket in activity::Draining or Comparing again, and merges it at once.
   void merge_again(BucketEntry& entry);
-  /// The same, and merges it after `delay`, since the merge did not make its replicas equal.
+  /// Like merge_again(), but merges the bucket after `delay`, since the merge did not make its replicas equal.
   void merge_later(BucketEntry& entry, Duration delay);
-  /// The merge has reached its end: a set follows in which all members are equal.
+  /// Ends the merge successfully: the next replica set says that all members are equal.
   void completed(BucketEntry& entry);
   void count_failure() { merge_failures_.add(); }
-  /// Drops the work on an entry that is about to be reset.
+  /// Drops the merge of an entry that is about to be reset.
   void forget(const BucketEntry& entry);
 
-  /// True if an operator has paused maintenance, or the cluster is down. Only work for safety goes on then.
+  /// Returns true if an operator has paused maintenance, or the cluster is down. Only work for safety continues then.
   bool is_paused() const { return paused_.value() != 0 || !context_.snapshot->state().is_cluster_up(); }
-  /// True if merges wait or are under way, or maintenance is paused.
+  /// Returns true if merges wait or are in progress, or maintenance is paused.
   bool is_busy_or_paused() const { return is_paused() || under_way_ > 0 || !queue_.is_empty(); }
-  /// Buckets whose merges fail again and again.
+  /// Returns a summary of the buckets whose merges fail repeatedly.
   MergeFailures::Summary failing() { return failures_.summary(context_.buckets, context_.clock.now()); }
 
-  /// Pause before a merge that was unsuccessful is tried again.
+  /// Pause before an unsuccessful merge is repeated.
   static constexpr Duration kRetryDelay = milliseconds(100);
 
  private:
@@ -70,7 +71,7 @@ class MergeScheduler {
   const Tunable& merges_max_;
   const Tunable& paused_;
   MergeQueue queue_;
-  /// Buckets that need nothing but to fill a replica, on a node that has no space for it.
+  /// Buckets that only need to fill a replica, on a node that has no space for it.
   std::vector<BucketTicket> held_back_;
   unsigned under_way_ = 0;
   std::uint32_t last_run_ = 0;

@@ -7,7 +7,7 @@ namespace fjord::distributor {
 
 namespace {
 
-/// Number of ideal replicas missing because their nodes are down or in maintenance, and not retired.
+/// Returns the number of ideal nodes that are down or in maintenance, and not retired: their replicas are missing.
 std::size_t ideal_nodes_away(const NodeList& ideal, const rpc::ClusterSnapshot& snapshot) {
   const std::size_t wanted = wanted_replicas(snapshot);
   if (ideal.size() >= wanted) return 0;
@@ -19,7 +19,7 @@ std::size_t ideal_nodes_away(const NodeList& ideal, const rpc::ClusterSnapshot& 
   return std::min(wanted - ideal.size(), away);
 }
 
-/// Nodes in maintenance that count as holders of a replica: see stand_ins().
+/// Returns the number of nodes in maintenance that count as holders of a replica: see stand_ins().
 std::size_t holders_in_maintenance(const ReplicaSet& newest, BucketId bucket, const rpc::ClusterSnapshot& snapshot) {
   std::size_t named = 0;
   std::size_t others = 0;

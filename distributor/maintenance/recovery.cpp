@@ -5,7 +5,7 @@
 namespace fjord::distributor {
 namespace {
 
-/// True if the node is up without a break since the set was made.
+/// Returns true if the node has been up without a break since the set was made.
 bool is_continuous(const ClusterState& state, std::uint16_t node, const ReplicaSet& set) {
   return state.node({NodeType::Storage, node}).up_since_version <= set.state_version();
 }
@@ -15,7 +15,7 @@ const ReplicaReport* find_report(std::span<const ReplicaReport> reports, std::ui
   return found == reports.end() ? nullptr : &*found;
 }
 
-/// Reports of the members of `set` that have received it.
+/// Returns the reports of the members of `set` that have received it.
 std::vector<const ReplicaReport*> recipients(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
   for (std::uint16_t node : set.nodes) {
@@ -25,8 +25,9 @@ std::vector<const ReplicaReport*> recipients(std::span<const ReplicaReport> repo
   return found;
 }
 
-/// Intact members of `set` that still know an earlier set with them in it. A set takes writes only once all of its
-/// members know it. As these do not, `set` never took a write, and they have every acknowledged one.
+/// Returns the reports of intact members of `set` that still have an earlier set, which names them as members. A set
+/// takes writes only once all of its members have it. As these members lack `set`, it never took a write, and they have
+/// every acknowledged write.
 std::vector<const ReplicaReport*> never_received(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
   for (const ReplicaReport& report : reports) {
@@ -38,8 +39,9 @@ std::vector<const ReplicaReport*> never_received(std::span<const ReplicaReport> 
   return found;
 }
 
-/// Intact replicas that were catching up and were to become members with `set`. They have not received it, though they
-/// were up without a break since it was made. So it was never served, and they have every acknowledged write.
+/// Returns the reports of intact replicas that were catching up and would have become members by `set`. They have not
+/// received it, although they were up without a break since it was made. So `set` was never served, and these replicas
+/// have every acknowledged write.
 std::vector<const ReplicaReport*> about_to_join(std::span<const ReplicaReport> reports, const ClusterState& state,
                                                 const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
@@ -52,8 +54,8 @@ std::vector<const ReplicaReport*> about_to_join(std::span<const ReplicaReport> r
   return found;
 }
 
-/// True if the bucket was about to be created: all reported replicas are empty and of its first set, and a node of that
-/// set was up all the time and has no replica. So nothing was ever written to the bucket.
+/// Returns true if the bucket was about to be created: all reported replicas are empty and of its first set, and a node
+/// of that set was up all the time and has no replica. So nothing was ever written to the bucket.
 bool is_unborn(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
   const bool is_first_set = std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
     return report.set.epoch == set.epoch && set.contains(report.node) && report.info.entries == 0;
@@ -64,7 +66,8 @@ bool is_unborn(std::span<const ReplicaReport> reports, const ClusterState& state
          });
 }
 
-/// Plans the creation of an unborn bucket: as nothing was written, a node without a replica is complete too.
+/// Plans the creation of an unborn bucket. As nothing was ever written to it, nodes without a replica count as
+/// complete.
 RecoveryPlan plan_birth(std::span<const ReplicaReport> reports, const NodeList& ideal, RecoveryPlan plan) {
   plan.available = plan.unborn = plan.install = true;
   plan.members = ideal.to_vector();
@@ -75,7 +78,7 @@ RecoveryPlan plan_birth(std::span<const ReplicaReport> reports, const NodeList& 
   return plan;
 }
 
-/// Makes the holders members, ideal ones first; the other ideal nodes have to be filled.
+/// Makes the holders members, ideal nodes first; the other ideal nodes have to be filled.
 void split_by_ideal(RecoveryPlan& plan, const std::vector<const ReplicaReport*>& holders, const NodeList& ideal) {
   const auto is_holder = [&](std::uint16_t node) {
     return std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* r) { return r->node == node; });
@@ -86,7 +89,7 @@ void split_by_ideal(RecoveryPlan& plan, const std::vector<const ReplicaReport*>&
   }
 }
 
-/// Names and states of the members of `set` that have not reported, for which the bucket waits.
+/// Returns names and states of the members of `set` that have not reported; the bucket waits for them.
 std::string names_of_absent(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
   std::string names;
   for (const std::uint16_t node : set.nodes) {
@@ -123,7 +126,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     return plan;
   }
   if (holders.empty()) {
-    // Every node is up and the newest set has no holder left: the replicas of its epoch are all there is.
+    // Every node is up, but no member of the newest set has received it: the replicas with its epoch are all there is.
     for (const ReplicaReport& report : reports) {
       if (report.set.epoch == set.epoch) holders.push_back(&report);
     }
@@ -132,8 +135,8 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   const bool all_damaged =
       std::all_of(holders.begin(), holders.end(), [](const ReplicaReport* r) { return r->damaged; });
   for (const ReplicaReport* unaware : never_received(reports, set)) {
-    // A node that was away may have forgotten the newest set, which was served in that case. It is still better than
-    // damaged replicas.
+    // A node that was away may have missed the newest set, which was served in that case. Its replica is still better
+    // than damaged replicas.
     if (!all_damaged && !is_continuous(state, unaware->node, unaware->set)) continue;
     holders.push_back(unaware);
     plan.install = true;

@@ -12,7 +12,7 @@
 
 namespace fjord::distributor {
 
-/// One storage node's report of a bucket.
+/// What one storage node has reported about a bucket.
 struct ReplicaReport {
   std::uint16_t node = 0;
   BucketInfo info;
@@ -20,24 +20,24 @@ struct ReplicaReport {
   bool damaged = false;  ///< The replica has lost data.
 };
 
-/// The conclusions from the reports for a distributor that takes over a bucket.
+/// What a distributor that takes over a bucket concludes from the reports.
 struct RecoveryPlan {
   bool available = false;
-  /// The bucket was about to be created and nothing was ever written to it: `members` is the whole ideal state. The
-  /// caller plans again with the nodes of a new bucket as the ideal state, and needs as many of them.
+  /// The bucket was about to be created and nothing was ever written to it: `members` are all ideal nodes. The caller
+  /// plans again with the nodes for a new bucket as ideal nodes, and needs as many of them.
   bool unborn = false;
   std::string reason;                      ///< Why the bucket is not available.
   std::vector<std::uint16_t> members;      ///< Nodes that hold every acknowledged write. Primary first.
   std::vector<std::uint16_t> catching_up;  ///< Ideal nodes that are not members.
   std::vector<std::uint16_t> obsolete;     ///< Nodes with an obsolete replica.
   bool differ = false;                     ///< Members do not hold the same entries.
-  bool install = false;                    ///< The set must be installed before it is served.
-  ReplicaSet newest;                       ///< The newest set reported.
+  bool install = false;                    ///< The set must be installed before the bucket is served.
+  ReplicaSet newest;                       ///< The newest replica set that was reported.
   std::uint64_t max_timestamp_us = 0;      ///< Highest timestamp in all reports.
 };
 
-/// Concludes which replicas may be served. `reports` come from every storage node that is up in `state` and holds a
-/// replica; at least one. `absent` is the number of configured storage nodes that are not up. Rules:
+/// Concludes which replicas may be served. There is at least one report; `reports` come from every storage node that is
+/// up in `state` and holds a replica. `absent` is the number of configured storage nodes that are not up. Rules:
 /// docs/design/0001-first-architecture.md, "Replica sets".
 RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const ClusterState& state, const NodeList& ideal,
                            std::size_t absent);

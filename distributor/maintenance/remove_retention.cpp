@@ -8,9 +8,9 @@ namespace fjord::distributor {
 namespace {
 
 constexpr std::size_t kOrdersAtOnce = 16;
-// Entries are kept longer by the retention time divided by this, so that a bucket does not get orders all the time.
+// Entries are kept longer by the retention time divided by this, so that a bucket does not get orders continuously.
 constexpr std::uint64_t kGraceParts = 8;
-// A token is kept at least for this time, also in a bucket that has too many.
+// Minimum age, in microseconds, of a token that is dropped because its bucket has too many.
 constexpr std::uint64_t kSurplusTokenAgeUs = 60'000'000;
 
 std::uint64_t before(std::uint64_t now_us, std::uint64_t age_us) { return now_us > age_us ? now_us - age_us : 0; }
@@ -43,7 +43,7 @@ std::uint64_t RemoveRetention::now_us() const {
 
 void RemoveRetention::ask(rpc::GetBucketInfo& question) const {
   const auto with_grace = [&](const Tunable& retention) -> std::uint64_t {
-    if (retention.value() == 0) return 0;  // Nothing is dropped.
+    if (retention.value() == 0) return 0;  // With the setting 0, nothing is ever dropped.
     const auto age_us = static_cast<std::uint64_t>(retention.value()) * 1000;
     return before(now_us(), age_us + age_us / kGraceParts);
   };
@@ -68,7 +68,7 @@ void RemoveRetention::note(const BucketEntry& entry, const rpc::BucketReport& re
   if (std::none_of(queue_.begin(), queue_.end(), same)) queue_.push_back(entry.ticket());
 }
 
-/// A node that cannot drop entries would never be equal to the others.
+/// Returns true if all nodes can drop entries. A node that cannot would never become equal to the others.
 bool RemoveRetention::all_nodes_can() const { return context_.snapshot->state().announces(feature::kForget); }
 
 void RemoveRetention::start_some() {
@@ -76,7 +76,8 @@ void RemoveRetention::start_some() {
   for (; under_way_ < kOrdersAtOnce && !queue_.empty(); queue_.pop_front()) {
     BucketEntry* entry = context_.buckets.find(queue_.front());
     const auto queued = surplus_tokens_us_.extract(queue_.front().bucket.raw());
-    if (entry == nullptr || queued.empty() || !entry->is_settled()) continue;  // Storage nodes report it again.
+    // The bucket is skipped: storage nodes will report it again.
+    if (entry == nullptr || queued.empty() || !entry->is_settled()) continue;
     ++under_way_;
     entry->apply(event::ForgetStarted{queued.mapped()});
     if (entry->writes_under_way == 0) give_order(*entry);
@@ -85,7 +86,7 @@ void RemoveRetention::start_some() {
 
 void RemoveRetention::drained(BucketEntry& entry) {
   if (entry.may_differ() || entry.wants_merge() ||
-      entry.merges_or_waits()) {  // The last writes did not reach all replicas.
+      entry.merges_or_waits()) {  // The last writes to the bucket did not reach all replicas.
     abandon(entry);
   } else {
     give_order(entry);
@@ -99,8 +100,8 @@ void RemoveRetention::abandon(BucketEntry& entry) {
   hooks_.bucket_ready(entry.bucket);
 }
 
-/// Installs a set with the times. All members hold the same, no write is in flight, and none will ever come with a
-/// timestamp below these times.
+/// Installs a replica set with the times up to which entries are dropped. All members are equal, no write is in flight,
+/// and no later write will get a timestamp below these times.
 void RemoveRetention::give_order(BucketEntry& entry) {
   const std::uint64_t newest_surplus_us = std::get<activity::Forgetting>(entry.activity).surplus_tokens_us;
   const std::uint64_t stable_us = hooks_.stable_us(entry) + 1;
@@ -110,7 +111,7 @@ void RemoveRetention::give_order(BucketEntry& entry) {
   };
   ForgetTimes times;
   times.removes_us = std::min(due(removes_ms_), stable_us);
-  // New tokens stay however many there are, because clients that repeat an operation need them.
+  // New tokens are kept, however many there are, because clients that repeat an operation need them.
   const auto tokens_age_us = static_cast<std::uint64_t>(tokens_ms_.value()) * 1000;
   const std::uint64_t surplus_age_us =
       tokens_age_us == 0 ? kSurplusTokenAgeUs : std::min(tokens_age_us, kSurplusTokenAgeUs);

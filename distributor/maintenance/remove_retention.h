@@ -19,7 +19,7 @@ class RemoveRetention {
   struct Hooks {
     /// Stores the entry's replica set on the storage nodes, and then puts the bucket in service again.
     std::function<void(BucketEntry&, Installation)> install;
-    std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
+    std::function<void(BucketId)> bucket_ready;  ///< Called when operations that waited for the bucket may continue.
     /// Returns the timestamp up to which no write to the bucket is in flight or ever will be.
     std::function<std::uint64_t(const BucketEntry&)> stable_us;
   };
@@ -27,15 +27,15 @@ class RemoveRetention {
 
   /// Drops all work, because there is a new cluster state.
   void forget();
-  /// Adds to the question how old entries and tokens may be, so that buckets with older ones are reported.
+  /// Adds to the question the ages above which buckets with old entries or tokens are reported.
   void ask(rpc::GetBucketInfo& question) const;
-  /// Notes a bucket that a storage node has reported. go_on() follows.
+  /// Notes a bucket that a storage node has reported. The caller then calls go_on().
   void note(const BucketEntry& entry, const rpc::BucketReport& report);
-  /// Gives the orders that may be given now.
+  /// Gives the orders to drop entries that may be given now.
   void go_on();
   /// Called when the last write in flight to a bucket in activity::Forgetting has ended.
   void drained(BucketEntry& entry);
-  /// Called when a replica set that says what to drop is in force.
+  /// Must be called when a replica set that says what to drop is in force.
   void order_done();
 
  private:

@@ -10,7 +10,8 @@
 namespace fjord::distributor {
 namespace {
 
-// Pause before a bucket without an intact member is merged again: only another cluster state can help.
+// Pause before a bucket without an intact member is merged again. It is long, because only another cluster state can
+// help.
 constexpr Duration kDamagedRetryDelay = seconds(5);
 
 }  // namespace
@@ -32,7 +33,7 @@ void ReplicaRepair::note_damaged(BucketEntry& entry, std::uint16_t node) {
   damaged_.add();
   log::warning("distributor", "the replica of {} on storage.{} has lost something{}", entry.bucket.to_string(), node,
                entry.repairable() ? "" : ", and no member is intact");
-  entry.disturb_merge();  // It may fetch too little from there.
+  entry.disturb_merge();  // The merge in progress may use the damaged replica as a source and so get too little.
   if (entry.wants_merge()) merges_.enqueue_and_start(entry);
 }
 
@@ -58,7 +59,7 @@ void ReplicaRepair::finish_merge(BucketEntry& entry) {
   }
 }
 
-/// Compares the replicas while no write is in flight: those that lack nothing report the same.
+/// Compares the replicas while no write is in flight: replicas that lack nothing report equal content.
 void ReplicaRepair::compare(BucketEntry& entry) {
   entry.apply(event::CompareStarted{});
   NodeIndexes nodes = entry.set.nodes;
@@ -117,19 +118,19 @@ void ReplicaRepair::on_compared(BucketEntry& entry, const Reports& reports, std:
   }
   (is_lost ? unsafely_recovered_ : repaired_).add(work.repaired.size());
   entry.unsafe_recovery = false;
-  entry.damaged.clear();  // A replica that has lost something since reports it again.
+  entry.damaged.clear();  // If a replica has lost data again meanwhile, its node reports it again.
   extend(entry, std::move(work));
 }
 
-/// Keeps the set while no member is intact. No replica becomes a member: one that was filled from damaged ones would
-/// say that there is nothing where something was lost. No replica is deleted, since it may hold what was lost.
+/// Keeps the set while no member is intact. No replica becomes a member: after a merge from damaged replicas, it would
+/// claim that lost documents never existed. No replica is deleted, since it may hold what others have lost.
 void ReplicaRepair::keep_set(BucketEntry& entry) {
   if (entry.catching_up.empty() && entry.obsolete.empty() &&
       same_nodes(entry.set.nodes, wanted_members(entry, *context_.snapshot))) {
     extend(entry);
     return;
   }
-  entry.dirty = false;  // Each member has what is left on any of them.
+  entry.dirty = false;  // Each member now has everything that was left on any of them.
   entry.unsettled = false;
   merges_.merge_later(entry, kDamagedRetryDelay);
 }

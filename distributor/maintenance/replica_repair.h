@@ -9,21 +9,22 @@
 
 namespace fjord::distributor {
 
-/// Repairs replicas that have lost data: has them merged from an intact member, compares them with it while nothing is
-/// written, and has the next replica set mark them as repaired (docs/design/0004). Confined to the executor.
+/// Repairs replicas that have lost data. It has them merged from an intact member, compares them with that member while
+/// nothing is written, and marks them as repaired in the next replica set (docs/design/0004). Confined to the executor.
 class ReplicaRepair {
  public:
   ReplicaRepair(Context& context, MergeScheduler& merges, ReplicaSetInstaller& installer);
 
-  /// Notes that a replica has lost data; it is merged from an intact one.
+  /// Notes that a replica has lost data, and has it merged from an intact one.
   void note_damaged(BucketEntry& entry, std::uint16_t node);
   /// Counts damaged replicas that storage nodes have reported.
   void count_damaged(std::size_t replicas) { damaged_.add(replicas); }
-  /// Unsafe recovery of a bucket without an intact replica: what is left becomes its content, once its replicas hold
-  /// the same. Errors: NotReady; NotFound if there is no such bucket here; InvalidArgument if a replica is intact.
+  /// Begins the unsafe recovery of a bucket without an intact replica: what is left becomes its content, once its
+  /// replicas are equal. Errors: NotReady; NotFound if there is no such bucket here; InvalidArgument if a replica is
+  /// intact.
   Status recover_unsafely(BucketId bucket);
-  /// Ends the entry's merge, with no write in flight: installs the set that follows, after a comparison of the replicas
-  /// if one was damaged.
+  /// Ends the entry's merge, with no write in flight. Installs the next replica set; if a replica was damaged, compares
+  /// the replicas first.
   void finish_merge(BucketEntry& entry);
 
  private:

@@ -10,10 +10,11 @@
 namespace fjord::distributor {
 namespace {
 
-// Pause before a surplus replica that could not be deleted is tried again.
+// Pause before another attempt to delete a surplus replica.
 constexpr Duration kDeleteRetryDelay = milliseconds(100);
 
-/// Has damaged members join late. One that alone knew of the set would be believed, with no member to repair it from.
+/// Lets damaged members receive the set late. If only a damaged member had the set, a recovery would rely on it, with
+/// no member to repair it from.
 void join_damaged_late(const BucketEntry& entry, Installation& work) {
   const NodeIndexes& damaged = work.repaired.empty() ? entry.damaged : work.repaired;
   NodeIndexes late = work.joining;
@@ -50,7 +51,7 @@ void ReplicaSetInstaller::send(const std::vector<BucketId>& buckets) {
 void ReplicaSetInstaller::extend(BucketEntry& entry, Installation work) {
   const Merge& merge = *entry.merge();
   const NodeIndexes before = entry.set.nodes;
-  // While replicas wait to be filled, the members that are to make room for them stay.
+  // While replicas wait to be filled, the members that they will replace stay.
   NodeIndexes wanted = wanted_members(entry, *context_.snapshot);
   if (merge.fill_deferred) {
     wanted = before;
@@ -65,7 +66,8 @@ void ReplicaSetInstaller::extend(BucketEntry& entry, Installation work) {
   for (std::uint16_t node : entry.set.nodes) {
     if (!contains(before, node)) work.joining.push_back(node);
   }
-  if (work.joining.size() == entry.set.nodes.size()) work.joining.clear();  // No older member stays.
+  // All members are new ones, so there is no older member that could receive the set first.
+  if (work.joining.size() == entry.set.nodes.size()) work.joining.clear();
   std::erase_if(entry.catching_up, [&](auto node) { return !merge.fill_deferred || entry.set.contains(node); });
   entry.misplaced = merge.fill_deferred && is_misplaced(entry, *context_.snapshot);
   entry.dirty = false;
@@ -83,8 +85,8 @@ void ReplicaSetInstaller::send_to(std::uint16_t node, const std::vector<BucketId
     rpc::BucketReplicaSet& set = request.buckets.emplace_back();
     set.bucket = bucket;
     const Installation* work = entry.installation();
-    // A node that catches up keeps the set that it knows. If it is a member of that one, it has to learn that it is
-    // not.
+    // A node that is catching up keeps the set that it has. If that set names it as a member, it has to be told that it
+    // no longer is one.
     const bool has_to_learn = work != nullptr && work->missing.contains(node);
     if (!entry.is_catching_up(node) || has_to_learn) set.replica_set = entry.set;
     sent.push_back({entry.ticket(), set.replica_set.epoch});
@@ -104,8 +106,8 @@ void ReplicaSetInstaller::send_to(std::uint16_t node, const std::vector<BucketId
             });
 }
 
-/// An answer counts only for the set that was sent: the answer to an earlier set, or to "you are catching up", may
-/// arrive while the node is asked to confirm the present one.
+/// Counts an answer only for the set that was sent. The answer to an earlier set, or to a message that the node is
+/// catching up, may arrive while the node is asked to confirm the present set.
 void ReplicaSetInstaller::on_answer(std::uint16_t node, const std::vector<SentSet>& sent,
                                     Result<rpc::SetReplicaSetsReply> reply) {
   const bool answered = reply && reply->status && reply->statuses.size() == sent.size();
@@ -135,8 +137,8 @@ void ReplicaSetInstaller::on_answer(std::uint16_t node, const std::vector<SentSe
   });
 }
 
-/// Compares the contents of members. An abandoned write may land after a merge has looked at a member and before the
-/// member has the new set. Under the new set none can land and none is in flight.
+/// Compares the contents of members. An abandoned write may arrive after a merge has read a member and before the
+/// member has the new set. Under the new set, no abandoned write is accepted and none is in flight.
 void ReplicaSetInstaller::compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content) {
   if (!entry.set.contains(node) || entry.is_damaged(node)) return;
   std::optional<BucketInfo>& first = entry.installation()->content;
@@ -148,9 +150,10 @@ void ReplicaSetInstaller::compare_content(BucketEntry& entry, std::uint16_t node
   }
 }
 
-/// All nodes that were asked have the set. Older members get it first. If new ones alone knew of it, they could go on
-/// without an older one, which would come back and be believed. The replicas that the set leaves out get it last: a
-/// distributor that takes over would look for members that do not know that they are members.
+/// Continues when all nodes that were asked have the set: sends it to the nodes that joined, then to those outside of
+/// it, and then puts it in force. Older members get it first: if only new members had it, a recovery could rely on them
+/// without an older member, whose older set would be believed when it came back. Nodes outside of the set get it last:
+/// until then, they believe that they are members.
 void ReplicaSetInstaller::confirmed_by_all(BucketEntry& entry) {
   Installation& work = *entry.installation();
   NodeIndexes next = std::exchange(work.joining, {});
@@ -168,7 +171,7 @@ void ReplicaSetInstaller::confirmed_by_all(BucketEntry& entry) {
 }
 
 void ReplicaSetInstaller::delete_surplus(BucketEntry& entry, std::uint16_t node) {
-  if (!context_.snapshot->storage_serves(node)) {  // When it is back it reports what it has.
+  if (!context_.snapshot->storage_serves(node)) {  // The node is away; when it is back it reports its replicas.
     --entry.deletes_under_way;
     return;
   }

@@ -10,7 +10,8 @@ void ReportCollector::ask(std::map<std::uint16_t, Question> questions, UniqueFun
     done_({});
     return;
   }
-  std::vector<std::uint16_t> nodes;  // A list, because an answer may come at once.
+  // Copied into a list first, because an answer may come at once and change `questions_`.
+  std::vector<std::uint16_t> nodes;
   for (const auto& [node, question] : questions_) nodes.push_back(node);
   for (std::uint16_t node : nodes) ask_node(node);
 }
@@ -31,7 +32,7 @@ void ReportCollector::ask_node(std::uint16_t node) {
 void ReportCollector::on_reports(std::uint16_t node, Result<rpc::GetBucketInfoReply> reply) {
   if (!questions_.contains(node)) return;
   if (!reply || !reply->status) {
-    // The node has not received the state yet, or it is failing and a new state is about to come.
+    // Retries, because the node has not received the state yet, or is failing and a new state will follow.
     context_.executor.post_after(context_.options.retry_delay, [this, node, generation = context_.generation] {
       if (generation == context_.generation && questions_.contains(node)) ask_node(node);
     });
@@ -79,12 +80,12 @@ void ReportCollector::divide_one(std::size_t number) {
 }
 
 std::vector<Undivided> find_undivided(const ReportCollector::Reports& reports) {
-  std::map<std::uint64_t, BucketId> in_order;  // A bucket stands just before the buckets that it contains.
+  std::map<std::uint64_t, BucketId> in_order;  // A bucket comes directly before the buckets that it contains.
   for (const auto& [raw, list] : reports) {
     if (!list.empty()) in_order.emplace(BucketId(raw).sort_key(), BucketId(raw));
   }
   std::vector<Undivided> found;
-  // By node: the widest bucket found last. The buckets that it contains on that node come after it.
+  // By node: the widest bucket found last. The buckets that this one contains on that node come after it.
   std::map<std::uint16_t, BucketId> widest;
   for (auto it = in_order.begin(); it != in_order.end(); ++it) {
     const auto next = std::next(it);

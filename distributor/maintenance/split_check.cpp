@@ -5,7 +5,8 @@
 namespace fjord::distributor {
 namespace {
 
-// A location with this many times the limits of a bucket is worth two dozen splits, and as many empty buckets.
+// A bucket with this many times the limits is split even if the splits do not help at first: about two dozen splits
+// follow, with as many empty buckets.
 constexpr std::uint64_t kHuge = 16;
 
 }  // namespace

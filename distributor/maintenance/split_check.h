@@ -21,14 +21,14 @@ struct SizeLimits {
 
 bool is_large(const BucketInfo& info, const SizeLimits& limits);
 
-/// True if the bucket is so large that it is split although the next splits leave all entries in one half. Once a
-/// bucket uses all bits of the location, the hashes of the documents separate them.
+/// Returns true if the bucket is so large that it is split although the next splits leave all entries in one half. Once
+/// a bucket uses all bits of the location, the hashes of the documents separate them.
 bool is_huge(const BucketInfo& info, const SizeLimits& limits);
 
-/// True if a bucket of this shape and size should be split. Pure.
+/// Returns true if a bucket of this shape and size should be split. Pure.
 bool should_split(BucketShape shape, const BucketInfo& info, const SizeLimits& limits);
 
-/// True if `now` is a fifth more or less than `before`, so that the bucket has to be examined again.
+/// Returns true if `now` is larger or smaller than `before` by a fifth, so that the bucket has to be examined again.
 bool has_changed(const BucketInfo& before, const BucketInfo& now);
 
 }  // namespace fjord::distributor

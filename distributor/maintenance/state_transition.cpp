@@ -11,7 +11,7 @@
 namespace fjord::distributor {
 namespace {
 
-/// True if the bucket cannot be served, as far as is known before storage nodes have been asked.
+/// Returns true if the bucket cannot be served, by what is known before storage nodes have been asked.
 bool is_unreachable(const BucketEntry& entry, const rpc::ClusterSnapshot& now) {
   if (entry.is<activity::Collecting>()) return entry.unreachable;
   if (entry.is<activity::Unavailable>()) return true;
@@ -50,7 +50,8 @@ void StateTransition::collect() {
   collector_.ask(std::move(questions), [this](ReportCollector::Reports reports) { collect_rest(std::move(reports)); });
 }
 
-/// Collects buckets again that were in service, if a restarted node has a replica of them too, perhaps with other bits.
+/// Collects buckets again that were in service, if a restarted node also has a replica of them, perhaps with other
+/// bits.
 void StateTransition::collect_rest(ReportCollector::Reports reports) {
   std::set<BucketId> more;
   for (const auto& [raw, list] : reports) {
@@ -86,7 +87,8 @@ void StateTransition::collect_rest(ReportCollector::Reports reports) {
   });
 }
 
-/// Splits replicas until all of a bucket have the same bits, after a split that did not reach every replica, or a join.
+/// Splits replicas until all replicas of a bucket have the same bits. They differ after a split that did not reach
+/// every replica, or after a join.
 void StateTransition::reconcile(ReportCollector::Reports reports) {
   const std::vector<Undivided> undivided = find_undivided(reports);
   if (undivided.empty()) {
@@ -143,7 +145,8 @@ bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaRepor
     Installation work;
     work.removed = entry.obsolete;
     for (const ReplicaReport& report : reports) {
-      // It still believes in an earlier set. If the members were lost now, it would be believed.
+      // The replica still has an earlier set that names it as a member. If all present members were lost now, a
+      // recovery would rely on it.
       const bool is_member_by_itself = report.set.epoch != 0 && report.set.contains(report.node);
       if (is_member_by_itself && entry.is_catching_up(report.node)) work.removed.push_back(report.node);
     }
@@ -169,11 +172,11 @@ void StateTransition::fill_in(BucketEntry& entry, RecoveryPlan& plan, const std:
     if (report.damaged) entry.damaged.push_back(report.node);
   }
   parts_.repair.count_damaged(entry.damaged.size());
-  // Only reported replicas count: one that is still to be created holds nothing that the members lack.
+  // Only reported replicas count: a replica that is still to be created holds nothing that the members lack.
   const bool non_member_reported = std::any_of(
       reports.begin(), reports.end(), [&](const ReplicaReport& report) { return !entry.set.contains(report.node); });
   entry.unsettled = entry.dirty || non_member_reported || entry.repairable();
-  // There are only replicas that were catching up, and no other node to ask: they become the members.
+  // All replicas were catching up, and there is no other node to ask: they become the members.
   if (entry.set.nodes.empty()) {
     entry.set.nodes.swap(entry.catching_up);
     plan.install = true;

@@ -13,14 +13,14 @@
 namespace fjord::distributor {
 
 /// Takes the bucket database from one cluster state to the next: drops the entries that may be untrue, asks storage
-/// nodes for their replicas of those, and makes new entries from the reports. Confined to the executor.
+/// nodes for their replicas of these buckets, and makes new entries from the reports. Confined to the executor.
 class StateTransition {
  public:
   struct Hooks {
-    std::function<void()> buckets_forgotten;  ///< More buckets are collected again.
-    std::function<void()> complete;           ///< The bucket database is complete.
+    std::function<void()> buckets_forgotten;  ///< Called when more buckets have to be collected again.
+    std::function<void()> complete;           ///< Called when the bucket database is complete.
   };
-  /// The parts that go on with the buckets; they outlive this.
+  /// The parts of the distributor that use the buckets afterwards; they outlive this object.
   struct Parts {
     ReplicaSetInstaller& installer;
     MergeScheduler& merges;
@@ -29,16 +29,18 @@ class StateTransition {
   StateTransition(Context& context, Parts parts, Hooks hooks)
       : context_(context), parts_(parts), hooks_(std::move(hooks)), collector_(context) {}
 
-  /// Takes in the context's new snapshot, which follows `before` (null: it is the first). Drops what may be untrue.
+  /// Handles the context's new snapshot, which follows `before` (null: the new one is the first). Drops what may be
+  /// untrue now.
   void forget_outdated(const rpc::ClusterSnapshot* before);
-  /// Asks storage nodes for the buckets that are not known; `complete` follows, unless another state comes first.
+  /// Asks storage nodes for the buckets that are not known. Calls `complete` at the end, unless another state comes
+  /// first.
   void collect();
 
  private:
   void collect_rest(ReportCollector::Reports reports);
   void reconcile(ReportCollector::Reports reports);
   void build_database(const ReportCollector::Reports& reports);
-  /// Fills in a fresh entry from the reports; true if its replica set has to be sent.
+  /// Fills a new entry from the reports. Returns true if its replica set has to be sent to its nodes.
   bool recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent);
   void fill_in(BucketEntry& entry, RecoveryPlan& plan, const std::vector<ReplicaReport>& reports);
 
@@ -47,7 +49,8 @@ class StateTransition {
   Hooks hooks_;
   ReportCollector collector_;
   TransitionPlan plan_;
-  std::vector<BucketId> outdated_;  // Owned before; to be collected again.
+  /// Buckets that this distributor owned under the earlier state and has to collect again.
+  std::vector<BucketId> outdated_;
 };
 
 }  // namespace fjord::distributor

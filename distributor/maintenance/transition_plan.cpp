@@ -17,7 +17,7 @@ bool same_distributors(const ClusterState& a, const ClusterState& b) {
   return true;
 }
 
-/// True if the node was away between the two states, or has restarted.
+/// Returns true if the node was away between the two states, or has restarted.
 bool has_restarted(std::uint16_t node, const rpc::ClusterSnapshot& before, const rpc::ClusterSnapshot& now) {
   return !before.storage_serves(node) ||
          now.state().node(NodeId::storage(node)).up_since_version > before.state_version();

@@ -13,9 +13,9 @@ namespace fjord::distributor {
 struct TransitionPlan {
   /// All entries are dropped: another distributor may have owned the buckets meanwhile.
   bool forget_all = false;
-  /// Every node is asked for all it holds: there may be buckets that no node has reported.
+  /// Every node is asked for all its buckets: there may be buckets that no node has reported.
   bool ask_for_everything = false;
-  /// Restarted nodes, and storage nodes that were away: asked for all they hold.
+  /// Restarted nodes, and storage nodes that were away. They are asked for all their buckets.
   std::set<std::uint16_t> restarted;
 };
 
@@ -24,8 +24,8 @@ struct TransitionPlan {
 TransitionPlan plan_transition(const rpc::ClusterSnapshot* before, const rpc::ClusterSnapshot& now,
                                const TransitionPlan* unfinished);
 
-/// True if the entry may be untrue under `now`, the state that follows `before`, so that its replicas have to be asked.
-/// Also true while work on the bucket is left or in progress.
+/// Returns true if the entry may be untrue under `now`, the state that follows `before`, so that its replicas have to
+/// be asked. Returns true also while work on the bucket is left or in progress.
 bool is_affected(const BucketEntry& entry, const rpc::ClusterSnapshot& before, const rpc::ClusterSnapshot& now);
 
 }  // namespace fjord::distributor

@@ -3,7 +3,7 @@
 namespace fjord::distributor {
 namespace {
 
-constexpr std::size_t kBucketsMax = 1000;  ///< Most in one answer.
+constexpr std::size_t kBucketsMax = 1000;  ///< Maximum number of buckets in one answer.
 
 }  // namespace
 

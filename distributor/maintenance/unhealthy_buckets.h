@@ -7,10 +7,10 @@
 
 namespace fjord::distributor {
 
-/// The bucket's trouble, for operators. Empty if the bucket is in order or about to be created.
+/// Returns what is wrong with the bucket, for operators; empty if it is in order or about to be created.
 std::optional<rpc::BucketTrouble> problem_of(const BucketEntry& entry);
 
-/// The buckets in trouble that the request asks for.
+/// Returns the unhealthy buckets that the request asks for.
 rpc::ListTroublesReply list_unhealthy(BucketDatabase& buckets, const rpc::ListTroubles& request);
 
 }  // namespace fjord::distributor

@@ -6,7 +6,7 @@
 namespace fjord::distributor {
 namespace {
 
-// Percentage of the budget that a class may use.
+// Percentage of the budget that operations of each class may use.
 constexpr std::array<std::size_t, Admission::kClasses> kShares = {100, 90, 50};
 constexpr std::array<const char*, Admission::kClasses> kClassNames = {"high", "normal", "background"};
 constexpr std::array<const char*, Admission::kRefusals> kRefusalNames = {"full", "too_late", "expired", "slow_node"};
@@ -15,10 +15,10 @@ constexpr std::array<const char*, Admission::kRefusals> kRefusalNames = {"full",
 constexpr Duration kPeriod = milliseconds(100);
 constexpr std::int64_t kHintMinMs = 10;
 constexpr std::int64_t kHintMaxMs = 2000;
-/// Hint before anything was measured.
+/// Retry hint before a rate was measured.
 constexpr std::int64_t kHintUnknownMs = 100;
 
-/// Weighted average: two thirds of the known value, one third of the new one.
+/// Returns the weighted mean: two thirds of the known value, one third of the new one; the new one if none is known.
 std::int64_t blend(std::int64_t known, std::int64_t fresh) { return known == 0 ? fresh : (2 * known + fresh) / 3; }
 
 }  // namespace
@@ -62,13 +62,15 @@ bool Admission::fits(Class its, std::size_t operations, std::size_t bytes) const
 
 std::optional<Admission::Refusal> Admission::admit(Class its, std::size_t operations, std::size_t bytes,
                                                    Duration timeout) {
-  // The amounts before this call decide. Of two concurrent calls the second sees what the first has taken.
+  // The amounts before this call decide. If two calls run concurrently, the second one sees what the first one has
+  // taken.
   const std::size_t operations_before = operations_.fetch_add(operations, std::memory_order_relaxed);
   const std::size_t bytes_before = bytes_.fetch_add(bytes, std::memory_order_relaxed);
   const bool is_alone = operations_before == 0;
   std::optional<Refusal> refusal;
   if (!is_alone && !fits(its, operations_before + operations, bytes_before + bytes)) refusal = Refusal::Full;
-  // One slow operation may have met an idle distributor. A quarter of the budget in use means that there is a queue.
+  // The measured time may be due to one slow operation on an idle distributor. Only with a quarter of the budget in use
+  // there is a queue.
   const bool is_loaded = operations_before > share(its, operations_max_) / 4;
   if (!refusal && is_loaded && timeout.count() < latency_us_.load(std::memory_order_relaxed)) {
     refusal = Refusal::TooLate;

@@ -9,7 +9,7 @@
 namespace fjord::distributor {
 namespace {
 
-// How long the rest of an answer is kept after its operations have ended, if the client does not ask for it.
+// How long the results of ended operations are kept if the client does not ask for them.
 constexpr Duration kKeepRest = seconds(1);
 
 }  // namespace
@@ -69,14 +69,14 @@ void BatchAnswers::on_time(const std::shared_ptr<Batch>& batch) {
 void BatchAnswers::answer(Batch& batch) {
   admission_.released(batch.bytes);
   metrics_.pending.set(static_cast<double>(admission_.operations()));
-  if (batch.rest != 0) {  // The client has a part; its request for the rest is in flight or lost.
+  if (batch.rest != 0) {  // The client got a part of the answer; its request for the rest is in flight or lost.
     context_.executor.post_after(kKeepRest, [this, rest = batch.rest] { unclaimed_.drop(rest); });
     batches_.erase(batch.number);
     return;
   }
   rpc::ExecuteReply reply = take_results(batch);
   rpc::Responder respond = std::move(batch.respond);
-  batches_.erase(batch.number);  // This may be the last reference to the batch.
+  batches_.erase(batch.number);  // After this line, the batch may be destroyed.
   respond(std::move(reply));
 }
 
@@ -99,7 +99,8 @@ rpc::ExecuteReply BatchAnswers::take_results(Batch& batch) {
   return reply;
 }
 
-/// Posted, so that all outcomes from one message of a storage node go into one answer.
+/// Posts a task that sends a part of the answer, so that all outcomes from one message of a storage node go into one
+/// part.
 void BatchAnswers::answer_part_soon(const std::shared_ptr<Batch>& batch) {
   if (!batch->is_part_due || batch->rest != 0 || std::exchange(batch->is_part_posted, true)) return;
   context_.executor.post([this, weak = std::weak_ptr<Batch>(batch)] {

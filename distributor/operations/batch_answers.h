@@ -12,26 +12,26 @@
 
 namespace fjord::distributor {
 
-/// The batches in flight, and their answers to clients, as a whole or in parts (docs/design/0015). Confined to the
-/// executor.
+/// The batches in flight. Answers clients with all results of a batch at once, or in parts (docs/design/0015). Confined
+/// to the executor.
 class BatchAnswers {
  public:
-  /// `expire` ends an operation whose deadline has passed; `flush` follows.
+  /// `expire` ends an operation whose deadline has passed; `flush` is called afterwards.
   struct Hooks {
     std::function<void(const OpRef&)> expire;
     std::function<void()> flush;
   };
   BatchAnswers(Context& context, Admission& admission, OperationMetrics& metrics, Hooks hooks);
 
-  /// Takes a batch in, which is answered when all its operations have ended.
+  /// Adds a batch, which is answered when all its operations have ended.
   void add(const std::shared_ptr<Batch>& batch);
   /// Sets the timer of a batch to the next part of its answer, or the next deadline of its operations.
   void watch(const std::shared_ptr<Batch>& batch);
-  /// One operation of the batch has ended; its result is complete.
+  /// Must be called when one operation of the batch has ended and its result is complete.
   void ended(const std::shared_ptr<Batch>& batch);
-  /// Answers a client that asks for the rest of an answer.
+  /// Answers a client that asks for the missing results of a batch.
   void answer_rest(std::uint64_t number, std::uint64_t client, rpc::Responder respond);
-  /// Those that have not been answered as a whole, in order of arrival.
+  /// Returns the batches that have not been answered completely, in order of arrival.
   const std::map<std::uint64_t, std::shared_ptr<Batch>>& batches() const { return batches_; }
 
  private:

@@ -5,8 +5,8 @@
 
 namespace fjord::distributor {
 
-/// Reads one intact replica, as each holds what all earlier operations on the document wrote. Reads all members if none
-/// is intact or the lease is over.
+/// Reads one intact replica; each intact replica has everything that earlier operations on the document wrote. Reads
+/// all members if none is intact or the lease is over.
 void ConditionalOperations::dispatch(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   WriteOperations::count(entry, op);
@@ -15,7 +15,7 @@ void ConditionalOperations::dispatch(const OpRef& ref, BucketEntry& entry) {
   op.corrupt = false;
   std::vector<std::uint16_t> candidates = entry.intact();
   if (candidates.empty() || !context_.may_trust_one(op.bucket)) {
-    // If all are damaged, the newest version may be left on any of them.
+    // Reads all members: if all are damaged, the newest version may be left on any of them.
     op.missing = entry.set.nodes;
   } else {
     op.missing.assign(1, parts_.messenger.choose_reader(ref, entry, candidates));

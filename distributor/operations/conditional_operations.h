@@ -10,10 +10,10 @@
 
 namespace fjord::distributor {
 
-/// Operations that depend on what is stored (an update, a condition, a token). Such an operation has locked its
-/// document exclusively and waited until all replicas of its bucket are known to be equal. It reads, decides, and is a
-/// plain write from then on. No other write of the document begins before it has ended. The README says why that is
-/// enough. Confined to the executor.
+/// Operations that depend on stored data (an update, a condition, a token). Such an operation has locked its document
+/// exclusively and waited until all replicas of its bucket are known to be equal. It reads, decides, and then becomes a
+/// plain write. No other write of the document begins before it has ended. The README says why that is enough. Confined
+/// to the executor.
 class ConditionalOperations {
  public:
   struct Parts {
@@ -27,7 +27,7 @@ class ConditionalOperations {
   ConditionalOperations(Context& context, Parts parts) : context_(context), parts_(parts) {}
 
   void dispatch(const OpRef& ref, BucketEntry& entry);
-  /// Goes on when the read has ended.
+  /// Continues the operation when its read has ended.
   void decide(const OpRef& ref);
 
  private:

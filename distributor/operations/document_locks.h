@@ -22,7 +22,7 @@ enum class LockMode : std::uint8_t {
 template <typename Waiter>
 class DocumentLocks {
  public:
-  /// True: the lock is held until release(). False: `waiter` is kept until it gets the lock.
+  /// Returns true if the lock is held, until release(). Returns false if `waiter` is kept until it gets the lock.
   bool acquire(const GlobalId& document, LockMode mode, const Waiter& waiter) {
     Lock& lock = locks_[document];
     if (lock.waiting.empty() && is_free_for(lock, mode)) {
@@ -33,7 +33,7 @@ class DocumentLocks {
     return false;
   }
 
-  /// Releases a lock. Returns the waiters that get the lock by this; drops those for which `wants` is false.
+  /// Releases a lock. Returns the waiters that get the lock thereby; drops those for which `wants` is false.
   template <typename Predicate>
   std::vector<Waiter> release(const GlobalId& document, Predicate wants) {
     std::vector<Waiter> next;
@@ -53,7 +53,7 @@ class DocumentLocks {
     return next;
   }
 
-  /// Drops the waiters for which `drops` is true; they acquire it again by themselves.
+  /// Drops the waiters for which `drops` is true; they have to call acquire() again later.
   template <typename Predicate>
   void drop_waiting(Predicate drops) {
     for (auto& [document, lock] : locks_) {
@@ -62,9 +62,9 @@ class DocumentLocks {
     std::erase_if(locks_, [](const auto& entry) { return entry.second.is_idle(); });
   }
 
-  /// While operations write the document: the storage node that answers its reads, empty before the first read. Null
-  /// while none writes it. One replica may have a write in flight that another one lacks, so reads of both could see
-  /// the new version and then the old one. Valid until the next call.
+  /// Returns, while operations write the document, the storage node that answers its reads; empty before the first
+  /// read. Returns null while no operation writes it. One replica may have a write in flight that another one lacks, so
+  /// reads of both could see the new version and then the old one. Valid until the next call.
   std::optional<std::uint16_t>* reader(const GlobalId& document) {
     const auto at = locks_.find(document);
     return at == locks_.end() || at->second.mode == LockMode::SharedRead ? nullptr : &at->second.reader;

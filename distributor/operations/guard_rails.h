@@ -14,7 +14,8 @@ class GuardRails {
  public:
   GuardRails(TunableRegistry& tunables, MetricRegistry& metrics, Clock& clock);
 
-  /// OK also above a warning threshold, which is counted, and logged once a minute for each limit.
+  /// Checks the sizes of a document. If a warning threshold is exceeded, returns OK, counts it, and logs it once a
+  /// minute for each limit.
   /// Errors: TooLarge, which names the limit and the setting.
   Status check(std::string_view id, std::string_view header, std::string_view body);
 

@@ -8,22 +8,22 @@ namespace fjord::distributor {
 namespace {
 
 constexpr std::size_t kKinds = 2;
-/// Older answers are ignored.
+/// Answers older than this are ignored.
 constexpr Duration kWindow = milliseconds(1500);
-/// Shortest time between two answers that are kept, so that the window is bounded and all of it counts.
+/// Shortest time between two kept answers. It bounds the number of samples in the window.
 constexpr Duration kSamplePause = milliseconds(10);
 constexpr Duration kEvaluatePause = milliseconds(250);
-/// Fewer answers give no measure.
+/// With fewer answers a node has no measure.
 constexpr std::size_t kSamplesMin = 3;
 
-/// A node is slow above both limits: an absolute one in microseconds, and a multiple of the latency of the others.
+/// A node is slow above both limits: kSlowUs microseconds, and kSlowFactor times the latency of the other nodes.
 constexpr std::int64_t kSlowUs = 10'000;
 constexpr std::int64_t kSlowFactor = 8;
-/// A node is fast again below its limit divided by this.
+/// A suspect node recovers when its latency is below its limit divided by this.
 constexpr std::int64_t kFastDivisor = 2;
 constexpr Duration kSlowFor = milliseconds(500);
 constexpr Duration kFastFor = seconds(5);
-/// After this time without a measurement a node is no longer suspect, as no operation has asked it.
+/// A suspect node without a measurement for this time is no longer suspect, as no operation has asked it.
 constexpr Duration kForgetAfter = seconds(30);
 constexpr Duration kProbePause = milliseconds(200);
 constexpr std::ptrdiff_t kProbeCallsMax = 2;
@@ -122,7 +122,7 @@ std::optional<std::int64_t> NodeLatencies::typical_of(Node& node, Kind kind, Mon
     if (call.kind == kind && age >= kSlowUs) values.push_back(age);
   }
   if (values.size() < kSamplesMin) return std::nullopt;
-  // The slowest quarter begins here: a node that stalls half of the time is slow, one that stalls now and then is not.
+  // The third quartile: a node that stalls half of the time counts as slow, one that stalls rarely does not.
   return quartile(values, 3);
 }
 
@@ -185,7 +185,7 @@ void NodeLatencies::judge(std::uint16_t index, Node& node, MonotonicTime now) {
   }
   const bool is_forgotten = !is_known && now - node.last_measured > kForgetAfter;
   if (!is_forgotten && (!is_fast || !is_known)) {
-    // Silence is no recovery, but does not undo one that has begun.
+    // A time without answers is no recovery, but does not interrupt one that has begun.
     if (is_known) node.fast_since.reset();
     return;
   }

@@ -12,12 +12,12 @@
 
 namespace fjord::distributor {
 
-/// How fast storage nodes answer this distributor, and which are much slower than the others: a node with a dying disk
-/// answers health checks as before.
+/// How fast storage nodes answer this distributor, and which are much slower than the others. Health checks do not show
+/// this: a node with a failing disk answers them as before.
 ///
-/// The measure is the third quartile of the recent answers, for batches that only read and for batches that write. A
-/// batch without an answer counts with the time that it has waited. A node is suspect when one of the two measures
-/// stays above an absolute limit and above a multiple of the median of the other nodes. So neither noise of
+/// The measure is the third quartile of the recent answers, one for batches that only read and one for batches that
+/// write. A batch without an answer counts with the time that it has waited. A node is suspect when one of the two
+/// measures stays above an absolute limit and above a multiple of the median of the other nodes. So neither noise of
 /// microseconds nor a cluster that is slow as a whole makes a node suspect. It recovers when it was fast for some
 /// seconds without a break.
 ///
@@ -28,7 +28,7 @@ class NodeLatencies {
 
   explicit NodeLatencies(MetricRegistry& metrics);
 
-  /// Notes that a batch goes to the node. Returns the number for answered().
+  /// Notes that a batch is sent to the node. Returns the number to pass to answered().
   std::uint64_t sent(std::uint16_t node, Kind kind, std::size_t operations, MonotonicTime now);
   /// Notes the end of a batch. `is_answer`: the node answered, or had all the time allowed; false: it was not reached.
   void answered(std::uint16_t node, std::uint64_t number, bool is_answer, MonotonicTime now);
@@ -37,14 +37,14 @@ class NodeLatencies {
   /// Sets the nodes that the fleet controller finds slow, by the reports of all distributors.
   void set_marked(std::vector<std::uint16_t> nodes) { marked_ = std::move(nodes); }
 
-  /// `nodes` without those that are suspect or marked; all of them if none would be left.
+  /// Returns `nodes` without those that are suspect or marked; returns all of them if none would be left.
   std::vector<std::uint16_t> without_slow(std::vector<std::uint16_t> nodes, MonotonicTime now);
-  /// True if the node is suspect or marked, and more than `operations_max` operations wait for its answer.
+  /// Returns true if the node is suspect or marked, and more than `operations_max` operations wait for its answer.
   bool is_clogged(std::uint16_t node, std::size_t operations_max) const;
-  /// True if the node is avoided and was not probed for a while. The caller sends it a read for whose answer no client
-  /// waits, so that a recovery is noticed. Counts the probe as sent.
+  /// Returns true if the node is avoided and has not been probed for a while; the caller then sends it a read for whose
+  /// answer no client waits, so that a recovery is noticed. Counts the probe as sent.
   bool wants_probe(std::uint16_t node, MonotonicTime now);
-  /// The latencies of all nodes that are suspect or were measured lately.
+  /// Returns the latencies of all nodes that are suspect or were measured lately.
   std::vector<rpc::NodeLatency> report(MonotonicTime now);
 
  private:
@@ -58,14 +58,14 @@ class NodeLatencies {
     MonotonicTime at;
   };
   struct Node {
-    std::deque<Sample> samples[2];  // By kind.
+    std::deque<Sample> samples[2];  // Kept answers, by kind of batch.
     std::map<std::uint64_t, Call> calls;
-    std::size_t operations = 0;  // In `calls`.
+    std::size_t operations = 0;  // Number of operations in `calls`.
     std::optional<std::int64_t> typical_us[2];
     std::int64_t peers_us[2] = {0, 0};
     bool suspect = false;
-    std::optional<MonotonicTime> slow_since;  // While it is not suspect.
-    std::optional<MonotonicTime> fast_since;  // While it is suspect.
+    std::optional<MonotonicTime> slow_since;  // Since when it has been slow, while it is not suspect.
+    std::optional<MonotonicTime> fast_since;  // Since when it has been fast, while it is suspect.
     MonotonicTime last_measured;
     MonotonicTime last_probe;
     Gauge* gauges[2] = {nullptr, nullptr};

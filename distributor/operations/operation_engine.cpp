@@ -112,7 +112,7 @@ bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
     return false;
   }
   const BucketId bucket = context_.snapshot->bucket_of(op.gid);
-  if (!op.counted) op.bucket = bucket;  // A counted one stays in its entry until it ends.
+  if (!op.counted) op.bucket = bucket;  // A counted write stays with the bucket that counts it until it ends.
   if (context_.snapshot->distributor_of(bucket) != context_.options.index) {
     ref.batch->wrong_distribution = true;
     settler_.refuse(ref, StatusCode::WrongDistribution,
@@ -124,7 +124,8 @@ bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
     settler_.refuse(ref, StatusCode::Unavailable, "the bucket may have had another owner meanwhile");
     return false;
   }
-  // A client that chose this distributor before it was away may have asked another one since and received the outcome.
+  // Refuses a write if the client chose this distributor by an older state: the client may have asked another
+  // distributor since and received the outcome.
   const std::uint64_t chosen_in = ref.batch->request.state_version;
   const std::uint64_t up_since =
       context_.snapshot->state().node({NodeType::Distributor, context_.options.index}).up_since_version;
@@ -142,7 +143,8 @@ bool OperationEngine::reads_go_on() const {
   return context_.snapshot->state().is_cluster_up() || reads_when_down_.value() != 0;
 }
 
-/// A write that was sent before the cluster went down goes on, so that its outcome is known.
+/// Returns whether the operation may continue. A write that was sent before the cluster went down may, so that its
+/// outcome becomes known.
 bool OperationEngine::is_open_for(const OpRef& ref) {
   if (context_.snapshot->state().is_cluster_up() || ref.op().possibly_applied > 0) return true;
   if (!ref.is_write() && reads_go_on()) return true;
@@ -170,7 +172,8 @@ BucketEntry* OperationEngine::create_entry(const OpRef& ref) {
                     "the bucket may be on one of the storage nodes that are not up: " + context_.absent_text());
     return nullptr;
   }
-  // Creating the bucket asks all nodes that would hold it. So an owner without a lease finds out whether it exists.
+  // Creating the bucket asks all nodes that would hold it. This is how an owner without a lease finds out whether it
+  // exists.
   if (!ref.is_write() && context_.may_trust_one(op.bucket)) {
     settler_.settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
     return nullptr;
@@ -186,7 +189,7 @@ BucketEntry* OperationEngine::create_entry(const OpRef& ref) {
 
 bool OperationEngine::may_begin(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
-  // A counted write goes on: a replica set changes only after all counted ones have ended.
+  // A counted write continues: a replica set changes only after all counted writes have ended.
   if (op.counted) return true;
   const bool needs_one_for_all = op.conditional != nullptr || ref.is_session_read();
   if (needs_one_for_all && entry.may_differ()) {
@@ -231,7 +234,7 @@ void OperationEngine::on_answer(std::uint16_t node, const std::vector<OpRef>& re
 bool OperationEngine::on_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result) {
   Op& op = ref.op();
   const StatusCode code = result.status.code();
-  // A corrupt document may be whole on another replica.
+  // A document that is corrupt on this replica may be intact on another one.
   const bool corrupt_read = ref.is_reading() && !result.status && code != StatusCode::NotFound &&
                             (code != StatusCode::Corruption || reads_.reads_elsewhere(ref, node));
   if (code == StatusCode::Timeout) {
@@ -266,7 +269,7 @@ bool OperationEngine::is_known(BucketId bucket) const {
 }
 
 void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {
-  // Another distributor that owned the bucket may have said that all writes up to a later time have ended.
+  // Another distributor that owned the bucket may have told clients that all writes up to a later time have ended.
   const rpc::ClusterSnapshot& now = *context_.snapshot;
   const bool missed_one = before == nullptr || before->state_version() != now.state().follows();
   const auto had_another_owner = [&](GlobalId gid) {
@@ -275,10 +278,10 @@ void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {
   records_.drop_doubts(had_another_owner);
   for (const auto& [number, batch] : answers_.batches()) {
     for (Op& op : batch->ops) {
-      // A conditional one reads again and gets another timestamp.
+      // A conditional operation reads again and gets another timestamp.
       if (op.settled || op.timestamp_us == 0 || op.conditional != nullptr || !had_another_owner(op.gid)) continue;
       if (op.possibly_applied == 0) {
-        op.timestamp_us = 0;  // No node has it.
+        op.timestamp_us = 0;  // No node has the write, so it may get another timestamp.
       } else {
         op.ownership_uncertain = true;
       }
@@ -293,10 +296,12 @@ void OperationEngine::buckets_forgotten() {
   for (const auto& [number, batch] : answers_.batches()) {
     for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
       Op& op = batch->ops[i];
-      if (op.settled || op.attempt == 0) continue;  // Settled, or a duplicate that waits for the first.
+      // The operation has ended, or is a duplicate that waits for the first message.
+      if (op.settled || op.attempt == 0) continue;
       if (is_known(op.bucket)) continue;
-      op.counted = false;  // The entry that counted it is gone.
-      // Operations with a document lock go first. A conditional one reads again, since its write may be there or not.
+      op.counted = false;  // The entry that counted the write is gone.
+      // Operations with a document lock come first. A conditional operation reads again, since its write may or may not
+      // be applied.
       (op.has_lock ? waiting_for_state_ : behind).push_back({batch, i, ++op.attempt});
     }
   }
@@ -329,7 +334,7 @@ std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() {
   };
   for (const auto& [number, batch] : answers_.batches()) {
     for (const Op& op : batch->ops) {
-      // A write that waits for its bucket to be known again is included: it keeps its timestamp.
+      // Includes a write that waits until its bucket is known again: it keeps its timestamp.
       if (op.settled || op.timestamp_us == 0) continue;
       add(op.gid, op.timestamp_us);
     }

@@ -21,49 +21,50 @@
 
 namespace fjord::distributor {
 
-/// Runs clients' operations: puts their parts together, finds the bucket of an operation, decides when it may begin,
-/// and keeps those that wait for a bucket or for a cluster state. Confined to the executor.
+/// Runs clients' operations: connects the parts that execute them, finds the bucket of an operation, decides when it
+/// may begin, and keeps those that wait for a bucket or for a cluster state. Confined to the executor.
 class OperationEngine {
  public:
   OperationEngine(Context& context, BucketMaintainer& maintainer, NodeLatencies& latencies, TunableRegistry& tunables);
 
-  /// Takes a client's batch. Threading: from any thread; the rest runs on the executor.
+  /// Accepts a client's batch. Threading: any thread; the rest runs on the executor.
   void arrive(rpc::Execute request, rpc::Responder respond) { intake_.arrive(std::move(request), std::move(respond)); }
 
   /// Handles a new cluster state that follows `before`; null: it is the first.
   void state_changed(const rpc::ClusterSnapshot* before);
-  /// Operations on buckets that are no longer known have to wait until they are.
+  /// Must be called when buckets are no longer known: operations on them wait until they are known again.
   void buckets_forgotten();
-  /// All buckets are known: operations that waited are tried again.
+  /// Must be called when all buckets are known: operations that waited are tried again.
   void state_ready();
   void bucket_ready(BucketId bucket);
 
-  /// True if the cluster is up, or if only writes are refused while it is down.
+  /// Returns true if the cluster is up, or if only writes are refused while it is down.
   bool reads_go_on() const;
-  /// Timestamps of the writes that have not ended or may be repeated, by BucketId::position() of their documents; the
-  /// lowest if there are several at one position.
+  /// Returns the timestamps of the writes that have not ended or may be repeated, by BucketId::position() of their
+  /// documents; the lowest if there are several at one position.
   std::map<std::uint64_t, std::uint64_t> oldest_under_way();
 
  private:
   void begin(const std::shared_ptr<Batch>& batch, const OperationIntake::Arrival& arrival);
   void admit(const OpRef& ref);
   void dispatch(OpRef ref);
-  /// False: it has ended, because its deadline has passed or this distributor may not do it.
+  /// Returns false if the operation has been ended, because its deadline has passed or this distributor may not execute
+  /// it.
   bool is_in_time_and_place(const OpRef& ref);
-  /// False: it has ended, because the cluster is down.
+  /// Returns false if the operation has been ended, because the cluster is down.
   bool is_open_for(const OpRef& ref);
-  /// Finds the operation's bucket and notes it. Null: it is not known, or does not exist.
+  /// Finds the operation's bucket and notes it in `op`. Returns null if the bucket is not known or does not exist.
   BucketEntry* find_entry(Op& op);
-  /// True if the bucket is not known yet; the operation waits for it.
+  /// Returns true if the bucket is not known yet; the operation then waits for it.
   bool waits_for_state(const OpRef& ref, const BucketEntry* entry);
-  /// Creates the operation's bucket, which does not exist. Null: the operation has ended.
+  /// Creates the operation's bucket, which does not exist. Returns null if the operation has been ended instead.
   BucketEntry* create_entry(const OpRef& ref);
-  /// True if the operation may begin; false: it waits for its bucket or for the lock of its document.
+  /// Returns true if the operation may begin. Otherwise it waits for its bucket or for the lock of its document.
   bool may_begin(const OpRef& ref, BucketEntry& entry);
   bool is_known(BucketId bucket) const;
   void dispatch_all(const std::vector<OpRef>& refs);
   void on_answer(std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply);
-  /// Takes one replica's result. True if the operation has to be tried again.
+  /// Handles one replica's result. Returns true if the operation has to be tried again.
   bool on_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
 
   Context& context_;

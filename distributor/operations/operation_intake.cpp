@@ -55,8 +55,8 @@ void OperationIntake::arrive(rpc::Execute request, rpc::Responder respond) {
   });
 }
 
-/// Answers without the executor, which may be what is overloaded. Only the numbers of the operations go there, so that
-/// a later duplicate of this message stays refused.
+/// Answers without the executor, which may be overloaded. Only the numbers of the operations are posted to the
+/// executor, so that a later duplicate of this message is refused too.
 void OperationIntake::refuse_batch(rpc::Execute request, rpc::Responder respond, const Arrival& arrival) {
   rpc::ExecuteReply reply;
   std::vector<Refused> refused;

@@ -14,21 +14,22 @@
 
 namespace fjord::distributor {
 
-/// Takes clients' batches in: refuses what does not fit into the budget before any work on it, and checks the
-/// operations of the others.
+/// Accepts clients' batches: first refuses operations that exceed the budget, then checks the
+/// others.
 class OperationIntake {
  public:
-  /// Decisions about a batch on its arrival.
+  /// What was decided about a batch on its arrival.
   struct Arrival {
     MonotonicTime at;
-    std::array<std::optional<Admission::Refusal>, Admission::kClasses> refused;  ///< By class, for all its operations.
-    std::size_t bytes = 0;                                                       ///< Bytes of the admitted operations.
+    /// By class: the reason for refusing all its operations; empty if they are admitted.
+    std::array<std::optional<Admission::Refusal>, Admission::kClasses> refused;
+    std::size_t bytes = 0;  ///< Bytes of the admitted operations.
   };
   using Begin = std::function<void(std::shared_ptr<Batch>, const Arrival&)>;
   using AnswerRest = std::function<void(std::uint64_t number, std::uint64_t client, rpc::Responder)>;
   struct Hooks {
     Begin begin;             ///< Begins the operations of a batch, on the executor.
-    AnswerRest answer_rest;  ///< Answers a client that asks for the rest of an answer, on the executor.
+    AnswerRest answer_rest;  ///< Answers a client that asks for the missing results of a batch, on the executor.
   };
   struct Parts {
     Admission& admission;
@@ -39,13 +40,13 @@ class OperationIntake {
   OperationIntake(Context& context, Parts parts, Hooks hooks)
       : context_(context), parts_(parts), hooks_(std::move(hooks)) {}
 
-  /// Takes a client's batch. Threading: from any thread.
+  /// Accepts a client's batch. Threading: any thread.
   void arrive(rpc::Execute request, rpc::Responder respond);
-  /// Parses and checks an operation of a batch. Errors: what is wrong with it. On the executor.
+  /// Parses and checks an operation of a batch. Returns an error that says what is wrong with it. Runs on the executor.
   Status prepare(const OpRef& ref);
 
  private:
-  /// Numbers of an operation that was refused on arrival.
+  /// The numbers that identify an operation which was refused on arrival.
   struct Refused {
     rpc::OperationKind kind = rpc::OperationKind::Unknown;
     std::uint64_t sequence = 0;

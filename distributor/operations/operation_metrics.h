@@ -24,7 +24,7 @@ struct OperationMetrics {
   Counter& known_tokens;
   Counter& parts;
   Gauge& pending;
-  MetricRegistry& registry;  ///< For the counters by reason, each created when it first occurs.
+  MetricRegistry& registry;  ///< Holds the counters by reason, each created when the reason first occurs.
 };
 
 }  // namespace fjord::distributor

@@ -39,7 +39,7 @@ void OperationSettler::release_lock(const OpRef& ref) {
   std::vector<OpRef> next = locks_.release(op.gid, [](const OpRef& waiting) { return waiting.is_current(); });
   if (next.empty()) return;
   for (const OpRef& waiting : next) waiting.op().has_lock = true;
-  // Posted to avoid recursion: the next operation may end at once and release its lock, and so on.
+  // Posted to avoid recursion: the next operation may end at once, release its lock, and call this again.
   context_.executor.post([this, next = std::move(next)] { next_(next); });
 }
 

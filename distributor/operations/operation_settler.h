@@ -15,7 +15,7 @@
 
 namespace fjord::distributor {
 
-/// Ends operations: takes them out of their bucket's count, releases their locks, records their outcomes for
+/// Ends operations: removes them from their bucket's count, releases their locks, records their outcomes for
 /// duplicates, counts them, and has their clients answered. Confined to the executor.
 class OperationSettler {
  public:
@@ -26,21 +26,22 @@ class OperationSettler {
     RequestRecords& records;
     BatchAnswers& answers;
   };
-  /// `next` goes on with operations that have got the lock of their document.
+  /// `next` continues operations that have got the lock of their document.
   OperationSettler(Context& context, Parts parts, std::function<void(const std::vector<OpRef>&)> next)
       : context_(context), parts_(parts), next_(std::move(next)) {}
 
   void settle(const OpRef& ref, Status status);
-  /// Ends an operation that cannot be served now with `code`. A write that was sent is in doubt instead.
+  /// Ends an operation that cannot be served now, with `code`. If it is a write that was sent, it ends in doubt
+  /// instead.
   void refuse(const OpRef& ref, StatusCode code, const std::string& why);
   /// Refuses an operation with BUSY before it has begun.
   void refuse_at_once(const OpRef& ref, Admission::Refusal why);
   /// Ends an operation whose deadline has passed.
   void expire(const OpRef& ref);
-  /// Takes a write out of the count of its bucket.
+  /// Removes a write from the count of its bucket.
   void uncount(BucketEntry& entry);
 
-  /// The locks of documents, which operations keep until they end.
+  /// Returns the locks of documents; operations hold them until they end.
   DocumentLocks<OpRef>& locks() { return locks_; }
 
  private:

@@ -116,7 +116,8 @@ bool ReadOperations::reads_elsewhere(const OpRef& ref, std::uint16_t node) {
 bool ReadOperations::is_known(const OpRef& ref) {
   Op& op = ref.op();
   const BucketEntry* entry = context_.buckets.find(op.bucket);
-  // An intact member has every acknowledged write. Without one, "not found" may be a consequence of damage.
+  // An intact member has every acknowledged write. Without an intact member, "not found" may be a consequence of
+  // damage.
   const bool is_known = op.acknowledged > 0 && (op.result.status || (entry != nullptr && !entry->intact().empty()));
   op.acknowledged = 0;
   if (!op.corrupt || is_known) return true;

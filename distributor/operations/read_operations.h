@@ -7,7 +7,7 @@
 
 namespace fjord::distributor {
 
-/// Reads of documents: chooses the replicas that are asked, and makes one result of their answers. The reads of
+/// Reads documents: chooses the replicas that are asked, and makes one result of their answers. The reads of
 /// conditional operations end here, too. Confined to the executor.
 class ReadOperations {
  public:
@@ -22,13 +22,13 @@ class ReadOperations {
   /// Reads one named replica, whatever the replica set says (replica_read.h). `entry` is null if the bucket does not
   /// exist.
   void dispatch_to_replica(const OpRef& ref, const BucketEntry* entry);
-  /// Takes one replica's answer. True when it was the last one: Op::result is the newest.
+  /// Handles one replica's answer. Returns true if it was the last one: Op::result is then the newest answer.
   bool take_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
-  /// Notes damage that a read has met on the node. True if the read goes on with another replica.
+  /// Notes damage that a read has met on the node. Returns true if the read continues with another replica.
   bool reads_elsewhere(const OpRef& ref, std::uint16_t node);
-  /// False: the read has ended with CORRUPTION, since nothing tells what the damaged replicas had.
+  /// Returns false if the read has been ended with CORRUPTION, since it is unknown what the damaged replicas had.
   bool is_known(const OpRef& ref);
-  /// Ends a get with its result.
+  /// Ends a get with the result that Op::result has.
   void finish(const OpRef& ref);
 
  private:

@@ -54,7 +54,8 @@ void ReplicaMessenger::send(const OpRef& ref, std::uint16_t node, std::uint64_t 
   if (operation.priority == rpc::Priority::Background) ++outgoing.in_background;
 }
 
-/// Time limit of a batch of reads. A first attempt uses half of the time left, so that another replica can be asked.
+/// Returns the time limit of a batch of reads. A first attempt gets half of the time left, so that another replica can
+/// be asked.
 Duration ReplicaMessenger::time_for_reads(const std::vector<OpRef>& refs, MonotonicTime now) {
   Duration longest(1);
   for (const OpRef& ref : refs) {
@@ -111,7 +112,8 @@ void ReplicaMessenger::retry_later(std::uint16_t node, std::vector<OpRef> refs) 
       if (!ref.is_current()) continue;
       BucketEntry* entry = context_.buckets.find(ref.op().bucket);
       if (ref.is_reading() || entry == nullptr) {
-        hooks_.dispatch(ref);  // Another replica may answer, or the bucket was split or joined.
+        // Dispatches the read again: another replica may answer, or the bucket was split or joined.
+        hooks_.dispatch(ref);
       } else {
         send(ref, node, entry->set.epoch);
       }

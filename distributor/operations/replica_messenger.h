@@ -11,22 +11,24 @@
 
 namespace fjord::distributor {
 
-/// Messages of operations to storage nodes: collects what is due for a node, sends it in one message, and repeats what
-/// may succeed later. Confined to the executor.
+/// Sends operations to storage nodes: collects the operations for a node, sends them in one message, and repeats those
+/// that may succeed later. Confined to the executor.
 class ReplicaMessenger {
  public:
   struct Hooks {
-    /// A storage node's answer to a message, with one result for each operation unless it is an error.
+    /// Called with a storage node's answer to a message; the answer has one result for each operation unless it is an
+    /// error.
     std::function<void(std::uint16_t node, const std::vector<OpRef>&, Result<rpc::ApplyReply>)> answered;
-    /// The operation has to be dispatched again: another replica may answer it, or its bucket was split or joined.
+    /// Called when the operation has to be dispatched again: another replica may answer it, or its bucket was split or
+    /// joined.
     std::function<void(const OpRef&)> dispatch;
   };
   ReplicaMessenger(Context& context, NodeLatencies& latencies, TunableRegistry& tunables, Hooks hooks);
 
-  /// Puts the operation into the next message to the node; flush() sends it.
+  /// Adds the operation to the next message to the node; flush() sends the message.
   void send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
   void flush();
-  /// Sends or dispatches the operations again after a pause, without those that have ended meanwhile.
+  /// Sends or dispatches the operations again after a pause; leaves out those that have ended meanwhile.
   void retry_later(std::uint16_t node, std::vector<OpRef> refs);
   /// Dispatches the operation again at once.
   void dispatch_again(const OpRef& ref) {
@@ -41,7 +43,7 @@ class ReplicaMessenger {
   struct Outgoing {
     std::vector<rpc::StorageOperation> operations;
     std::vector<OpRef> refs;
-    std::uint32_t in_background = 0;  ///< Number of operations in the background.
+    std::uint32_t in_background = 0;  ///< Number of operations with background priority.
   };
   void flush_to(std::uint16_t node, Outgoing& outgoing);
   void probe(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
@@ -53,7 +55,8 @@ class ReplicaMessenger {
   ReadChoice read_choice_;
   Hooks hooks_;
   std::map<std::uint16_t, Outgoing> outbox_;
-  /// Number of the next message to a storage node. Begins at the wall clock, so that it rises over restarts, too.
+  /// Number of the next message to a storage node. It begins at the wall clock, so that it is also higher after a
+  /// restart.
   std::uint64_t next_message_;
 };
 

@@ -9,7 +9,7 @@ namespace fjord::distributor {
 /// A read of one document from one replica.
 struct ReplicaQuestion {
   std::uint16_t node = 0;
-  BucketId bucket;  ///< The bucket in which the node has the document.
+  BucketId bucket;  ///< The bucket, with the bits that it has on this node.
   GlobalId gid;
   std::string id;
   bool header_only = false;
@@ -17,7 +17,7 @@ struct ReplicaQuestion {
 };
 
 /// Reads the document from the replica on that node, whatever the replica set says: a replica that is catching up,
-/// obsolete or damaged answers too. Content that does not verify is never returned. NotFound carries the time of the
+/// obsolete or damaged answers too. Content with a wrong checksum is never returned. NotFound carries the time of the
 /// remove, if there was one. Errors: Unavailable if the node does not answer. Confined to the executor, on which `done`
 /// is called.
 void read_replica(Context& context, const ReplicaQuestion& question, UniqueFunction<void(rpc::OperationResult)> done);

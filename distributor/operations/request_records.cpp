@@ -7,9 +7,9 @@
 namespace fjord::distributor {
 namespace {
 
-// After this time without a message a client has no duplicates of its operations in flight.
+// A client that has sent no message for this time cannot have duplicates of its operations in flight.
 constexpr Duration kForgetClientAfter = seconds(600);
-// Time in which a write in doubt may be repeated. Clients repeat at once, or when an attempt has timed out.
+// Time in which a client may repeat a write in doubt. Clients repeat at once, or when an attempt has timed out.
 constexpr Duration kRepeatWithin = seconds(10);
 
 }  // namespace
@@ -26,7 +26,7 @@ void RequestRecords::remember_refusal(std::uint64_t client, std::uint64_t sequen
   if (client == 0 || sequence == 0 || windows_.is_settled_duplicate(client, sequence)) return;
   auto [record, added] = windows_.find_or_add(client, sequence);
   record->attempt = std::max(record->attempt, attempt);
-  if (!added) return;  // The outcome of an earlier attempt stays.
+  if (!added) return;  // The record has the outcome of an earlier attempt, which stays.
   record->state = Windows::State::Refused;
   record->status = Status(StatusCode::Busy, "a duplicate of an attempt that was refused");
 }
@@ -53,14 +53,15 @@ std::pair<RequestRecords::Found, Status> RequestRecords::recognise_duplicate(con
   switch (record->state) {
     case Windows::State::Pending:
       record->waiters.push_back(ref);
-      op.possibly_applied = 1;  // The first may have been applied.
+      op.possibly_applied = 1;  // The first message with this operation may have been applied.
       return {Found::Waits, {}};
     case Windows::State::InDoubt:
       if (!newer_attempt) return {Found::Ends, {StatusCode::Timeout, "a duplicate of an attempt that is in doubt"}};
       if (!may_repeat(ref, now)) {
         return {Found::Ends, {StatusCode::Timeout, "it is in doubt, and too late to settle that by a repetition"}};
       }
-      record->state = Windows::State::Pending;  // Repeats the same write, which settles the doubt.
+      // The client repeats the same write, which shows whether it was applied.
+      record->state = Windows::State::Pending;
       op.timestamp_us = record->timestamp_us;
       op.result.existed = record->existed;
       op.possibly_applied = 1;
@@ -75,9 +76,10 @@ std::pair<RequestRecords::Found, Status> RequestRecords::recognise_duplicate(con
   return {Found::Ends, record->status};
 }
 
-/// False if storage nodes may have forgotten the write, so that a repetition could be a second one. It stays in doubt.
+/// Returns false if storage nodes may have forgotten the write, so that a repetition could apply it twice. It then
+/// stays in doubt.
 bool RequestRecords::may_repeat(const OpRef& ref, MonotonicTime now) {
-  if (ref.op().conditional != nullptr) return true;  // A conditional one reads first and gets another timestamp.
+  if (ref.op().conditional != nullptr) return true;  // A conditional operation reads first and gets another timestamp.
   const auto doubt = doubts_.extract(ClientSequence{ref.batch->request.client_id, ref.request().sequence});
   return !doubt.empty() && now < doubt.mapped().until;
 }

@@ -11,28 +11,29 @@
 
 namespace fjord::distributor {
 
-/// The outcomes of clients' writes, by client and number, so that each is executed once; and the writes in doubt that
-/// their clients may still repeat. Confined to the executor.
+/// The outcomes of clients' writes, by client and number, so that each write is executed once; and the writes in doubt
+/// that their clients may still repeat. Confined to the executor.
 class RequestRecords {
  public:
   explicit RequestRecords(Counter& duplicates) : duplicates_(duplicates) {}
 
-  /// Notes a message of the client, which has settled all operations below `first_unsettled`.
+  /// Notes a message of the client; for the client, all operations below `first_unsettled` have ended.
   void advance(std::uint64_t client, std::uint64_t first_unsettled, MonotonicTime now);
   /// Remembers that an attempt was refused, so that a duplicate of it stays refused.
   void remember_refusal(std::uint64_t client, std::uint64_t sequence, std::uint32_t attempt);
 
   enum class Found {
-    New,    ///< It has to be executed.
-    Waits,  ///< It is a duplicate of an operation in flight and ends with it.
-    Ends,   ///< It ends with the status and with what its result has been set to.
+    New,    ///< The operation has to be executed.
+    Waits,  ///< The operation is a duplicate of one in flight and ends with it.
+    Ends,   ///< The operation ends at once, with the returned status and with the result that has been set.
   };
-  /// Finds out whether the write is a duplicate. A repetition that settles a doubt is New, with its first timestamp.
+  /// Finds out whether the write is a duplicate. A repetition of a write in doubt is New, with its first timestamp.
   std::pair<Found, Status> recognise_duplicate(const OpRef& ref, MonotonicTime now);
-  /// Records the outcome of a write. Returns its duplicates, whose results are set; they end with the same status.
+  /// Records the outcome of a write. Returns its duplicates with their results set; the caller ends them with the same
+  /// status.
   std::vector<OpRef> settle(const OpRef& ref, const Status& status, MonotonicTime now);
 
-  /// Drops the doubts for which `drops(gid)` is true.
+  /// Drops the writes in doubt for which `drops(gid)` is true.
   template <typename Predicate>
   void drop_doubts(Predicate drops) {
     std::erase_if(doubts_, [&](const auto& doubt) { return drops(doubt.second.gid); });

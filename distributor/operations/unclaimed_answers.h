@@ -7,20 +7,20 @@
 
 namespace fjord::distributor {
 
-/// Batches that were answered in part, until their clients ask for the rest. Each part has its own number, so a
-/// duplicate of a request that was answered finds nothing. Confined to the distributor's executor.
+/// Keeps batches that were answered in part, until their clients ask for the other results. Each part has its own
+/// number, so a duplicate of a request that was answered finds nothing. Confined to the distributor's executor.
 template <typename Batch>
 class UnclaimedAnswers {
  public:
-  /// `first` is above every number that an earlier process gave.
+  /// `first` is above every number that an earlier process of this distributor used.
   explicit UnclaimedAnswers(std::uint64_t first) : next_(first) {}
 
-  /// Returns the number by which the rest is asked for.
+  /// Keeps the batch. Returns the number by which the client asks for the other results.
   std::uint64_t add(std::shared_ptr<Batch> batch) {
     batches_.emplace(next_, std::move(batch));
     return next_++;
   }
-  /// Null if the number is unknown or belongs to another client.
+  /// Removes and returns a batch. Returns null if the number is unknown or belongs to another client.
   std::shared_ptr<Batch> take(std::uint64_t number, std::uint64_t client) {
     const auto at = batches_.find(number);
     if (at == batches_.end() || at->second->request.client_id != client) return nullptr;

@@ -9,7 +9,8 @@ namespace fjord::distributor {
 
 Status WriteOperations::check_space(const OpRef& ref, const BucketEntry& entry) const {
   const Op& op = ref.op();
-  // A write that may be on a replica already is finished. A conditional one may have been applied, or may be a remove.
+  // A write that may be on a replica already is completed in spite of lacking space. A conditional operation may have
+  // been applied, or may be a remove.
   if (op.counted || op.possibly_applied > 0 || op.conditional != nullptr ||
       ref.request().kind != rpc::OperationKind::Put) {
     return Status::ok();
@@ -42,9 +43,10 @@ void WriteOperations::dispatch(const OpRef& ref, BucketEntry& entry) {
   op.completing = false;
   op.acknowledged = 0;
   op.partial = false;
-  // A conditional one has read whether it was applied, unless an absent node may have it and come back with it.
+  // A conditional operation has read whether it was applied, unless a node that is absent now has it and comes back
+  // with it.
   op.doubtful = op.possibly_applied > 0 && (op.conditional == nullptr || context_.absent_nodes() > 0);
-  // `missing` changes only with answers, which come later.
+  // The loop is safe: `missing` changes only with answers, which come later.
   for (std::uint16_t node : op.missing) parts_.messenger.send(ref, node, entry.set.epoch);
 }
 
@@ -59,10 +61,10 @@ void WriteOperations::on_result(const OpRef& ref, std::uint16_t node, rpc::Opera
   }
   if (result.status) {
     ++op.acknowledged;
-    // A conditional operation knows this from its own read.
+    // A conditional operation has set `existed` by its own read.
     if (op.conditional == nullptr) op.result.existed = op.result.existed || result.existed;
   } else {
-    // Any other refusal replaces a lack of space, which passes by itself.
+    // A lack of space is temporary, so any other refusal replaces it as the reported problem.
     if ((!op.partial && op.refused.empty()) || rpc::is_lack_of_space(op.last_problem.code()))
       op.last_problem = result.status.from_node("storage." + std::to_string(node));
     if (result.status.code() == StatusCode::NoSpace && !op.completing) {
@@ -74,8 +76,8 @@ void WriteOperations::on_result(const OpRef& ref, std::uint16_t node, rpc::Opera
   if (op.missing.empty()) on_all_answered(ref);
 }
 
-/// Completes a put that some members have, or may have, and for which others have no space. These are asked again and
-/// use the space reserved for merges, since a merge would bring the put anyway.
+/// Completes a put that some members have, or may have, and for which others have no space. The others are asked again
+/// and then use the space reserved for merges, since a merge would bring them the put anyway.
 void WriteOperations::on_all_answered(const OpRef& ref) {
   Op& op = ref.op();
   if (!op.refused.empty() && !op.partial && (op.acknowledged > 0 || op.doubtful)) {
@@ -89,8 +91,8 @@ void WriteOperations::on_all_answered(const OpRef& ref) {
   finish(ref);
 }
 
-/// Sends a write to the replicas that are catching up, once all members have it. The client does not wait for them: one
-/// that is silent, full, or slow is filled once more.
+/// Sends a write to the replicas that are catching up, once all members have it. The client does not wait for them: a
+/// replica that does not answer, is full or slow will be filled again.
 void WriteOperations::send_to_catching_up(const OpRef& ref) {
   Op& op = ref.op();
   BucketEntry* entry = op.counted ? context_.buckets.find(op.bucket) : nullptr;
@@ -124,13 +126,13 @@ void WriteOperations::finish(const OpRef& ref) {
     parts_.settler.settle(ref, Status::ok());
   } else if (op.acknowledged == 0 && op.conditional != nullptr &&
              op.last_problem.code() == StatusCode::TestAndSetFailed) {
-    // A version that was in flight when this one was read came first everywhere.
+    // A version that was in flight during the read was applied first on all replicas, so the operation reads again.
     op.reading = true;
     parts_.messenger.dispatch_again(ref);
   } else if (op.acknowledged == 0 && !op.doubtful) {
     parts_.settler.settle(ref, op.last_problem);
   } else {
-    // Some replicas have it and some refused it: a merge will bring it to all that can take it.
+    // Some replicas have the write and some refused it: a merge brings it to all that can take it.
     if (BucketEntry* entry = context_.buckets.find(op.bucket)) parts_.maintainer.repair(*entry);
     parts_.settler.settle(ref, Status(StatusCode::Timeout, "not every replica took it: " + op.last_problem.to_string(),
                                       op.last_problem.details()));

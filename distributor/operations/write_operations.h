@@ -8,7 +8,7 @@
 
 namespace fjord::distributor {
 
-/// Writes: gives them their timestamps, sends them to all members and then to the replicas that are catching up, and
+/// Executes writes: gives them timestamps, sends them to all members and then to the replicas that are catching up, and
 /// concludes from the answers how they ended. Confined to the executor.
 class WriteOperations {
  public:
@@ -24,12 +24,12 @@ class WriteOperations {
   void dispatch(const OpRef& ref, BucketEntry& entry);
   void on_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
   void on_catching_up_result(const OpRef& ref, std::uint16_t node, const Status& status);
-  /// NO_SPACE before anything is sent, if a member is full. Else some members would have the put, and the full ones
-  /// not.
+  /// Returns NO_SPACE before anything is sent, if a member is full. Otherwise some members would get the put and the
+  /// full ones would not.
   Status check_space(const OpRef& ref, const BucketEntry& entry) const;
-  /// True if too much waits for one of the replicas that would have to take a write.
+  /// Returns true if too many operations wait for one of the replicas that would have to take a write.
   bool is_clogged(const BucketEntry& entry) const;
-  /// Counts the operation as one in flight in its bucket.
+  /// Counts the operation as a write in flight in its bucket.
   static void count(BucketEntry& entry, Op& op);
 
  private:
