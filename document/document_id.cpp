@@ -116,7 +116,7 @@ class DocumentIdParser {
 
   Status parse_id() {
     id_.scheme_ = Scheme::Id;
-    FJORD_TRY(take_namespace().status());  // may be empty
+    FJORD_TRY(take_namespace().status());  // the namespace may be empty
     const std::size_t begin = at_;
     FJORD_TRY_ASSIGN(std::string_view type, take_part("the document type"));
     if (type.empty()) {

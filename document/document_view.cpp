@@ -115,7 +115,7 @@ std::string_view document_id_of_header(std::string_view header) {
 }
 
 std::optional<FieldSlice> find_field(std::string_view fields, std::uint32_t field_id) {
-  // Like FieldCursor, but without a slice for each skipped field.
+  // Reads the fields here and not with FieldCursor, which would make a slice of each skipped field.
   constexpr std::size_t kFixedBytes = 4 + 1;
   while (fields.size() > kFixedBytes) {
     const auto found = load_fixed<std::uint32_t>(fields.data());
@@ -165,7 +165,7 @@ ElementCursor::ElementCursor(const FieldSlice& collection) : rest_(collection.by
     if (collection.tag == TypeTag::WeightedSet) value_tag_ = TypeTag::Int;
     rest_.remove_prefix(tags);
     if ((key_tag_ == TypeTag::None || is_known(key_tag_)) && is_known(value_tag_) && take_varint(rest_, count_)) {
-      ok_ = count_ <= rest_.size();  // an element takes at least one byte
+      ok_ = count_ <= rest_.size();  // each element takes at least one byte, so a larger count is malformed
       if (count_ == 0) ok_ = rest_.empty();
       return;
     }

@@ -146,7 +146,7 @@ class FieldSetParser {
     for (const auto& type : repo_.types()) {
       if (!type->is_a(named.name())) continue;
       set_.types_.push_back({type->id(), ids});
-      // A type may store an inherited field in the other part.
+      // A type may store an inherited field in another part (header or body) than its base type does.
       for (const Field* field : fields) {
         const Field* declared = type->field_by_id(field->id);
         if (declared == nullptr) continue;

@@ -79,7 +79,7 @@ Status check_value(const DataType& type, const FieldSlice& slice) {
     case TypeTag::Struct:
       return check_struct(type, slice);
     default:
-      return Status::ok();  // any bytes of the right size, which the cursor has checked
+      return Status::ok();  // any bytes are valid; the cursor has checked their number
   }
 }
 

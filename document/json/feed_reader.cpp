@@ -128,7 +128,7 @@ Result<std::optional<FeedText>> FeedReader::next_line() {
 /// Skips one value: up to the comma or bracket after it.
 Result<FeedReader::Extent> FeedReader::scan_value() {
   Extent extent;
-  std::string open;  // the open brackets
+  std::string open;  // the brackets that are open, outermost first
   bool in_string = false;
   for (int c = peek(); c >= 0; c = peek()) {
     if (in_string) {

@@ -108,7 +108,7 @@ bool JsonEncoder::start_as(const DataType& type, const JsonNode& value) {
   if (type.tag() == TypeTag::WeightedSet && is_object) kind = Frame::Kind::WeightedSet;
   if (type.tag() == TypeTag::Map) kind = is_object ? Frame::Kind::MapObject : Frame::Kind::MapEntries;
   if (type.tag() == TypeTag::Struct && is_object) kind = Frame::Kind::Struct;
-  // What does not begin here is of another kind than the type.
+  // No collection or struct of this type begins with this JSON value, so encode_scalar() reports the error.
   if (kind == Frame::Kind::Value) return fail(encode_scalar(type, value, scratch_), depth_);
   push(kind, &type, value.offset);
   return true;
@@ -270,7 +270,7 @@ bool JsonEncoder::fail(Status status, std::size_t frames) {
 }
 
 void JsonEncoder::finish(EncodedDocument& document) {
-  // The frame of the document is above the value.
+  // frames_[0] is the value itself and frames_[1] the document.
   const Frame& frame = frames_[1];
   for (const Member& member : frame.members) {
     std::string& part = member.field->in_header ? document.header : document.body;

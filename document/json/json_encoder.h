@@ -12,15 +12,15 @@
 
 namespace fjord {
 
-/// Writes JSON in the wire form while it is read: a handler of JsonEvents. It holds the encoded values of the objects
-/// and arrays that are open, and no tree of the JSON.
+/// Writes values in the wire form while their JSON is read: a handler of JsonEvents. It keeps the encoded values of the
+/// objects and arrays that are open, and no tree of the JSON.
 ///
-/// Lifetime: the types outlive it, and the names given to key() the object that they belong to.
+/// Lifetime: the types outlive it; a name given to key() is valid until the end of the object it belongs to.
 class JsonEncoder {
  public:
-  /// The value is an object of fields; null means "not set".
+  /// Encodes an object of fields of `type`; null means "not set".
   JsonEncoder(const DocumentType& type, std::size_t size_hint);
-  /// A value of the type.
+  /// Encodes a value of `type`.
   explicit JsonEncoder(const DataType& type);
 
   bool key(std::string_view name);
@@ -43,22 +43,22 @@ class JsonEncoder {
     const Field* field;
     std::size_t begin;
     std::size_t size;
-    std::uint64_t offset;  ///< In the JSON.
+    std::uint64_t offset;  ///< Offset in the JSON text.
   };
   /// A key of a map or weighted set.
   struct KeyBytes {
     std::size_t begin;
     std::size_t size;
-    std::uint64_t offset;  ///< In the JSON.
+    std::uint64_t offset;  ///< Offset in the JSON text.
   };
-  /// An object or array that is open, or, outside of all, the value itself.
+  /// An open object or array. The outermost frame is the whole value.
   struct Frame {
     enum class Kind { Value, Document, Struct, Array, WeightedSet, MapObject, MapEntries, MapEntry };
 
     Kind kind = Kind::Value;
-    const DataType* type = nullptr;  ///< For Value, what is expected; null: a document.
-    std::uint64_t offset = 0;        ///< In the JSON.
-    std::uint64_t count = 0;         ///< Elements.
+    const DataType* type = nullptr;  ///< Type of the value; null: a document.
+    std::uint64_t offset = 0;        ///< Offset in the JSON text.
+    std::uint64_t count = 0;         ///< Number of elements so far.
     std::string bytes;             ///< Encoded elements; of a document and a struct, members in the order of the JSON.
     const Field* field = nullptr;  ///< Field of the member that comes next; null if there is no such field.
     std::string key;               ///< Name of the member that comes next.
@@ -78,25 +78,25 @@ class JsonEncoder {
 
   Frame& top() { return frames_[depth_ - 1]; }
   Frame& push(Frame::Kind kind, const DataType* type, std::uint64_t offset);
-  /// Prepares the frame for a value at this place, and returns the type it must have; null after an error, and for a
-  /// value that is left out.
+  /// Prepares the innermost open frame for the next value, and returns the type that the value must have. Null after an
+  /// error, and for a value that is left out.
   const DataType* expect(const JsonNode& value);
   const DataType* expect_member(const JsonNode& value);
   const DataType* expect_keyed(const JsonNode& value);
   bool start_as(const DataType& type, const JsonNode& value);
-  /// Writes an encoded value at the place that expect() has prepared. It consists of two parts.
+  /// Writes an encoded value, which consists of the two parts `head` and `bytes`, where expect() has prepared it.
   void place(const DataType& type, std::string_view head, std::string_view bytes, std::uint64_t offset);
   /// Notes that a value was written from `begin` on.
   static void placed(Frame& frame, std::size_t begin, std::uint64_t offset);
   bool end_members(Frame& frame);
   bool end_entry(Frame& entry);
   bool check_distinct(Frame& frame);
-  /// Notes an error whose place is in the lowest `frames` frames.
+  /// Notes an error. The lowest `frames` frames tell its place.
   bool fail(Status status, std::size_t frames);
 
   const DocumentType* document_type_ = nullptr;
   std::size_t size_hint_ = 0;
-  std::vector<Frame> frames_;  ///< Those above `depth_` keep their memory for the next value.
+  std::vector<Frame> frames_;  ///< Frames above `depth_` are unused and keep their memory.
   std::size_t depth_ = 0;
   std::string scratch_;
   Status status_;

@@ -32,9 +32,9 @@ class JsonEvents {
  public:
   JsonEvents(Handler& handler, std::vector<char>& text) : handler_(handler), text_(text), stream_(text.data()) {}
 
-  /// Reads all of it. `text` ends with a zero byte. Returns OK if the handler ended the reading: it knows why.
-  /// Errors: InvalidArgument with the offset: not JSON, text after the value, strings that are not UTF-8, nesting
-  /// deeper than kJsonDepthMax.
+  /// Reads the whole text, which ends with a zero byte. Returns OK also if the handler ended the reading, because the
+  /// handler knows why. Errors: InvalidArgument with the offset: not JSON, text after the value, strings that are not
+  /// UTF-8, nesting deeper than kJsonDepthMax.
   Status read() {
     char stack_bytes[1024];  // memory of the parser, so that it allocates nothing
     rapidjson::MemoryPoolAllocator<> allocator(stack_bytes, sizeof(stack_bytes));

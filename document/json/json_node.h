@@ -15,11 +15,11 @@ struct JsonNode {
   std::uint32_t next = 0;
   std::uint64_t offset = 0;  ///< Offset of the value in the JSON text, in bytes.
   std::string_view key;      ///< Key, if the value is a member of an object.
-  std::string_view text;     ///< String
+  std::string_view text;     ///< The value of a String.
   union {
-    std::int64_t integer = 0;        ///< Int: an integer that fits in 64 signed bits
-    std::uint64_t unsigned_integer;  ///< Uint: a larger integer that fits in 64 unsigned bits
-    double number;                   ///< Double
+    std::int64_t integer = 0;        ///< The value of an Int, which fits in 64 signed bits.
+    std::uint64_t unsigned_integer;  ///< The value of a Uint: larger, but fits in 64 bits.
+    double number;                   ///< The value of a Double.
   };
 };
 

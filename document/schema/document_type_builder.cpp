@@ -109,7 +109,7 @@ class TypeBuilder {
     scope.body_compression = document.body_compression;
     scope.keep_while = document.keep_while;
     for (const std::string& name : document.inherits) {
-      if (name == "document" && !scopes_.contains(name)) continue;  // the base of all types in other systems
+      if (name == "document" && !scopes_.contains(name)) continue;  // a type of other systems; Fjord has none
       const auto parent = scopes_.find(name);
       if (parent == scopes_.end()) {
         return error_at(document.at, fmt::format("document type {} inherits unknown type {}", document.name, name));

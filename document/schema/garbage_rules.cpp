@@ -9,7 +9,7 @@ GarbageRules::GarbageRules(const DocumentTypeRepo& types, std::int64_t now_secon
   for (const auto& type : types.types()) {
     if (type->keep_while().empty()) continue;
     const Result<Selection> keep = Selection::parse(type->keep_while(), types);
-    if (!keep) continue;  // An earlier version of Fjord accepted this selection.
+    if (!keep) continue;  // Fjord does not parse the selection any more: keep all documents.
     if (!keep->is_trivial()) keep_by_type_.emplace(type->id(), keep->with_now(now_seconds));
   }
 }

@@ -74,7 +74,7 @@ class SdParser {
     return std::string(lexer_.take().text);
   }
 
-  /// [inherits A [, B]...]
+  /// Parses: [inherits A [, B]...]
   Result<std::vector<std::string>> take_inherits() {
     std::vector<std::string> names;
     if (!peek().is_word("inherits")) return names;
@@ -141,7 +141,7 @@ class SdParser {
     return Status::ok();
   }
 
-  /// keep_while [:] "<selection>"
+  /// Parses: keep_while [:] "<selection>"
   Status parse_keep_while(SdDocument& document) {
     const SdToken word = lexer_.take();
     if (document.keep_while) return error_at(word.at, "keep_while is declared twice");
@@ -158,7 +158,7 @@ class SdParser {
     return Status::ok();
   }
 
-  /// header|body compression <codec> [level <n>] [min_bytes <n>] [threshold <percent>]
+  /// Parses: header|body compression <codec> [level <n>] [min_bytes <n>] [threshold <percent>]
   Status parse_part_compression(SdDocument& document) {
     const SdToken part = lexer_.take();
     if (!peek().is_word("compression")) return expected(fmt::format("\"compression\" after \"{}\"", part.text));
@@ -171,7 +171,7 @@ class SdParser {
     return set_compression(declared, compression, part);
   }
 
-  /// compression { type: lz4 level: 9 threshold: 95 }, for both parts.
+  /// Parses: compression { type: lz4 level: 9 threshold: 95 }; the block is for both parts of documents.
   Status parse_compression_block(SdDocument& document) {
     const SdToken word = lexer_.take();
     FJORD_TRY(take_symbol('{', "after \"compression\""));
@@ -218,7 +218,7 @@ class SdParser {
     return token.is_word("level") || token.is_word("min_bytes") || token.is_word("threshold");
   }
 
-  /// <name> [:] <number>
+  /// Parses: <name> [:] <number>
   Status take_compression_setting(PartCompression& compression) {
     const std::string name(lexer_.take().text);
     if (peek().is(':')) lexer_.take();
@@ -299,7 +299,7 @@ class SdParser {
     return role.is_word("ad") ? IndexRole::Ad : IndexRole::None;
   }
 
-  /// name [<type, ...>] [(...)] []...; the last form is an older way to write array<...>.
+  /// Parses: name [<type, ...>] [(...)] []...; the last form is an older way to write array<...>.
   Result<SdType> parse_type(int depth) {
     if (depth == kValueDepthMax) return error_at(peek().at, fmt::format("more than {} types nested", kValueDepthMax));
     SdType type;

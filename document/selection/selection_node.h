@@ -125,7 +125,7 @@ std::unique_ptr<Expression> make_arithmetic(std::unique_ptr<Expression> first,
 
 std::unique_ptr<Condition> make_constant(bool value);
 std::unique_ptr<Condition> make_type_test(std::string name, std::uint32_t type_id);
-/// True if the field is set.
+/// Returns a condition that is true if the field is set.
 std::unique_ptr<Condition> make_existence(std::unique_ptr<Expression> field);
 /// `pattern`: set for Regex, and for Glob if the right side is a constant string.
 std::unique_ptr<Condition> make_comparison(std::unique_ptr<Expression> left, CompareOp op,

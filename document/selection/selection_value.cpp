@@ -154,7 +154,8 @@ bool has_any(const Value& value) {
 
 Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth);
 
-/// Equal: both have the same number of elements, and all are equal. Orders: the same number, and each pair is in order.
+/// Equality: both have the same number of elements, and all are equal. Order: the same number, and each pair is in
+/// order.
 Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth) {
   if (left.tag != right.tag) return Match::Invalid;
   if (op == CompareOp::NotEqual) return negate(compare_whole(left, CompareOp::Equal, right, depth));
@@ -218,8 +219,8 @@ Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& rig
   return compare_single(resolve(left, {}), op, resolve(right, {}));
 }
 
-/// Equal: both have the same number of values, and all are equal. Orders: the same number, and each pair is in order. A
-/// list without set values counts as null.
+/// Equality: both lists have the same number of values, and all are equal. Order: the same number, and each pair of
+/// values is in order. A list without set values counts as null.
 Match compare_lists(const Value& left, CompareOp op, const Value& right) {
   if (op == CompareOp::NotEqual) return negate(compare_lists(left, CompareOp::Equal, right));
   ValueCursor a(left);

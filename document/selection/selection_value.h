@@ -22,9 +22,9 @@ struct PathStep {
   enum class Kind : std::uint8_t { Member, Index, Key };
   Kind kind = Kind::Member;
   std::string name;             ///< Member: name as written. Key: as written, without quotes.
-  std::uint32_t member_id = 0;  ///< Member of a struct.
+  std::uint32_t member_id = 0;  ///< Id of the struct's member.
   std::int64_t number = 0;      ///< Index, or Key if `is_number`.
-  bool is_number = false;       ///< Key of an integer or bool type.
+  bool is_number = false;       ///< Key: the map's keys are of an integer or bool type.
 };
 
 /// The result of an expression for one document. It refers to the bytes of the document, of the expression and of the

@@ -291,7 +291,7 @@ struct StoredField {
 Status collect_fields(const DocumentType& type, std::string_view part, bool is_header, std::vector<StoredField>& out) {
   FieldCursor at(part);
   while (at.next()) {
-    // A later schema may have moved the field to the other part.
+    // The schema decides to which part the field belongs: a later schema may have moved it to the other part.
     const Field* declared = type.field_by_id(at.field_id());
     out.push_back({at.field_id(), declared == nullptr ? is_header : declared->in_header, at.slice()});
   }

@@ -17,7 +17,7 @@ namespace {
 using Kind = JsonNode::Kind;
 using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
-/// The operands of an update are values in memory, some hundred bytes for each.
+/// The most JSON values of an update. Its operands are values in memory, each of some hundred bytes.
 constexpr std::size_t kUpdateValuesMax = std::size_t{4} << 20;
 
 Status error(std::uint64_t offset, std::string_view what) {
@@ -154,7 +154,7 @@ class UpdateReader {
       update.action = UpdateAction::Clear;
       return Status::ok();
     }
-    if (!is_collection(target.tag())) return Status::ok();  // add() reports the error
+    if (!is_collection(target.tag())) return Status::ok();  // nothing to remove from; add() reports the error
     const DataType* key_type = key_type_of(target);
     if (node.kind != Kind::Array && (node.kind != Kind::Object || key_type == nullptr)) {
       return unexpected(node, key_type == nullptr ? "an array of elements" : "an object or array of keys");

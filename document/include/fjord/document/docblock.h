@@ -32,8 +32,8 @@ struct EntryView {
 class DocBlockBuilder {
  public:
   void add(const EntryView& entry);
-  /// Adds an entry whose parts have the given sizes and returns the offsets where the caller writes header and body. So
-  /// a file can be read straight into the block.
+  /// add_uninitialized() adds an entry whose parts have the given sizes, and returns the offsets where the caller
+  /// writes header and body. So a file can be read straight into the block.
   struct Parts {
     std::size_t header_offset;
     std::size_t body_offset;

@@ -63,7 +63,7 @@ class Document {
   const DocumentType* type_;
   DocumentId id_;
   std::vector<std::pair<const Field*, FieldValue>> fields_;  // sorted by field id
-  std::shared_ptr<const DocumentTypeRepo> types_;            // may be empty
+  std::shared_ptr<const DocumentTypeRepo> types_;            // null if keep() was not called
 };
 
 EncodedDocument encode(const Document& document);

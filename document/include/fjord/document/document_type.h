@@ -22,7 +22,7 @@ enum class IndexRole : std::uint8_t { None = 0, Keyword = 1, Group = 2, Ad = 3 }
 /// One field of a document type or of a struct.
 struct Field {
   std::string name;
-  std::uint32_t id = 0;  ///< stable_id(name)
+  std::uint32_t id = 0;  ///< The value of stable_id(name).
   std::shared_ptr<const DataType> type;
   bool in_header =
       false;  ///< Stored in the header part, so selections need not read the body. Unused for members of structs.

@@ -82,7 +82,7 @@ class DocumentUpdate {
   /// 1}, "credits[0].name": {"assign": null}, "tags": {"add": ["x"]}, "moods": {"match": {"element": "sad",
   /// "increment": 1}}}. Syntax: document/FEED.md. Errors: as parse_feed_operation(), with offset and path.
   static Result<DocumentUpdate> from_json(const DocumentTypeRepo& repo, std::string_view json);
-  /// Reads only the value of "fields". Errors: as above; InvalidId if `id` names another type.
+  /// Reads only the value of "fields". Errors: as from_json(); InvalidId if `id` names another type.
   static Result<DocumentUpdate> from_json_fields(const DocumentType& type, const DocumentId& id,
                                                  std::string_view json_object);
   /// One line that from_json() can read. Errors: InvalidField for infinite and undefined numbers, which JSON lacks.
@@ -109,7 +109,7 @@ class DocumentUpdate {
   /// expected; TooLarge beyond kFieldUpdatesMax.
   Status add(FieldUpdate update);
   /// Appends a change by path: "year", "charts{no}", "credits[0].name". The operand of arithmetic may be an Int instead
-  /// of a Long. Errors: as above.
+  /// of a Long. Errors: as the other add().
   Status add(std::string_view path, UpdateAction action, FieldValue operand = {});
 
   /// True if the update can add more than a few bytes to the document. False if it only sets, counts and removes values
@@ -131,7 +131,7 @@ class DocumentUpdate {
   DocumentId id_;
   bool create_if_missing_ = false;
   std::vector<FieldUpdate> updates_;
-  std::shared_ptr<const DocumentTypeRepo> types_;  // may be empty
+  std::shared_ptr<const DocumentTypeRepo> types_;  // null if the update does not keep its type alive
 };
 
 /// Reads a path from JSON, "charts{no}" or "credits[0].name", into `field` and `path` of an update. String keys may

@@ -32,7 +32,7 @@ class FieldSet {
  public:
   enum class Kind : std::uint8_t { All, Fields, Id, None };
 
-  /// [all]
+  /// The set [all].
   FieldSet() = default;
   /// Errors: UnknownType, InvalidField or InvalidArgument with the position in `text` and the names that are valid
   /// there.

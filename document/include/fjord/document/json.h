@@ -34,7 +34,7 @@ inline constexpr int kJsonDepthMax = 64;
 /// operation), InvalidId, UnknownType, InvalidField (unknown field, value of another kind or out of range).
 Result<FeedOperation> parse_feed_operation(const DocumentTypeRepo& repo, std::string_view json);
 
-/// The document of `type` whose fields are the JSON object `json_object` ({"title": "x", ...}). Errors as above.
+/// The document of `type` with the fields of a JSON object ({"title": "x", ...}). Errors: as parse_feed_operation().
 Result<EncodedDocument> fields_from_json(const DocumentType& type, const DocumentId& id, std::string_view json_object);
 
 /// {"title": "x", ...}: the fields that are set, in the order of the type's declaration, or only those of them in
