@@ -73,7 +73,7 @@ struct NodeInput {
   const ClusterState& state;
 };
 
-/// Adds a line for each storage node. `mean` is the load of a node with capacity 1.
+/// Adds a line for each storage node: its load and how far that is over the mean, relative to its capacity.
 void add_nodes(rpc::BalanceReply& reply, const NodeInput& input) {
   const auto& model = input.round.model;
   const std::vector<double> model_loads = model ? balancer::node_loads(*model) : std::vector<double>{};

@@ -9,7 +9,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// Restores what the algorithm remembered of moves, because its plan is not carried out yet, or not all of it.
+/// Makes the algorithm forget its moves of `round`, which were not made, or not all: `last` has those that were made.
 void forget_moves_of_round(balancer::Memory& memory, std::uint64_t round, const BalanceMoves& last) {
   for (balancer::SliceMemory& slice : memory.slices) {
     if (slice.moved_round != round) continue;
@@ -62,7 +62,7 @@ BalanceProposal propose(const BalanceKnowledge& known, const balancer::Balancing
   proposal.left_out.insert(proposal.left_out.end(), change.left_out.begin(), change.left_out.end());
   proposal.after = imbalance_after(model, proposal.moves);
   proposal.gain = proposal.before - proposal.after;
-  // The algorithm may expect other loads than those of the last round when all moves are done.
+  // The plan's own figures count too: the algorithm may expect that loads change until all moves are done.
   if (proposal.left_out.empty()) {
     proposal.gain = std::max(proposal.gain, plan.imbalance_before - plan.imbalance_after);
   }

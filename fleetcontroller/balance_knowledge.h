@@ -43,7 +43,7 @@ struct BalanceKnowledge {
   BalanceTrigger trigger;
   const balancer::BalancingAlgorithm* remembered_for = nullptr;  ///< The algorithm that `memory` belongs to.
   balancer::Memory memory;
-  std::optional<BalanceProposal> proposal;  ///< Made in the last round.
+  std::optional<BalanceProposal> proposal;  ///< The plan made in the last round.
 };
 
 /// Plans a step and applies the guard rails to it. Requires a model. `memory` is the algorithm's; it is changed as by a

@@ -13,7 +13,7 @@ std::vector<rpc::BucketLoad> by_bucket(const rpc::GetLoadsReply& reply) {
   return counts;
 }
 
-/// The counts by fewer bits.
+/// Returns the counts of the coarser buckets, of which there are `buckets`: each is the sum over its parts.
 std::vector<rpc::BucketLoad> folded(const std::vector<rpc::BucketLoad>& counts, std::size_t buckets) {
   std::vector<rpc::BucketLoad> sums(buckets);
   for (std::size_t i = 0; i < counts.size(); ++i) {
@@ -63,7 +63,7 @@ bool BalanceLoads::add(std::uint16_t node, const rpc::GetLoadsReply& reply) {
       loads.counted = loads.counted_before = 0;
     }
     const double seconds = static_cast<double>(std::max<std::int64_t>(reply.now_us - followed.at_us, 1)) / 1e6;
-    // When the number of bits has changed, the difference is known of the coarser buckets.
+    // When the number of bits has changed, the counts can be compared for the coarser buckets only.
     const std::size_t buckets = std::min(counts.size(), followed.counts.size());
     const std::vector<rpc::BucketLoad> before = folded(followed.counts, buckets);
     const std::vector<rpc::BucketLoad> now = folded(counts, buckets);

@@ -8,7 +8,7 @@
 
 namespace fjord::fleetcontroller {
 
-/// What is done each second.
+/// The work of each second: counts, and times of execution in nanoseconds.
 struct LoadRate {
   double read_ns = 0;
   double write_ns = 0;
@@ -23,13 +23,13 @@ struct NodeLoads {
   std::uint64_t incarnation = 0;
   unsigned bits = 0;
   bool has_rates = false;        ///< False after the first answer.
-  std::vector<LoadRate> rates;   ///< By distribution bucket, 2^bits of them.
-  LoadRate total;                ///< The node's, counted apart from `rates`.
-  std::uint64_t operations = 0;  ///< Between the two answers; a keyword that matched a search counts as one.
+  std::vector<LoadRate> rates;   ///< One element for each distribution bucket, 2^bits in all.
+  LoadRate total;                ///< Rates of the whole node, which counts them apart from `rates`.
+  std::uint64_t operations = 0;  ///< Operations between the two answers; a keyword that matched a search counts as one.
   std::vector<std::uint64_t> stored_bytes;
 
-  /// Sum of the operations of all periods of this incarnation, and what it had counted before the first one. The two
-  /// together are what the node has counted: nothing twice, nothing lost.
+  /// `counted`: operations in all periods of this incarnation; `counted_before`: those before its first period. Their
+  /// sum is the node's own count: no operation is counted twice, and none is lost.
   std::uint64_t counted = 0;
   std::uint64_t counted_before = 0;
 };

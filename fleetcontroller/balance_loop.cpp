@@ -233,7 +233,7 @@ std::vector<std::string> BalanceLoop::reasons_against() const {
 Status BalanceLoop::check_base(std::uint64_t state_version) const {
   const ClusterState& now = records_.newest();
   const NodeTable& nodes = records_.cluster().nodes;
-  // A table that is stored is in the next state, which may not be made yet.
+  // The record may have a newer table than the newest cluster state, if the next state is not generated yet.
   OverrideTable stored = nodes.exceptions_bits == now.bits() ? table_of(nodes) : OverrideTable{};
   if (!now.announces(feature::kReadShares)) stored.reads.clear();
   const bool is_same_table = stored == table_of(now);
@@ -351,7 +351,7 @@ void BalanceLoop::save_step(OverrideTable table, BalanceStep step, rpc::BalanceR
                     steps_.add();
                     moves_.add(count);
                     if (is_load) watch_.begin(id, before);
-                    // Without rounds (mode off) the step counts as made in the first round that comes.
+                    // In mode off there are no rounds; the step then counts as made in the first round that comes.
                     if (known_.round.number != 0) {
                       known_.last_moves.update(records_.cluster().balance_steps, known_.round.number);
                     }

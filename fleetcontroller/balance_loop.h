@@ -9,9 +9,9 @@
 
 namespace fjord::fleetcontroller {
 
-/// Balances the storage nodes by load: collects the loads of buckets each round, plans a step with the algorithm of
-/// `balancer.algorithm`, and in mode `on` carries it out by a new table of overrides. A new leader begins without
-/// knowledge, so it moves nothing before it has seen an imbalance itself. docs/design/0020-balancing-by-load.md
+/// Balances the storage nodes by load. In each round it collects the loads of buckets and plans a step with the
+/// algorithm of `balancer.algorithm`. In mode `on` a new table of overrides carries the step out. A new leader begins
+/// without knowledge, so it moves nothing before it has seen an imbalance itself. docs/design/0020-balancing-by-load.md
 ///
 /// Threading: confined to the controller's executor.
 class BalanceLoop {

@@ -11,12 +11,12 @@ namespace fjord::fleetcontroller {
 namespace {
 
 double reads_of(const LoadRate& rate, bool by_operations) { return by_operations ? rate.reads * 1000 : rate.read_ns; }
-/// Searches count here: they do not follow read shares, so that all replicas of a bucket have their part.
+/// Returns the part of the load that read shares do not move: writes, and searches, which use all replicas of a bucket.
 double writes_of(const LoadRate& rate, bool by_operations) {
   return by_operations ? (rate.writes + rate.candidates) * 1000 : rate.write_ns + rate.search_ns;
 }
 
-/// Sets the parts of reads as the state has them. A replica without a row has none.
+/// Sets which part of a bucket's reads each replica serves. A replica without a row in the state serves none.
 void share_reads(balancer::Holders& holders, std::span<const ReadShare> rows) {
   double sum = 0;
   for (balancer::Holder& holder : holders) {
@@ -117,7 +117,7 @@ balancer::BalanceModel make_model(const ModelInput& input) {
       slice.bytes = std::max(slice.bytes, node->stored_bytes[bucket]);
     }
   }
-  // Each replica carries all writes, and the measured sum is that of all replicas.
+  // The sum is over all replicas and each replica does all writes, so the load of one replica is the mean.
   const bool may_share = input.places.view().state->announces(feature::kReadShares);
   for (balancer::Slice& slice : model.slices) {
     if (slice.holders.empty()) continue;

@@ -37,11 +37,12 @@ struct ModelInput {
   std::uint64_t round = 0;
 };
 
-/// Returns the nodes that are up and have no loads of this number of distribution bits yet, one line each.
+/// Returns the nodes that are up and have no loads for the cluster's number of distribution bits yet, one line each.
 std::vector<std::string> unknown_loads(const BalancePlaces& places, const BalanceLoads& loads);
 
-/// Makes the model of a step: one slice for each distribution bucket. The loads of its replicas, wherever they lie, are
-/// shared by the nodes where it belongs, so that load of a replica that has just moved is not lost.
+/// Makes the model of a step, with one slice for each distribution bucket. The load of a bucket is the sum over all its
+/// replicas. It is given to the nodes where the bucket belongs, so that the load of a replica which has just moved is
+/// not lost.
 balancer::BalanceModel make_model(const ModelInput& input);
 
 }  // namespace fjord::fleetcontroller

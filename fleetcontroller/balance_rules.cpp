@@ -34,7 +34,7 @@ std::uint64_t BalanceWatch::note(double imbalance) {
 }
 
 void BalanceMoves::update(const std::vector<BalanceStep>& steps, std::uint64_t round) {
-  // Records that were recovered count from the beginning again.
+  // Recovered records number their steps from 1 again.
   if (!steps.empty() && steps.back().id < newest_step_) newest_step_ = 0;
   for (const BalanceStep& step : steps) {
     if (step.id <= newest_step_) continue;

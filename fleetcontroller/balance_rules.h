@@ -14,15 +14,15 @@
 /// The guard rails of balancing by load. Pure functions and values.
 namespace fjord::fleetcontroller {
 
-inline constexpr double kBalanceBegin = 1.10;         ///< Moving begins at this imbalance...
-inline constexpr unsigned kBalanceRounds = 2;         ///< ...in this many rounds one after another,
-inline constexpr double kBalanceStop = 1.03;          ///< and ends at this one.
+inline constexpr double kBalanceBegin = 1.10;         ///< Moving begins when the imbalance is at least this.
+inline constexpr unsigned kBalanceRounds = 2;         ///< Successive rounds with that imbalance, before moving begins.
+inline constexpr double kBalanceStop = 1.03;          ///< Moving ends when the imbalance is at most this.
 inline constexpr double kBalanceGainMin = 0.02;       ///< A step that lowers the imbalance by less is not made.
-inline constexpr std::uint64_t kBalanceCoolDown = 6;  ///< Rounds for which a bucket rests after a move.
-inline constexpr std::uint64_t kBalanceNotBack = 60;  ///< Rounds in which it does not go back where it came from.
-inline constexpr std::size_t kBalanceRowsMax = 4096;  ///< Rows of the table of overrides.
-inline constexpr double kBalanceWorse = 1.05;         ///< A step after which the imbalance is this many times the one
-inline constexpr unsigned kBalanceWorseRounds = 3;    ///< before, in this many rounds, is taken back.
+inline constexpr std::uint64_t kBalanceCoolDown = 6;  ///< Rounds after a move in which a bucket is not moved.
+inline constexpr std::uint64_t kBalanceNotBack = 60;  ///< Rounds in which a bucket is not moved back to its source.
+inline constexpr std::size_t kBalanceRowsMax = 4096;  ///< Largest number of rows of the table of overrides.
+inline constexpr double kBalanceWorse = 1.05;         ///< In a bad round the imbalance exceeds the old one times this.
+inline constexpr unsigned kBalanceWorseRounds = 3;    ///< After this many bad rounds the last step is taken back.
 inline constexpr unsigned kBalanceBitsMax = 16;       ///< With more distribution bits loads are not counted by bucket.
 
 /// Decides when moving begins and ends.
@@ -61,8 +61,8 @@ class BalanceMoves {
  public:
   static constexpr std::uint16_t kNoNode = 0xffff;
   struct Last {
-    std::uint64_t round = 0;       ///< In which a replica or reads moved.
-    std::uint16_t from = kNoNode;  ///< Where the last replica that moved came from.
+    std::uint64_t round = 0;       ///< The last round in which a replica or reads moved.
+    std::uint16_t from = kNoNode;  ///< The node that the last moved replica came from.
     std::uint16_t to = kNoNode;
   };
   /// Takes in the steps that it does not know yet. They count as made in `round`, so after a change of the leader
@@ -87,9 +87,9 @@ struct CheckedMoves {
   std::vector<std::string> left_out;
 };
 
-/// Returns those of `moves` that the rules allow: not of a bucket that rests or was moved in this step already, not
-/// back where the bucket came from unless the node that it leaves is gone, not onto a node that accepts nothing, and
-/// all together within the model's step_bytes_max.
+/// Returns those of `moves` that the rules allow. A bucket does not move if it rests or has moved in this step already.
+/// It does not go back where it came from, unless the node that it leaves is gone, and not onto a node that accepts
+/// nothing. All moves together stay within the model's step_bytes_max.
 CheckedMoves check_moves(std::span<const BalancedReplica> moves, const balancer::BalanceModel& model,
                          const BalanceMoves& last);
 

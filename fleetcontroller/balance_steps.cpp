@@ -8,7 +8,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-// Steps that are kept, and rows of all of them.
+// The most steps that are kept, and the most rows of all these steps together.
 constexpr std::size_t kStepsMax = 500;
 constexpr std::size_t kStepRowsMax = 50'000;
 
@@ -127,7 +127,7 @@ class Changed {
       if (rows_ + 1 > rows_max) return fmt::format("the table has room for {} rows", rows_max);
       for (const std::uint16_t node : nodes) parts[node] = static_cast<std::uint16_t>(1000 / nodes.size());
     }
-    // Thousandths are rounded, so a plan may move one more than there is.
+    // Thousandths are rounded, so a plan may move one thousandth more than the source has.
     const std::uint16_t moved = std::min(parts[move.from], move.read_permille);
     if (moved + 1 < move.read_permille || parts[move.to] + moved > 1000) return "the reads are shared otherwise by now";
     parts[move.from] = static_cast<std::uint16_t>(parts[move.from] - moved);
@@ -139,7 +139,7 @@ class Changed {
 
   const ClusterView bare_;
   std::map<std::uint64_t, std::vector<PlacementException>> exceptions_;
-  std::map<std::uint64_t, std::map<std::uint16_t, std::uint16_t>> reads_;  // By bucket, then by node.
+  std::map<std::uint64_t, std::map<std::uint16_t, std::uint16_t>> reads_;  // Thousandths of reads, by bucket and node.
   std::size_t rows_ = 0;
 };
 

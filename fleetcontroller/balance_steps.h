@@ -25,7 +25,7 @@ struct OverrideTable {
 
 /// The table of a cluster state.
 OverrideTable table_of(const ClusterState& state);
-/// The table of the record.
+/// The table of overrides in the record.
 OverrideTable table_of(const NodeTable& nodes);
 
 /// Replaces the table by `table`, which is about buckets of `bits` bits, and adds `step` to the record with its id and
@@ -44,13 +44,13 @@ std::vector<BalancedReplica> moves_between(const ClusterView& places, const std:
 
 struct TableChange {
   OverrideTable table;
-  std::vector<BalancedReplica> moves;  ///< Those that `table` brings about.
+  std::vector<BalancedReplica> moves;  ///< The moves that `table` brings about.
   std::vector<std::string> left_out;   ///< A line for each of the other moves.
 };
 
 /// Returns the table with which replicas lie, and are read, as `moves` say. A move is left out if its source has no
-/// replica or not so many reads, its target is as wrong, two replicas would share more groups than before, or the table
-/// would have more than `rows_max` rows. The reads of a replica that moves go with it.
+/// such replica or not so many reads, if its target cannot take it, if two replicas would share more groups than
+/// before, or if the table would have more than `rows_max` rows. A replica that moves keeps its reads.
 TableChange with_moves(const ClusterView& places, std::span<const BalancedReplica> moves, std::size_t rows_max);
 
 /// "bucket 1f from storage.4 to storage.7", or "20.0 % of the reads of bucket 1f from ...".

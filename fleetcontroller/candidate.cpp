@@ -95,7 +95,7 @@ bool Candidate::still_leads() {
 
 Status Candidate::why_not_leading() const {
   if (phase_ == Phase::Loading) return {StatusCode::NotReady, name_ + " leads, but not yet: " + trouble_};
-  // Not NotReady, after which clients ask again until their time is over: only an operator can end this.
+  // After NotReady clients would ask again until their time is over; only an operator can end this state.
   if (phase_ == Phase::Stranded) return {StatusCode::Unavailable, name_ + " has no records: " + trouble_};
   return {StatusCode::NotReady,
           name_ + " is not the leader, " +

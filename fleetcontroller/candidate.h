@@ -71,7 +71,7 @@ class Candidate {
 
   Leadership leadership_;
   Phase phase_ = Phase::Standby;
-  std::string trouble_;  // FleetControllerHealth::trouble.
+  std::string trouble_;  // As FleetControllerHealth::trouble.
   std::uint64_t term_ = 0;
   std::uint64_t term_changes_ = 0;
   bool has_confirmed_ = false;

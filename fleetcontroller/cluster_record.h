@@ -56,7 +56,7 @@ struct ConfigVersion {
   friend bool operator==(const ConfigVersion&, const ConfigVersion&) = default;
 };
 
-/// A replica that changes its node by a step of the balancer, or reads of a bucket that do.
+/// The move of one replica, or of a part of a bucket's reads, by a step of the balancer.
 struct BalancedReplica {
   std::uint64_t bucket = 0;
   std::uint16_t from = 0;
@@ -71,21 +71,21 @@ struct BalanceStep {
   std::uint64_t id = 0;  ///< Rises with each step; an id is never used again.
   std::string kind;      ///< "load": planned from loads; "bytes": from sizes (fjord node balance); "revert".
   std::int64_t unix_us = 0;
-  std::uint64_t state_version = 0;  ///< Cluster state that it was made on.
-  std::uint64_t round = 0;          ///< Round of the balancer; 0: made by something else.
+  std::uint64_t state_version = 0;  ///< Cluster state for which the step was planned.
+  std::uint64_t round = 0;          ///< Round of the balancer; 0: the step was made outside of a round.
   std::vector<PlacementException> removed;
   std::vector<PlacementException> added;
   std::vector<ReadShare> reads_removed;
   std::vector<ReadShare> reads_added;
   std::vector<BalancedReplica> moves;
-  std::uint64_t bytes_total = 0;       ///< Bytes of all replicas then; 0: not known.
+  std::uint64_t bytes_total = 0;       ///< Bytes of all replicas at that time; 0: not known.
   std::uint64_t imbalance_before = 0;  ///< In thousandths; 0: not known.
-  std::uint64_t imbalance_after = 0;   ///< As planned.
+  std::uint64_t imbalance_after = 0;   ///< In thousandths, as the plan expected it.
   std::string who;
   std::string why;
   std::uint64_t reverts = 0;  ///< Revert: the oldest step that it takes back.
 
-  std::uint64_t bytes() const;  ///< Sum over `moves`.
+  std::uint64_t bytes() const;  ///< Sum of the bytes of `moves`.
   friend bool operator==(const BalanceStep&, const BalanceStep&) = default;
 };
 

@@ -180,7 +180,7 @@ void LeaderRecords::save_schemas(SchemaRecord next, Done done) {
                });
 }
 
-/// The cluster's record is the last one: until it is written nothing counts as recovered, and the recovery can be
+/// Writes the cluster's record last: until it is written nothing counts as recovered, and the recovery can be
 /// repeated.
 void LeaderRecords::replace(RecoveredRecords recovered, Done done) {
   is_writing_ = true;
@@ -290,8 +290,8 @@ bool LeaderRecords::has_news_for(const rpc::PollReply& known) const {
 
 bool LeaderRecords::are_behind(const rpc::PollReply& reply) const {
   const std::uint64_t known = std::max(active_.version(), pending_ ? pending_->version() : 0);
-  // Terms and versions are stored before any node hears of them. If the node knows a higher term, another controller
-  // may lead, which the store decides; but records that were never published prove that records are lost.
+  // Every term and version is stored before a node receives it. A node with a higher version proves that records were
+  // lost. A higher term proves it only if these records were never published: otherwise another controller may lead.
   const bool is_fresh = active_.version() == 0;
   if (reply.term > published_term()) return is_fresh;
   return reply.state_version > known;

@@ -20,7 +20,7 @@ class LeaderRecords {
  public:
   using Done = std::function<void(const Status&)>;
   struct Events {
-    std::function<void()> loaded;   ///< All records are read, and the cluster's is written under the present term.
+    std::function<void()> loaded;   ///< All records are read, and the cluster record is written under the present term.
     std::function<void()> written;  ///< A write is over; the next one may begin.
   };
 

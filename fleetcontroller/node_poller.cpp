@@ -150,7 +150,7 @@ void NodePoller::on_answer(std::uint64_t number, Result<rpc::PollReply> reply) {
   if (is_good) {
     take_answer(node, std::move(*reply));
   } else {
-    // The process at this address may have restarted since and have no versions.
+    // The process at this address may have been restarted since its last answer, and then has no versions.
     node.last.state_version = 0;
     node.last.schema_version = 0;
     node.last.pending_version = 0;
@@ -183,7 +183,7 @@ void NodePoller::take_answer(PolledNode& node, rpc::PollReply reply) {
 
 void NodePoller::take_failure(PolledNode& node, const Status& why) {
   if (rpc::is_refusal(why)) {
-    // A process may have accepted another poll that is in flight.
+    // A refusal says nothing while another poll is in flight, which a process may have accepted.
     if (node.polls_under_way > 0) return;
     node.monitor.on_refused(clock_.now(), settings_.monitor());
     if (node.monitor.is_suspect()) look_again(node);

@@ -51,8 +51,8 @@ class NodePoller {
   void clear() { nodes_.clear(); }
   /// Notes that a state based on the record's incarnations is stored.
   void note_published();
-  /// After a pause of this process (it was stopped, or the machine was busy) extends the time that nodes have for an
-  /// answer by the pause, because no poll was sent meanwhile.
+  /// Accounts for a pause of this process (it was stopped, or the machine was busy): nodes get that much more time for
+  /// an answer, because no poll was sent meanwhile.
   void excuse_silence();
   /// Notices silent nodes and polls all nodes.
   void tick();

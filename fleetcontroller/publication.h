@@ -14,7 +14,7 @@ struct NodeProgress {
   NodeId id;
   std::uint64_t prepared_version = 0;  ///< Highest state, pending or active, that the node has acknowledged.
   MonotonicTime last_heard;            ///< Time of its last answer or of the controller's election, the later one.
-  bool is_gone = false;                ///< NodeReport::is_gone.
+  bool is_gone = false;                ///< As NodeReport::is_gone.
 };
 
 struct PublicationLimits {

@@ -118,7 +118,7 @@ HistoryEntry Publisher::entry_for(const ClusterState& next, const StateReasons& 
   entry.term = records_.published_term();
   entry.unix_us = clock_.wall_now().us;
   ClusterState shown = next;
-  shown.set_description(before.description());  // The description goes to `why`.
+  shown.set_description(before.description());  // `why` has the description of the state, so `what` leaves it out.
   entry.what = before.diff(shown);
   const std::string distribution = settings_.distribution()->to_string();
   if (records_.cluster().active.distribution != distribution) entry.what += ", distribution: " + distribution;

@@ -18,7 +18,7 @@ class Publisher {
   Publisher(std::string name, const Clock& clock, MetricRegistry& metrics, Candidate& candidate, LeaderRecords& records,
             const ControllerSettings& settings, NodePoller& poller);
 
-  /// Begins to publish without any answer of nodes.
+  /// Starts the times for which this leader waits for the answers of nodes.
   void begin();
   /// Publishes a new state, or makes the pending one active, if that is due and no write is in flight.
   void update_state();

@@ -26,7 +26,7 @@ class SlowNodes {
   };
 
   /// Updates the marks and returns those that changed. A node is marked when more than half of the distributors that
-  /// have measured it find it slow. It is unmarked when they have not for some seconds.
+  /// have measured it find it slow. The mark ends when this has not been so for some seconds.
   std::vector<Change> update(const std::vector<Report>& reports, MonotonicTime now);
 
   std::vector<std::uint16_t> nodes() const;

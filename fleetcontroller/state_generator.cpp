@@ -171,7 +171,7 @@ class Generator {
   unsigned copies_assured() const {
     const unsigned wanted = replicas_at_birth(out_.state, distribution_);
     if (current_.version() == 0) return wanted;
-    // The state of an earlier version of the fleet controller has no number; then only one replica is certain.
+    // A state by an earlier version of the fleet controller does not say how many replicas are assured: then one is.
     return std::min(wanted, std::max({1U, current_.copies_assured(), options_.copies_in_sync}));
   }
 

@@ -62,10 +62,10 @@ struct GeneratorOptions {
   std::int64_t wall_now_us = 0;
   /// Number of crashes above which a node is down.
   unsigned crashes_max = 1U << 30;
-  /// Number of available nodes of a type below which the cluster is down.
+  /// The cluster is down if fewer storage nodes, or fewer distributors, are available.
   unsigned storage_up_min = 0;
   unsigned distributors_up_min = 0;
-  /// Share of available nodes of a type below which the cluster is down.
+  /// The cluster is down if a smaller share of the storage nodes, or of the distributors, is available.
   double storage_up_ratio_min = 0;
   double distributors_up_ratio_min = 0;
   /// Share of available storage nodes below which a whole group is taken down. Groups are the leaves of the
@@ -74,7 +74,7 @@ struct GeneratorOptions {
   /// Exceptions of the placement; they are in the state while it has `exceptions_bits` distribution bits.
   std::vector<PlacementException> exceptions = {};
   unsigned exceptions_bits = 0;
-  /// Read shares; they are in the state under the same condition while all serving nodes announce the feature.
+  /// Read shares; in the state if the exceptions are, and if all serving nodes announce the feature.
   std::vector<ReadShare> read_shares = {};
   /// Number of in-sync replicas observed for every bucket while all storage nodes were there; 0: not observed.
   unsigned copies_in_sync = 0;

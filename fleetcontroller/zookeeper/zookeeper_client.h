@@ -42,7 +42,7 @@ class ZooKeeperClient {
 
   void create(const std::string& path, const std::string& value, int mode, Done done);
   void get(const std::string& path, bool watch, Done done);
-  void children(const std::string& path, Done done);  ///< Also sets a watch on the children.
+  void children(const std::string& path, Done done);  ///< Lists the children of `path`, and sets a watch on them.
   void set(const std::string& path, const std::string& value, std::int32_t version, Done done);
   void remove(const std::string& path, Done done);
   /// Writes `path` if `guard` has `guard_version` and `path` has `version`. `version` -1: creates `path` instead.

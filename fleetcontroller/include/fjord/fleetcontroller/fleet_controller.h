@@ -25,7 +25,7 @@ struct FleetControllerOptions {
   /// Names of the live settings that have a value in the configuration file.
   std::set<std::string> settings_from_file = {};
 
-  // Defaults of the live settings with the same names (live_config.cpp).
+  // The next members are defaults of the live settings with the same names (live_config.cpp).
   Duration poll_interval = milliseconds(setting_default("fleetcontroller.poll_interval_ms"));
   Duration poll_timeout = milliseconds(setting_default("fleetcontroller.poll_timeout_ms"));
   /// Time without an answer after which a node is down.
