@@ -272,7 +272,7 @@ Status Admin::accept_loss(const std::vector<std::string>& buckets, Duration time
   while (!left.buckets.empty() || !left.silent.empty()) {
     std::map<rpc::Address, rpc::AcceptLoss> requests;
     for (const Reported& one : left.buckets) requests[one.distributor].buckets.push_back(one.trouble.bucket);
-    // A bucket whose owner refuses is in the next list again.
+    // The answers do not matter: a bucket that its owner did not accept is still in the list that is read next.
     for (auto& [address, request] : requests) {
       static_cast<void>(ask_node(core_->connection(), address, std::move(request), core_->timeout({})));
     }

@@ -53,7 +53,7 @@ Status check_names(const rpc::GetConfigReply& known, const rpc::ChangeConfig& re
   return Status::ok();
 }
 
-/// Returns the change if the history has it. Errors: `lost` if not.
+/// Looks in the history for a change by `who` whose answer was lost, and returns it. Errors: `lost` if it is not there.
 Result<rpc::ChangeConfigReply> find_made(ClientCore& core, const std::string& who, const Status& lost) {
   FJORD_TRY_ASSIGN(const rpc::GetConfigReply config,
                    ask_cluster(core.connection(), rpc::GetConfig{}, core.timeout({})));

@@ -294,8 +294,8 @@ class TimeLimit {
     has_ended_one_ = true;
     return true;
   }
-  /// Returns true if the run need not read on. A bucket that was cut meanwhile never ends under its name: after
-  /// kLateMax the run leaves such a bucket to the next one, too.
+  /// Returns true if the run need not read on. A bucket that was split meanwhile never ends under its own name: after
+  /// kLateMax the run leaves such a bucket to the next run.
   bool stops() {
     const bool is_late = is_over() && (begun_buckets_.empty() || clock_.now() >= begun_ + limit_ + kLateMax);
     has_more_ = has_more_ || is_late;
@@ -356,7 +356,7 @@ Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions&
     return summary;
   }
   BulkWriter writer(core, change, selection, options, std::move(start.name), std::move(start.token));
-  // A program that ends before the first note of the position must know the name of the run.
+  // The name of the run must be stored before the first write, so that a run that is cut short can be resumed under it.
   if (options.on_cursor && options.resume.empty()) FJORD_TRY(options.on_cursor(writer.cursor()));
   TimeLimit limit(clock, options.time_limit);
   Status status = write_all(stream, writer, options, clock, limit);

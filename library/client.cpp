@@ -36,7 +36,7 @@ WriteResult write_result(OperationOutcome outcome, bool may_be_repeat) {
   result.existed = outcome.existed;
   result.current_version = Timestamp{outcome.version_us};
   result.idempotency_key = std::move(outcome.token);
-  // That this attempt did nothing says nothing about the earlier ones.
+  // This attempt had no effect. After a transient error nothing is known about earlier attempts with the same key.
   const StatusCode code = result.status.code();
   const bool says_nothing = may_succeed_later(code) || code == StatusCode::NoSpace;
   if (may_be_repeat && says_nothing && result.outcome == WriteOutcome::NotApplied) {

@@ -87,7 +87,7 @@ std::string time_text(std::int64_t us) {
   return s < 7200 ? fmt::format("{:.0f} min", s / 60) : fmt::format("{:.1f} h", s / 3600);
 }
 
-/// "maintenance for 5 min, counts as down in 55 min"
+/// Returns a text such as "maintenance for 5 min, counts as down in 55 min".
 std::string state_text(const rpc::NodeStatus& node) {
   std::string text = node.state;
   if (node.maintenance_us >= 0) text += " for " + time_text(node.maintenance_us);

@@ -53,7 +53,8 @@ Result<DocumentQuery> DocumentQuery::make(const std::string& type, const std::st
   if (!query.field_set.empty()) {
     if (const auto parsed = FieldSet::parse(types, query.field_set); !parsed) return parsed.error();
   }
-  // A storage node of an earlier version does not know the type of voting tables, but every one compares ids.
+  // Leaves out the documents of jobs and voting tables. Voting tables are named by id, because a storage node of an
+  // earlier version does not know their type.
   const std::string of_type =
       type.empty() ? "not fjord_tuples and not fjord_job and not id = \"id:fjord:fjord_affinity:*\"" : type;
   query.selection = selection.empty() ? of_type : fmt::format("({}) and ({})", of_type, selection);

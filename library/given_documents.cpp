@@ -29,8 +29,8 @@ Result<GlobalId> gid_from(std::string_view hex) {
   return gid;
 }
 
-/// Returns true if the token of the position's slice counts the position as done. Other tokens do not matter: a token
-/// counts whole buckets, including those at the border of its slice that extend into the next slice.
+/// Returns true if the token of the slice that contains the position counts it as done. The other tokens are not asked:
+/// a token counts whole buckets, and a bucket at the border of its slice extends into the next slice.
 bool is_done(std::uint64_t position, const std::vector<visitors::VisitToken>& tokens) {
   if (tokens.size() == 1) return tokens[0].done.contains(position);
   for (std::size_t k = 0; k < tokens.size(); ++k) {

@@ -113,7 +113,7 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
       const rpc::JobStatus& now = reply->jobs.front();
       if (on_progress) on_progress(now);
       if (has_ended(now)) return reply;
-      // No process runs the job. It goes on when a distributor has taken it over.
+      // No process runs the job until a distributor has taken it over.
       if (!now.live) std::this_thread::sleep_for(kPauseAfterError);
       continue;
     }

@@ -71,7 +71,7 @@ Result<JobInfo> Jobs::run(const JobRequest& request, const JobCallbacks& callbac
 }
 
 Result<JobInfo> Jobs::wait(const std::string& id, const std::function<void(const JobInfo&)>& on_progress) {
-  // Other errors than an unknown job may pass while it is waited for.
+  // Only an unknown job ends the call here: other errors may be over before the wait ends.
   if (Status known = find(*core_, id).status(); known.code() == StatusCode::NotFound) return known;
   return wait_for(*core_, id, nullptr, on_progress);
 }

@@ -31,7 +31,8 @@ bool is_in_state(const rpc::GetStatusReply& status, const NodeChange& change, co
   });
 }
 
-/// True if the change takes nodes out. It makes no bucket available, so no wait for that would end.
+/// True if the change takes nodes out of service. Then buckets that cannot be served are not counted as left to do,
+/// because the change does not make them available.
 bool takes_nodes_out(NodeAction action) {
   return action == NodeAction::Maintenance || action == NodeAction::Retire || action == NodeAction::Down ||
          action == NodeAction::Remove;

@@ -38,7 +38,7 @@ class Subscription::Impl {
   Impl(ClientCore& core, const SubscribeOptions& options)
       : core_(core), buffer_bytes_(options.buffer_bytes), decodes_(options.decode), status_(open(options)) {}
 
-  /// A coroutine that waits goes on here, and may use the subscription until it waits again.
+  /// The destructor resumes a waiting coroutine, which may use the subscription until it waits again.
   ~Impl() {
     if (!core_.address_error()) return;
     core_.run([this] {
@@ -96,7 +96,7 @@ class Subscription::Impl {
     return Pending<Status>(state);
   }
 
-  /// Not is_over(), which while_alive() would ask on the executor.
+  /// Not named is_over(), because while_alive() would then call it on the executor; it is for the caller's thread.
   bool has_ended() const { return is_over_ || !status_; }
   const Status& status() const { return status_; }
   const std::shared_ptr<const DocumentTypeRepo>& types() const { return types_; }
@@ -266,7 +266,7 @@ class Subscription::Impl {
   std::size_t bytes_ FJORD_GUARDED_BY(mutex_) = 0;
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> end_ FJORD_GUARDED_BY(mutex_);
-  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< Given out by ready().
+  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< What ready() has given out.
   bool is_waking_ FJORD_GUARDED_BY(mutex_) = false;  ///< A task that ends the wait was posted.
   Status status_;                                    ///< Last member: its initialiser open() sets the other members.
 };

@@ -60,7 +60,7 @@ class Visit::Impl {
  public:
   Impl(ClientCore& core, const VisitOptions& options) : core_(core), status_(open(options)) {}
 
-  /// A coroutine that waits goes on here, and may use the visit until it waits again.
+  /// The destructor resumes a waiting coroutine, which may use the visit until it waits again.
   ~Impl() {
     if (stream_ == nullptr) return;
     core_.run([this] {
@@ -232,7 +232,8 @@ class Visit::Impl {
   GivenDocuments before_;                     ///< Documents given before the resume.
   std::map<VisitedBucket, std::vector<GlobalId>> open_buckets_;  ///< Documents given of incomplete buckets.
   std::vector<GlobalId>* given_ = nullptr;                       ///< Element of open_buckets_ for the current block.
-  bool gives_documents_ = true;                                  ///< The visitor gives each document itself, once.
+  bool gives_documents_ = true;                                  ///< The visitor is "dump", which gives each document
+                                                                 ///< itself.
   std::size_t slices_ = 1;
   visitors::PositionRange whole_;
   std::unique_ptr<VisitStream> stream_;

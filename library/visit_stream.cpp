@@ -161,7 +161,7 @@ Status VisitStream::result() const {
 
 void VisitStream::stop(Status why) {
   const std::lock_guard lock(mutex_);
-  if (!result_ || !items_.empty()) result_ = std::move(why);  // All may have arrived, but not all was given.
+  if (!result_ || !items_.empty()) result_ = std::move(why);  // A visit that ended with no item left keeps its result.
   items_.clear();
   bytes_ = 0;
   wake();

@@ -37,7 +37,7 @@ struct VisitItem {
 /// waits for the executor on another thread.
 class VisitStream {
  public:
-  /// Whether a bucket can be taken back.
+  /// Whether the stream may take back documents that it has given.
   enum class Drops {
     Never,  ///< The stream gives only missing documents again. It holds the buckets of a snapshot until they are
             ///< complete.
@@ -55,8 +55,8 @@ class VisitStream {
   bool pop(VisitItem& item);
   /// Returns true if pop() would wait.
   bool is_empty() const;
-  /// Ends as OK when pop() may not have to wait, and as Cancelled if the stream is destroyed before. On the executor
-  /// unless it ends at once. One at a time.
+  /// Ends as OK when pop() may not have to wait, and as Cancelled if the stream is destroyed before. It ends on the
+  /// executor, or at once. Only one call may wait at a time.
   Pending<Status> ready();
   /// Returns OK if all items were given.
   Status result() const;
@@ -94,7 +94,7 @@ class VisitStream {
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> result_ FJORD_GUARDED_BY(mutex_);
   visitors::VisitProgress progress_ FJORD_GUARDED_BY(mutex_);
-  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< Set by ready().
+  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< What ready() has given out.
   bool is_waking_ FJORD_GUARDED_BY(mutex_) = false;  ///< A task that ends the wait was posted.
 };
 

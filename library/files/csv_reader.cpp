@@ -19,7 +19,7 @@ Result<std::vector<CsvCell>> split_csv(std::string_view record) {
         }
         cell.text += record[at];
       }
-      ++at;  // the closing quote, which exists because CsvReader has checked it
+      ++at;  // skips the closing quote, which exists because CsvReader has checked it
       if (at < record.size() && record[at] != ',') {
         return Status(StatusCode::InvalidArgument,
                       fmt::format("column {}: \"{}\" stands behind the closing quote", cells.size() + 1, record[at]));
@@ -31,7 +31,7 @@ Result<std::vector<CsvCell>> split_csv(std::string_view record) {
     }
     cells.push_back(std::move(cell));
     if (at >= record.size()) return cells;
-    ++at;  // the comma
+    ++at;  // skips the comma
   }
 }
 

@@ -88,7 +88,7 @@ Status ExportFile::load(Mode mode) {
   if (!begun) {
     struct stat info {};
     const bool is_there = ::stat(path_.c_str(), &info) == 0;
-    if (!is_there || info.st_size == 0) return Status::ok();  // Killed after creating the file, before the first write.
+    if (!is_there || info.st_size == 0) return Status::ok();  // The export was killed before it wrote anything.
     return {StatusCode::AlreadyExists,
             fmt::format("{} is complete, or is no export: there is no {}", path_, progress_path_)};
   }

@@ -333,7 +333,7 @@ Result<std::unique_ptr<RecordSource>> open_source(const std::string& path, const
   return std::unique_ptr<RecordSource>(std::move(*source));
 }
 
-/// Errors: InvalidArgument.
+/// Checks that the options suit the number of files. Errors: InvalidArgument.
 Status check(const std::vector<std::string>& paths, const ImportOptions& options) {
   if (paths.size() < 2) return Status::ok();
   if (!options.progress_file.empty()) {

@@ -54,9 +54,9 @@ class ImportRun {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::map<StatusCode, std::uint64_t> unread_ FJORD_GUARDED_BY(mutex_);  ///< Failures before submission.
-  std::vector<Status> unreadable_ FJORD_GUARDED_BY(mutex_);              ///< Arguments of fail().
+  std::vector<Status> unreadable_ FJORD_GUARDED_BY(mutex_);              ///< Files that could not be opened.
   std::mutex report_mutex_;                                              ///< Held while on_failure runs.
-  std::vector<std::string> files_ FJORD_GUARDED_BY(mutex_);              ///< A tag is file index << 40 | line.
+  std::vector<std::string> files_ FJORD_GUARDED_BY(mutex_);              ///< Names; a tag is index << 40 | line.
   std::string input_;
   std::uint64_t skipped_through_ = 0;  ///< Last line that an earlier run has stored.
   std::set<std::uint64_t> open_lines_ FJORD_GUARDED_BY(mutex_);

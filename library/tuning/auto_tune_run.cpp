@@ -98,7 +98,8 @@ class AutoTuneRun {
     if (!order.reverts.empty()) {
       id = order.reverts.front();
       tag = "revert of " + id;
-      // The history says whether the old value was a default. Without it, the number in the order is set.
+      // A roll-back restores the value in the history, which may be "default". Without history it sets the order's
+      // number.
       if (auto as_before = value_before(config.history, id, setting)) values = std::move(*as_before);
     }
     FJORD_TRY_ASSIGN(

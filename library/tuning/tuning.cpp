@@ -32,8 +32,8 @@ Result<std::optional<tuner::PeriodFigures>> measure(const TuningSource& source) 
   return std::optional(figures);
 }
 
-/// Returns the advice without the report: the workload of the source, or for machines like this one; with the size and
-/// settings of the cluster and the rates of its metrics.
+/// Returns the advice without the report. The workload comes from the source, or else describes machines like this one.
+/// The cluster's size, its settings and the rates of its metrics replace what the workload says about them.
 Result<TuningAdvice> describe(const TuningSource& source, const LiveCluster& live,
                               const tuner::HardwareProfile& profile) {
   TuningAdvice described;

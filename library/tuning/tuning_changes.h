@@ -10,8 +10,8 @@
 #include "fjord/library/tuning.h"
 #include "fjord/tuner/guard_rails.h"
 
-/// Changes of the live configuration by the tuner. All functions are pure. The author of a configuration version
-/// identifies such a change: that text begins with the id of the change, "tune-" and eight digits.
+/// Changes of the live configuration by the tuner. All functions are pure. A change is recognised by the author of its
+/// configuration version: the author's text begins with the id of the change, "tune-" and eight digits.
 namespace fjord {
 
 /// New values by name of the setting; an empty value restores the default.

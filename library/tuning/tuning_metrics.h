@@ -20,8 +20,8 @@ struct ClusterReading {
 };
 ClusterReading read_cluster(const std::vector<std::string>& addresses);
 
-/// Returns the figures of the period between two readings of the same addresses. Leaves out and counts a node that is
-/// missing in one of them.
+/// Returns the figures of the period between two readings of the same addresses. A node that is missing in one of them
+/// is left out and counted in nodes_silent.
 tuner::PeriodFigures figures_between(const ClusterReading& before, const ClusterReading& after);
 
 /// Returns the values that the nodes use, by name of the setting; the smallest one if they differ.
@@ -31,7 +31,7 @@ std::map<std::string, std::int64_t, std::less<>> settings_in_use(const ClusterRe
 /// workload file gives the weight of visits, which stays. Returns each input with its origin, for the report.
 std::vector<tuner::Input> take_figures(const tuner::PeriodFigures& figures, bool has_file,
                                        const tuner::HardwareProfile& profile, tuner::Workload& workload);
-/// Returns the same inputs without measurements.
+/// Returns the inputs that take_figures() returns, for the case that nothing was measured.
 std::vector<tuner::Input> inputs_not_measured(bool has_file, const tuner::Workload& workload);
 
 }  // namespace fjord

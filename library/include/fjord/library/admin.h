@@ -57,10 +57,10 @@ class Admin {
   /// TestAndSetFailed if another change came between.
   Result<ConfigurationChange> revert(std::uint64_t to_version = 0, const SetOptions& options = {});
 
-  /// Advice on settings, and changes of settings that are watched. tuning.h
+  /// Tuning gives advice on settings, and changes settings and watches the effect: tuning.h
   Tuning tuning() { return Tuning(*core_); }
 
-  /// Balancing by load: balancing.h
+  /// Balancing moves buckets between storage nodes by load: balancing.h
   Balancing balancing() { return Balancing(*core_); }
 
   // --- Schemas

@@ -13,15 +13,15 @@ namespace fjord {
 
 class ClientCore;
 
-/// What loads are: a share of time, or a number of operations.
+/// The unit of all loads: a share of time, or a number of operations.
 enum class LoadUnit : std::uint8_t {
   ProcessorShare,  ///< Time of execution in each second: 1 is one stripe that is never idle.
   OperationsPerSecond,
 };
 
-/// One replica that moves from node to node, or reads of its bucket that do.
+/// The move of one replica from node to node, or of a part of the reads of a bucket.
 struct BucketMove {
-  std::uint64_t bucket = 0;  ///< The distribution bits of the bucket.
+  std::uint64_t bucket = 0;  ///< Number of the bucket: its distribution bits.
   std::string from;          ///< "storage.4"
   std::string to;
   std::uint64_t bytes = 0;
@@ -31,14 +31,14 @@ struct BucketMove {
 };
 
 struct BalancePlan {
-  std::uint64_t state_version = 0;  ///< It can be carried out in this cluster state only.
+  std::uint64_t state_version = 0;  ///< The only cluster state in which the plan can be applied.
   std::string algorithm;
   std::vector<BucketMove> moves;
   std::uint64_t bytes = 0;
-  Duration duration{0};         ///< Estimate.
-  double imbalance_before = 0;  ///< Load of the hottest node over the mean.
+  Duration duration{0};         ///< Estimated time that the moves take.
+  double imbalance_before = 0;  ///< Load of the hottest node over the mean of all nodes.
   double imbalance_after = 0;
-  std::uint32_t rows = 0;             ///< Rows of the table of overrides afterwards.
+  std::uint32_t rows = 0;             ///< Rows of the table of overrides after the plan.
   std::vector<std::string> notes;     ///< Moves that were left out, and why.
   std::vector<std::string> refusals;  ///< Why nothing can be moved now; empty: moves are possible.
 };
@@ -46,11 +46,11 @@ struct BalancePlan {
 struct NodeLoad {
   std::string node;
   double load = 0;
-  double over_mean = 0;  ///< Load over the mean, by capacity; 0: not known.
+  double over_mean = 0;  ///< Load of the node over the mean of all, by capacity; 0: not known.
   std::uint64_t reads_per_s = 0;
   std::uint64_t writes_per_s = 0;
   std::uint64_t bytes = 0;
-  std::string note;  ///< Why nothing is moved onto it.
+  std::string note;  ///< Why no replica may be moved to the node; empty: it may.
 };
 
 struct BucketLoadInfo {
@@ -60,7 +60,7 @@ struct BucketLoadInfo {
   std::uint64_t writes_per_s = 0;
   std::uint64_t bytes = 0;  ///< Bytes of one replica.
   std::vector<std::string> nodes;
-  std::string why_not;  ///< Why it is not about to move; empty: it is.
+  std::string why_not;  ///< Why the bucket is not about to move; empty: it is.
 };
 
 struct BalanceStatus {
@@ -87,16 +87,16 @@ struct BalanceStepInfo {
   std::uint64_t step = 0;
   std::string kind;  ///< "load", "bytes" (fjord node balance) or "revert".
   std::int64_t unix_us = 0;
-  std::uint64_t state_version = 0;  ///< Cluster state that it was made on.
+  std::uint64_t state_version = 0;  ///< Cluster state for which the step was planned.
   std::vector<BucketMove> moves;
   std::uint64_t bytes = 0;
   std::uint32_t rows_removed = 0;
   std::uint32_t rows_added = 0;
-  double imbalance_before = 0;  ///< 0: not known.
-  double imbalance_after = 0;   ///< As planned.
+  double imbalance_before = 0;  ///< Before the step; 0: not known.
+  double imbalance_after = 0;   ///< Expected by the plan.
   std::string who;
   std::string why;
-  std::uint64_t reverts = 0;  ///< The oldest step that it takes back; 0: none.
+  std::uint64_t reverts = 0;  ///< The oldest step that this step takes back; 0: it takes none back.
 };
 
 /// The balancer of a cluster. Its settings (`balancer.*`) are live settings: Admin::set().

@@ -19,7 +19,7 @@ enum class BucketState : std::uint8_t {
   OutOfSync,    ///< Served; some replica is missing or behind.
   Damaged,      ///< Served; a replica has lost entries.
   Lost,         ///< All replicas have lost entries; Admin::accept_loss() continues with what is left.
-  Unavailable,  ///< Not served.
+  Unavailable,  ///< The bucket is not served.
 };
 std::string_view to_string(BucketState state);
 
@@ -28,7 +28,7 @@ struct ReplicaInfo {
   std::string node;         ///< "storage.2"
   std::string state;        ///< "primary", "member", "catching up", "obsolete", "unlisted", and what is wrong with it.
   bool is_member = false;   ///< The replica is in the replica set: reads and writes use it.
-  bool is_damaged = false;  ///< It has lost entries and is not repaired yet.
+  bool is_damaged = false;  ///< The replica has lost entries and is not repaired yet.
   Status status;            ///< An error if the replica did not answer; then the figures are 0.
   std::string bucket;       ///< The bucket as split on the node.
   std::string epoch;        ///< Epoch of the replica set as stored on the node.
@@ -38,12 +38,12 @@ struct ReplicaInfo {
   std::uint64_t checksum = 0;   ///< Equal on replicas with equal contents.
   std::uint64_t newest_us = 0;  ///< Newest version; 0: the replica is empty.
 
-  // For a document: Admin::bucket_of().
+  // The next members are about the document of Admin::bucket_of().
 
-  std::optional<std::uint64_t> document_version_us;  ///< Absent: the replica does not have it.
-  std::uint64_t document_checksum = 0;               ///< Equal for equal content.
-  std::uint64_t removed_us = 0;                      ///< Version of its remove entry; 0: there is none.
-  Status document_status;                            ///< Status of its get.
+  std::optional<std::uint64_t> document_version_us;  ///< Absent: the replica does not have the document.
+  std::uint64_t document_checksum = 0;               ///< Equal for documents with equal content.
+  std::uint64_t removed_us = 0;                      ///< Version of the document's remove entry; 0: there is none.
+  Status document_status;                            ///< Status of reading the document from the replica.
 };
 
 struct BucketReplicas {

@@ -31,19 +31,19 @@ struct NodeInfo {
   std::uint64_t buckets = 0;
   std::uint64_t documents = 0;      ///< Documents on a storage node.
   std::uint64_t bytes = 0;          ///< Bytes of documents on a storage node.
-  std::uint64_t state_version = 0;  ///< Versions that the node has applied.
+  std::uint64_t state_version = 0;  ///< Version of the cluster state that the node has applied.
   std::uint64_t config_version = 0;
   Duration answered_ago{-1};      ///< Time since the node's last answer; negative: it never answered.
   Duration maintenance{-1};       ///< Time in maintenance so far; negative: it is not in maintenance.
-  Duration maintenance_left{-1};  ///< Time until it counts as down; negative: no limit, or not in maintenance.
+  Duration maintenance_left{-1};  ///< Time until the node counts as down; negative: no limit, or not in maintenance.
 
   bool is_storage() const { return name.starts_with("storage."); }
 };
 
 struct ClusterStatus {
   Health health = Health::Healthy;
-  std::vector<std::string> reasons;  ///< Why it is not healthy.
-  /// What is no trouble and may be of interest: features that not all nodes announce, while versions are mixed.
+  std::vector<std::string> reasons;  ///< Why the cluster is not healthy.
+  /// Facts that need no action, such as features that not all nodes announce while their versions are mixed.
   std::vector<std::string> notes;
   std::uint64_t state_version = 0;
   std::uint64_t schema_version = 0;
@@ -53,13 +53,13 @@ struct ClusterStatus {
   std::uint64_t buckets = 0;
   std::uint64_t buckets_in_sync = 0;
   std::uint64_t buckets_out_of_sync = 0;
-  /// Storage nodes are asked for them since at most 2 s, after a change of the cluster state; operations on them wait.
-  /// Also counted as out of sync.
+  /// Buckets whose replicas the distributor is still asking storage nodes for, at most 2 s after a change of the
+  /// cluster state. Operations on them wait. Also counted as out of sync.
   std::uint64_t buckets_collecting = 0;
   std::uint64_t buckets_unavailable = 0;
   std::uint64_t buckets_damaged = 0;
   std::uint64_t buckets_failing = 0;   ///< Buckets whose merges fail repeatedly.
-  std::uint64_t buckets_unplaced = 0;  ///< Buckets without any storage node to be on; also counted as unavailable.
+  std::uint64_t buckets_unplaced = 0;  ///< Buckets for which there is no storage node; also counted as unavailable.
   std::uint64_t buckets_under_replicated = 0;
   std::uint64_t nodes_without_space = 0;
   std::uint64_t document_replicas = 0;
@@ -72,10 +72,10 @@ struct ClusterStateInfo {
   std::string state;                 ///< "version:7 distributor:2 storage:4 .2.s:d"
   std::string distribution;          ///< The placement as text.
   std::string pending_state;         ///< State that is not in force yet; empty: none.
-  std::string pending_distribution;  ///< Placement that comes into force with it.
-  std::string waits_for;             ///< Why it is not in force yet.
+  std::string pending_distribution;  ///< Placement that comes into force with the pending state.
+  std::string waits_for;             ///< Why the pending state is not in force yet.
   std::string leader;                ///< "fleetcontroller.0"
-  std::uint64_t term = 0;            ///< Number of the leadership.
+  std::uint64_t term = 0;            ///< Number of the leadership of the fleet controller.
   std::uint64_t schema_version = 0;
   std::uint64_t config_version = 0;
 };
@@ -100,7 +100,7 @@ struct RecoverOptions {
 /// What a fleet controller without records has rebuilt from the reports of nodes; with dry_run, would rebuild.
 struct RecoveredState {
   bool done = false;
-  std::vector<std::string> refusals;  ///< Why nothing was recovered; empty: it was, or would be.
+  std::vector<std::string> refusals;  ///< Why nothing was recovered; empty: something was, or with dry_run would be.
   std::vector<std::string> warnings;
   std::vector<std::string> found;  ///< What each node reported, one line for each.
   std::string state;
@@ -130,9 +130,9 @@ enum class NodeAction : std::uint8_t {
 struct NodeChange {
   NodeAction action = NodeAction::Up;
   std::vector<std::string> nodes = {};  ///< "storage.2"; Add: "storage" or "distributor"; Balance: none.
-  std::string address = {};             ///< Add, Replace.
-  std::string group = {};               ///< Add.
-  std::string capacity = {};            ///< Add, SetCapacity.
+  std::string address = {};             ///< Add and Replace: host:port of the new process.
+  std::string group = {};               ///< Add: group of the new storage node.
+  std::string capacity = {};            ///< Add and SetCapacity: the node's new capacity.
   std::string balance_to = {};          ///< Balance: largest ratio of maximum to mean of bytes, "1.02", or "off".
   std::string reason = {};              ///< Written into the history.
   bool dry_run = true;                  ///< Only compute the plan.
@@ -142,16 +142,16 @@ struct NodeChange {
 /// The effect of a NodeChange; with dry_run, the effect that it would have.
 struct NodePlan {
   bool done = false;
-  std::vector<std::string> refusals;  ///< Why the change is refused; empty: it is not.
+  std::vector<std::string> refusals;  ///< Why the change is refused; empty: it is allowed.
   std::vector<std::string> warnings;
   std::vector<std::string> nodes;  ///< Names of the changed nodes, or of the added one.
   std::uint64_t state_version = 0;
   std::uint64_t buckets_total = 0;
   std::uint64_t buckets_moved = 0;
   std::uint64_t replicas_moved = 0;
-  std::uint64_t bytes_moved = 0;       ///< Estimate.
-  std::uint64_t duration_seconds = 0;  ///< Estimate.
-  std::vector<std::string> notes;      ///< What is special about the movement.
+  std::uint64_t bytes_moved = 0;       ///< Estimated.
+  std::uint64_t duration_seconds = 0;  ///< Estimated.
+  std::vector<std::string> notes;      ///< Remarks on the movement of data, one line each.
 };
 
 /// What is left to do of a NodeChange.
@@ -166,7 +166,7 @@ struct NodeChangeProgress {
 /// A function that plugins offer to visits or jobs.
 struct PluginFunction {
   std::string name;
-  bool is_application = false;  ///< For jobs; else a visitor, for VisitOptions::visitor.
+  bool is_application = false;  ///< An application for jobs; else a visitor, for VisitOptions::visitor.
   std::string version;
   std::string help;
   std::vector<std::string> nodes;  ///< Nodes that offer it; distributors only for an application.

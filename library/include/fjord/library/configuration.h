@@ -12,7 +12,7 @@ namespace fjord {
 struct SettingInfo {
   std::string name;
   std::string type;           ///< "integer", "bytes", "duration", "ratio", "bool" or the choices, "a|b".
-  std::string default_value;  ///< Empty: from the configuration file or as the machine is.
+  std::string default_value;  ///< Empty: it comes from the configuration file or depends on the machine.
   std::string min;
   std::string max;
   std::string value;                   ///< The value in force on most nodes.
@@ -44,7 +44,7 @@ struct Configuration {
 
 struct SetOptions {
   bool dry_run = false;
-  /// Change nothing unless the live configuration still has this version: TestAndSetFailed. Absent: the change applies
+  /// The change fails with TestAndSetFailed unless the live configuration has this version. Absent: the change applies
   /// to whatever version there is.
   std::optional<std::uint64_t> if_version = {};
   std::string reason = {};  ///< Written into the history behind the user's name.

@@ -42,8 +42,8 @@ struct WriteOptions {
   WriteDurability durability = WriteDurability::Default;
   ClientPriority priority = ClientPriority::Default;
   /// Key of an earlier attempt that ended InDoubt: both attempts together apply the write at most once, also if two
-  /// programs make them. The attempt ends as InDoubt, too, if it was not made for a transient reason. Empty: updates
-  /// and conditional writes get a random key.
+  /// programs make them. An attempt with a key that fails for a transient reason is InDoubt, too, because an earlier
+  /// one may have succeeded. Empty: updates and conditional writes get a random key.
   std::string idempotency_key = {};
   Duration timeout{0};  ///< Time limit of the operation, with all retries; 0: the client's timeout.
 };

@@ -19,10 +19,10 @@ namespace fjord {
 
 // --- Export
 
-/// What an export does with a file of this name that is already there.
+/// What an export does if a file of this name exists.
 enum class ExportMode : std::uint8_t {
-  New,      ///< AlreadyExists.
-  Replace,  ///< Begins again with an empty file.
+  New,      ///< The export fails with AlreadyExists.
+  Replace,  ///< The export replaces the file.
   Resume,   ///< Continues an interrupted export; begins a new one if there is none.
 };
 

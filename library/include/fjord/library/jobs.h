@@ -40,7 +40,7 @@ struct JobPassRequest {
   static JobPassRequest of_application(std::string application, std::string type = {}, std::string selection = {});
   /// A Lua program with a function map(document); docs/operating/scripts.md.
   static JobPassRequest of_script(std::string lua, std::string type = {}, std::string selection = {});
-  /// The same with the program in a file. Errors: NotFound, IoError; TooLarge above 1 MiB.
+  /// Returns the pass of a Lua program that is in a file. Errors: NotFound, IoError; TooLarge above 1 MiB.
   static Result<JobPassRequest> of_script_file(const std::string& path, std::string type = {},
                                                std::string selection = {});
   static JobPassRequest of_aggregation(AggregateRequest aggregation);
@@ -132,19 +132,19 @@ struct JobInfo {
   bool has_ended() const { return state >= JobState::Done; }
   /// The pass that runs, or the last one of a job that has ended.
   const JobPassInfo& current() const { return passes[passes_done < passes.size() ? passes_done : passes.size() - 1]; }
-  std::uint64_t documents_read() const;  ///< In all passes.
+  std::uint64_t documents_read() const;  ///< Returns the documents read in all passes.
 };
 
 /// A document that the map function of a job failed on.
 struct JobDeadLetter {
-  std::string document;  ///< Id.
+  std::string document;  ///< Id of the document.
   std::string error;
 };
 
 /// A result of a job.
 struct JobRow {
   std::string key;
-  std::string value;  ///< JSON.
+  std::string value;  ///< A JSON text.
   friend bool operator==(const JobRow&, const JobRow&) = default;
 };
 
@@ -215,7 +215,7 @@ class Jobs {
   /// Errors: NotFound.
   Result<std::vector<JobDeadLetter>> dead_letters(const std::string& id);
 
-  // Errors of all that follow: NotFound; InvalidArgument if the job's state does not permit the call.
+  // Errors of the following members: NotFound; InvalidArgument if the job's state does not permit the call.
 
   Status pause(const std::string& id);
   Status resume(const std::string& id);

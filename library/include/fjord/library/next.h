@@ -52,7 +52,7 @@ class [[nodiscard]] Next {
   const T* await_resume() const { return value_; }
 
  private:
-  /// A wait of a coroutine, which its callback shares.
+  /// The state of a waiting coroutine, which this object and the callback share.
   struct Wait {
     Next* next;  ///< Null: the coroutine was destroyed.
     std::coroutine_handle<> waiting;
@@ -61,7 +61,7 @@ class [[nodiscard]] Next {
   static void call_back(Pending<Status> ready, const std::shared_ptr<Wait>& wait) {
     std::move(ready).then([wait](const Status& status) {
       if (wait->next == nullptr) return;
-      // The source is gone if the status is not OK.
+      // With an error status the source no longer exists.
       if (status && !wait->next->await_ready()) return call_back(wait->next->source_->ready(), wait);
       wait->waiting.resume();
     });

@@ -40,7 +40,7 @@ class PendingState {
   }
   T wait() {
     std::unique_lock lock(mutex_);
-    // No check if the value is set: the executor may be destroyed with its client by then.
+    // The check needs the executor, which may have been destroyed with its client if the value is set.
     if (!value_ && executor_ != nullptr) {
       FJORD_CHECK_MSG(!executor_->is_current(), "wait() inside a callback of the same client");
     }

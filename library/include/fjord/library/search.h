@@ -13,11 +13,11 @@ namespace fjord {
 /// A search for ads by keywords; docs/operating/search.md tells what documents it needs.
 struct SearchRequest {
   std::string query = {};
-  /// Describes who searches: device (phone, desktop, tablet), language, region, hour, age, interests. Others are
-  /// refused.
+  /// Describes who searches. The names are device (phone, desktop, tablet), language, region, hour, age and interests;
+  /// other names are refused.
   std::map<std::string, std::string> context = {};
   std::uint32_t limit = 4;  ///< Number of places, 1 to 100.
-  /// What is not searched by then is missing in the answer. 0: the live setting search.timeout.
+  /// The answer lacks slices that are not searched by then. 0: the live setting search.timeout.
   Duration timeout{0};
   /// True: the answer shows every write that was acknowledged before. False: those acknowledged 50 ms before.
   bool session = false;
@@ -27,13 +27,13 @@ struct SearchRequest {
 /// A place that an ad has won.
 struct SearchPlace {
   std::uint64_t advertiser = 0;
-  std::string ad;       ///< Id of the document.
-  std::string keyword;  ///< Id of the document.
+  std::string ad;       ///< Id of the ad's document.
+  std::string keyword;  ///< Id of the keyword's document.
   std::string title;
   std::string matched;            ///< The words of the keyword.
   std::int64_t bid_micros = 0;    ///< Millionths of a unit of money.
   std::int64_t price_micros = 0;  ///< What a click costs.
-  std::int64_t quality_ppm = 0;   ///< About a million for an ordinary ad.
+  std::int64_t quality_ppm = 0;   ///< The ad's quality in millionths; an ordinary ad has about a million.
 };
 
 /// What a storage node did for a search.
@@ -43,18 +43,18 @@ struct SearchedNode {
   std::uint32_t slices_searched = 0;
   std::uint64_t keywords_compared = 0;
   std::uint64_t keywords_matched = 0;
-  Duration took{0};         ///< From the question to the answer.
-  Duration search_took{0};  ///< The search on the node alone.
-  Status status;            ///< Why it searched less than it was asked for.
+  Duration took{0};         ///< Time from sending the question to the answer.
+  Duration search_took{0};  ///< Time of the search on the node alone.
+  Status status;            ///< Why the node searched fewer slices than asked; else OK.
 
   std::uint32_t lists_found = 0;  ///< Lists of keywords that were in the node's cache.
-  std::uint32_t lists_read = 0;   ///< Lists that were not.
-  std::uint64_t pages = 0;        ///< Pages of 4 KiB of both.
+  std::uint32_t lists_read = 0;   ///< Lists that were not in the cache and were read.
+  std::uint64_t pages = 0;        ///< Size of all these lists in pages of 4 KiB.
   std::uint64_t pages_read = 0;
   double utilisation = 0.0;         ///< Load of the node, 0 to 1.
-  std::uint32_t replica_class = 0;  ///< The class of replicas that the node was asked as.
-  double share = 0.0;               ///< Its share of searches, by load; all of the cluster add up to 1.
-  double votes = 0.0;               ///< Pages that it was expected to read.
+  std::uint32_t replica_class = 0;  ///< The class of replicas to which the broker counts the node here.
+  double share = 0.0;               ///< The node's share of searches, by load; all shares add up to 1.
+  double votes = 0.0;               ///< Pages that the node was expected to read, by the voting table.
 };
 
 struct SearchResult {
@@ -62,16 +62,16 @@ struct SearchResult {
   Status status;
   std::vector<SearchPlace> places = {};  ///< Best first.
   std::uint64_t state_version = 0;       ///< Cluster state under which the slices were searched.
-  std::uint32_t slices = 0;              ///< Slices of all documents.
+  std::uint32_t slices = 0;              ///< Number of slices that all documents form.
   std::uint32_t slices_searched = 0;
   Status missing;  ///< Why slices are missing; OK if none is.
   std::uint64_t keywords_matched = 0;
   Duration took{0};
   std::vector<std::string> variants = {};  ///< The forms of the query that were searched.
-  // With SearchRequest::explain:
+  // What each node did; set with SearchRequest::explain, as the next two.
   std::vector<SearchedNode> nodes = {};
   std::string choice = {};  ///< How replicas were chosen: by which voting table, for example.
-  std::map<std::string, std::uint32_t> word_pages = {};  ///< The most pages that a node has for a word of the query.
+  std::map<std::string, std::uint32_t> word_pages = {};  ///< For each word of the query, the most pages on one node.
 
   /// True if every slice was searched.
   bool is_complete() const { return status && slices_searched == slices; }

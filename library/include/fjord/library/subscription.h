@@ -35,14 +35,14 @@ struct SubscribeOptions {
 struct Change {
   enum class Kind : std::uint8_t {
     Put,       ///< The document was written, or selected for the first time.
-    Remove,    ///< It was removed or no longer matches. May name a document that was never given.
+    Remove,    ///< The document was removed or no longer matches. May name a document that was never given.
     CaughtUp,  ///< All changes up to the start of this round have been given.
-    Resync,  ///< The cluster has dropped remove entries newer than the cursor: discard all data and begin again. Last.
+    Resync,    ///< Remove entries newer than the cursor were dropped: discard all data and begin again. The last event.
   };
   Kind kind = Kind::Put;
-  std::string id;                      ///< Put and Remove.
-  const Document* document = nullptr;  ///< Put. Valid until the next change is taken.
-  std::optional<EntryView> entry;      ///< Put and Remove, undecoded. Valid until the next change is taken.
+  std::string id;                      ///< Set for Put and Remove.
+  const Document* document = nullptr;  ///< Set for Put. Valid until the next change is taken.
+  std::optional<EntryView> entry;      ///< Set for Put and Remove, undecoded. Valid until the next change is taken.
   Timestamp version;  ///< Version of the document; Resync: remove entries before this time were dropped.
 };
 

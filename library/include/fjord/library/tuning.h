@@ -26,7 +26,7 @@ struct TuningSource {
   std::string workload = {};  ///< YAML text of a workload (tuner::example_workload()); empty: that of the cluster.
   std::string profile = {};   ///< YAML text of a hardware profile, as `fjord tune calibrate` makes; empty: built in.
   std::vector<std::string> metrics = {};  ///< host:port of the nodes' metrics; none: rates are not measured.
-  Duration sample = seconds(10);          ///< For how long they are measured.
+  Duration sample = seconds(10);          ///< For how long the rates are measured.
 };
 
 struct TuningAdvice {
@@ -102,16 +102,16 @@ struct TuningWatchOptions {
 
 enum class TuningVerdict : std::uint8_t {
   Kept,       ///< The objective did not get worse.
-  TakenBack,  ///< It got worse, and the old values are in force again.
-  Unknown,    ///< Too little was asked of the cluster to judge the change; it stays.
+  TakenBack,  ///< The objective got worse; the old values are in force again.
+  Unknown,    ///< Clients sent too few operations to judge the change; it stays.
   Left,       ///< Another party has changed one of the settings again.
-  NotMade,    ///< Too little is asked of the cluster to judge a change; nothing was changed.
+  NotMade,    ///< Clients send too few operations to judge a change; nothing was changed.
 };
 
 struct AutoTuneOptions {
   std::vector<std::string> metrics = {};  ///< host:port of the nodes' metrics. Required.
   Duration period = seconds(10);
-  int periods = 0;  ///< Number of periods; 0: no end.
+  int periods = 0;  ///< Number of periods after which the tuner ends; 0: it ends by `stop`.
   tuner::AutoTunerOptions tuner = {};
   std::stop_token stop = {};
 };
@@ -148,7 +148,7 @@ class Tuning {
   Result<AppliedTuning> revert(const std::string& id);
 
   /// Reads the metrics in each period and changes settings within the limits of the options, until a stop request or
-  /// the last period. One run for each cluster: of two, each takes the other for a person. Errors: InvalidArgument.
+  /// the last period. Only one run per cluster: two take each other's changes for manual ones. Errors: InvalidArgument.
   Status run(const AutoTuneOptions& options, const TuningCallbacks& callbacks = {});
 
  private:

@@ -39,7 +39,7 @@ struct VisitOptions {
   std::uint64_t slices = 1;              ///< Number of slices that are read in parallel.
   std::optional<VisitSlice> slice = {};  ///< Read only this slice, if several programs share the work.
   std::string resume = {};               ///< Visit::cursor() of an earlier visit of the same documents and slices.
-  ClientPriority priority = ClientPriority::Default;  ///< Default: Background.
+  ClientPriority priority = ClientPriority::Default;  ///< Default: the visit has priority Background.
   std::size_t buffer_bytes = std::size_t{16} << 20;   ///< Reading pauses while more bytes than this wait to be taken.
   std::uint32_t visitors_per_node = 4;
   std::uint32_t buckets_per_visitor = 0;     ///< 0: the library chooses.
@@ -48,7 +48,7 @@ struct VisitOptions {
   /// The visitor that runs in the storage nodes: "dump" gives each document that matches, another name is that of a
   /// plugin. A resumed visit of a plugin gives the documents of an incomplete bucket again.
   std::string visitor = "dump";
-  std::map<std::string, std::string> parameters = {};  ///< For the visitor.
+  std::map<std::string, std::string> parameters = {};  ///< Parameters of the visitor.
 };
 
 struct VisitStatistics {

@@ -37,7 +37,7 @@ struct AggregateEnd {
 /// Compiles the aggregation, submits it as a job and waits for its end. A failed job is a value. Errors: those of the
 /// request and of the calls.
 Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run);
-/// The same for the public types of the library.
+/// Runs an aggregation that is given, and returned, in the public types of the library.
 AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request);
 
 /// Returns the values of result rows. Errors: Corruption.

@@ -13,14 +13,14 @@
 
 namespace fjord {
 
-/// The outside world of a ClientCore on one thread, as the simulation has it.
+/// The parts of a ClientCore that the simulation provides, which runs everything on one thread.
 struct ClientSeams {
   AsyncClient& client;
   rpc::Transport& transport;
   Clock& clock;
   Executor& executor;
   Random& random;
-  /// Runs the world until the condition holds.
+  /// Runs the simulation until the condition holds.
   std::function<void(const std::function<bool()>& is_done)> run_until;
 };
 
@@ -64,7 +64,7 @@ class ClientCore {
   Status wait_ready();
   /// Fetches the newest schemas and cluster state. Errors: as wait_ready().
   Status refresh();
-  /// Only after wait_ready().
+  /// Returns the client's document types; only after wait_ready().
   std::shared_ptr<const DocumentTypeRepo> types();
   /// Returns types that include `type`; fetches the schemas if the client does not know it. Errors: UnknownType; as
   /// wait_ready().
@@ -116,7 +116,7 @@ Result<typename R::Reply> ask_cluster(Connection& connection, R request, Duratio
   return reply;
 }
 
-/// Sends `request` to `node` and waits for the answer. Errors: as above.
+/// Sends `request` to `node` and waits for the answer. Errors: those of the call, and a status that is not OK.
 template <typename R>
 Result<typename R::Reply> ask_node(Connection& connection, const rpc::Address& node, R request, Duration timeout) {
   const auto answer = std::make_shared<Answer<Result<typename R::Reply>>>();

@@ -11,7 +11,7 @@ namespace fjord {
 struct ClusterHealth {
   int level = 0;  ///< 0: healthy; 1: degraded; 2: unavailable.
   std::vector<std::string> reasons;
-  std::vector<std::string> notes;  ///< What an operator may want to know though it is no trouble.
+  std::vector<std::string> notes;  ///< Facts that an operator may want to know but need not act on.
   std::uint64_t buckets = 0;
   std::uint64_t buckets_in_sync = 0;
   std::uint64_t buckets_out_of_sync = 0;

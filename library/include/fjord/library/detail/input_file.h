@@ -7,7 +7,7 @@
 
 #include "fjord/common/result.h"
 
-struct gzFile_s;  // of zlib
+struct gzFile_s;  // a type of zlib
 
 namespace fjord {
 

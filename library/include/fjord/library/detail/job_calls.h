@@ -21,7 +21,7 @@ double fraction_done(const rpc::JobStatus& job);
 /// Asks every distributor for a job and returns the newest answer. A distributor waits for the job's end as long as the
 /// request says. Errors: NotFound if no distributor knows the job; that of a distributor that did not answer.
 Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout);
-/// The same without waiting: calls `done` on the client's executor.
+/// As the function above, but does not wait: calls `done` on the client's executor.
 void ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout,
                  UniqueFunction<void(Result<rpc::ListJobsReply>)> done);
 

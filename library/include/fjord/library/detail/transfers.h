@@ -8,10 +8,10 @@
 
 namespace fjord {
 
-/// Client::export_to().
+/// Does what Client::export_to() promises.
 ExportSummary export_documents(ClientCore& core, const std::string& path, const ExportOptions& options);
 
-/// Client::import_from().
+/// Does what Client::import_from() promises.
 ImportSummary import_documents(ClientCore& core, const std::vector<std::string>& paths, const ImportOptions& options);
 
 }  // namespace fjord
