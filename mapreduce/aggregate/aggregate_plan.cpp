@@ -494,7 +494,7 @@ Result<bool> AggregatePlan::passes_having(std::string_view row) const {
       case ColumnKind::Integer:
         if (value.IsInt64()) {
           FJORD_TRY(document.set(*field, value.GetInt64()));
-        } else if (value.IsNumber()) {  // beyond 64 bits: larger in magnitude than any constant of the condition
+        } else if (value.IsNumber()) {  // beyond 64 bits, so of larger magnitude than every constant of the condition
           FJORD_TRY(document.set(*field, value.GetDouble() > 0 ? INT64_MAX : INT64_MIN));
         }
         break;
@@ -573,7 +573,7 @@ Status AggregatePlan::arrange(std::vector<std::pair<std::string, std::string>>& 
   std::vector<Order> order = order_;
   for (std::size_t i = 0; i < groups_.size(); ++i) order.push_back({i, false});
   const std::size_t width = order.size();
-  std::vector<ScalarView> values;  // row after row
+  std::vector<ScalarView> values;  // the values of the first row, then those of the second, and so on
   values.reserve(rows.size() * width);
   Texts texts;
   for (const auto& [key, row] : rows) {

@@ -46,7 +46,7 @@ struct Fractions {
   bool add(double number) {
     constexpr double kLimit = 0x1p40;
     if (!(std::fabs(number) < kLimit)) return false;
-    const double scaled = number * 0x1p64;  // exact
+    const double scaled = number * 0x1p64;  // exact, because the factor is a power of two
     const auto more = static_cast<__int128>(scaled);
     __int128 total = 0;
     if (static_cast<double>(more) != scaled || __builtin_add_overflow(sum.get(), more, &total)) return false;
@@ -516,7 +516,8 @@ bool AggregateStates::retract_one(const AggregatePlan::Aggregate& aggregate, cha
       return with_sum(aggregate, state, [&](auto& sum) { return sum.retract(in, heap); });
     case F::Min:
     case F::Max: {
-      // A value other than the extreme does not change it. The value next to the extreme is unknown.
+      // Removing any value but the extreme leaves the extreme as it is. The extreme cannot be removed: the next one is
+      // not known.
       ScalarView value;
       if (!read_scalar(in, value)) return false;
       return value.kind == ScalarView::Kind::Absent || compare(value, at<ExtremeState>(state).value) != 0;
@@ -535,7 +536,7 @@ bool AggregateStates::retract_one(const AggregatePlan::Aggregate& aggregate, cha
     case F::Top:
       return retract_sketch(at<TopState>(state), in, heap);
     default:
-      return false;  // a DistinctSketch has no counts of its values
+      return false;  // a DistinctSketch does not count how often it got a value, so none can be removed
   }
 }
 

@@ -15,7 +15,7 @@ constexpr int kMinExponent = -1074;
 
 /// Rounds `bits` * 2^exponent to a double. The top bit of `bits` is set; `sticky`: non-zero bits below were cut off.
 double round_to_double(std::uint64_t bits, int exponent, bool sticky) {
-  // The mantissa bits of a double of this size; fewer if it is subnormal.
+  // The number of mantissa bits to keep: 53 in an ordinary double, fewer in a subnormal one.
   int keep = 53;
   if (exponent + 64 - keep < kMinExponent) keep = exponent + 64 - kMinExponent;
   if (keep < 0) return 0.0;
@@ -60,7 +60,7 @@ void ExactSum::add(double value) {
   }
   if (biased != 0) mantissa |= std::uint64_t{1} << kMantissaBits;
   if (mantissa == 0) return;
-  const int shift = biased == 0 ? 0 : biased - 1;  // in bits above 2^-1074
+  const int shift = biased == 0 ? 0 : biased - 1;  // the lowest bit of `mantissa` is worth 2^(shift - 1074)
   const int offset = shift % 64;
   const std::uint64_t high = offset == 0 ? 0 : mantissa >> (64 - offset);
   add_at(shift / 64, mantissa << offset, high, negative);
@@ -155,8 +155,8 @@ double divide_rounded(__int128 numerator, std::uint64_t denominator) {
   if (numerator == 0) return 0.0;
   const bool negative = numerator < 0;
   auto magnitude = negative ? -static_cast<unsigned __int128>(numerator) : static_cast<unsigned __int128>(numerator);
-  // The numerator is shifted up as far as possible, so that the quotient has at least 64 bits, more than a double
-  // keeps.
+  // Shifts the numerator up as far as possible, so that the quotient has at least 64 bits, more than the 53 of a
+  // double.
   int exponent = 0;
   const auto high = [](unsigned __int128 v) { return static_cast<std::uint64_t>(v >> 64); };
   const int zeros = high(magnitude) != 0 ? std::countl_zero(high(magnitude))

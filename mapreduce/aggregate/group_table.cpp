@@ -90,7 +90,7 @@ char* GroupTable::allocate(std::size_t bytes) {
   bytes = aligned(bytes);
   if (bytes > free_bytes_) {
     const std::size_t chunk = std::max(bytes, std::clamp(chunk_bytes_, kChunkMin, kChunkMax));
-    chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk));  // operator new aligns to 16
+    chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk));  // memory from operator new is aligned to 16
     chunk_bytes_ += chunk;
     free_ = chunks_.back().get();
     free_bytes_ = chunk;
@@ -159,7 +159,8 @@ bool GroupTable::retract(std::string_view key, std::string_view value) {
   char* const states = find(key, hash64(key));
   const std::optional<std::uint64_t> documents = states_.documents(states);
   if (documents) has_retracted_ = true;
-  // The group becomes empty, whatever its other aggregates are. Their heap bytes stay counted.
+  // The removed document was the last one of the group: the group gets new, empty states.
+  // `heap_bytes_` still counts what the old states had on the heap.
   if (documents == 1) {
     states_.destroy(states);
     states_.construct(states);
@@ -167,7 +168,7 @@ bool GroupTable::retract(std::string_view key, std::string_view value) {
   }
   if (!states_.retract(states, value, heap_bytes_)) return false;
   if (documents) return true;
-  // States without values may belong to a group without documents.
+  // No aggregate counts documents. If all states are empty now, the group may have no documents left: return false.
   encoded_.clear();
   states_.encode(states, encoded_);
   if (encoded_empty_.empty()) {
@@ -285,7 +286,7 @@ Status write_key_values(const AggregatePlan& plan, std::string_view key, JsonWri
 
 Result<std::size_t> GroupTable::reduce(Application&, RowBudget& budget, std::span<Rows::value_type> rows) {
   settle();
-  std::vector<Slot>().swap(slots_);  // makes room for the rows
+  std::vector<Slot>().swap(slots_);  // frees memory for the rows
   std::size_t used = 0;
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);

@@ -48,10 +48,10 @@ class GroupTable final : public Accumulator {
     std::uint64_t hash = 0;
     Record* record = nullptr;  ///< Null: the slot is free.
   };
-  /// A waiting document; its values are in `inputs_`.
+  /// A document that waits to be added to its group; its values are in `inputs_`.
   struct Waiting {
     std::uint64_t hash = 0;
-    std::uint32_t key_begin = 0;  ///< Position in `keys_`.
+    std::uint32_t key_begin = 0;  ///< Where its key begins in `keys_`.
     std::uint32_t key_bytes = 0;
   };
   class Source;
@@ -91,15 +91,15 @@ class GroupTable final : public Accumulator {
   std::size_t chunk_bytes_ = 0;
   std::size_t heap_bytes_ = 0;
   std::uint64_t documents_ = 0;
-  bool has_retracted_ = false;  ///< Groups without documents may exist and can be recognised.
+  bool has_retracted_ = false;  ///< Documents are counted and some were removed: groups without documents may exist.
 
   ValueExpression::Scratch scratch_;
-  bool may_wait_;  ///< Adding to the states cannot fail and keeps no text of the document.
+  bool may_wait_;  ///< Documents may wait: adding them cannot fail, and the states keep no text of them.
   std::vector<Waiting> waiting_;
   /// Values of the waiting documents, one document after the other, and of the next document.
   std::vector<ScalarView> inputs_;
   std::string keys_;
-  std::unique_ptr<Aligned[]> alone_;  ///< Memory for the aggregates of a document on its own.
+  std::unique_ptr<Aligned[]> alone_;  ///< Memory for the states of a single document, outside of all groups.
   std::string encoded_;
   std::string encoded_empty_;
 };

@@ -188,7 +188,7 @@ Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const A
         plan.reads_rows ? Selection::parse(plan.pass.selection, *plan.types, *plan.types->find(plan.pass.document_type))
                         : Selection::parse(plan.pass.selection, *plan.types);
     if (!selection) return in_pass(selection.error(), i, count);
-    // A pass that restarts, perhaps in another process, must select the same documents.
+    // A pass that restarts, perhaps in another process, must select the same documents; with now() it would not.
     if (count > 1 && selection->needs_now()) {
       return in_pass(invalid_passes("what a job of several passes selects cannot depend on now()"), i, count);
     }

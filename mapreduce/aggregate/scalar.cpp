@@ -133,7 +133,7 @@ std::int64_t read_signed(ByteReader& in) {
 }
 
 void put_int128(std::string& out, __int128 value) {
-  // The low half as a signed number, then what remains above it, which is usually zero.
+  // Writes the low 64 bits as a signed number, then the rest divided by 2^64, which is zero for most values.
   const auto low = static_cast<std::int64_t>(value);
   put_signed(out, low);
   put_signed(out, static_cast<std::int64_t>((value - low) >> 64));

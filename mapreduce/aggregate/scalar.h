@@ -26,7 +26,7 @@ bool read_scalar(ByteReader& in, ScalarView& value);
 
 /// Writes infinities as the texts "Infinity" and "-Infinity", and NaN as null.
 void write_number(JsonWriter& json, double number);
-/// `is_bool`: integers are written as true or false.
+/// Writes a value as JSON. `is_bool`: integers are written as true or false.
 void write_scalar(JsonWriter& json, const ScalarView& value, bool is_bool);
 
 void put_signed(std::string& out, std::int64_t value);

@@ -145,7 +145,7 @@ void DistinctSketch::append_to(std::string& out) const {
     put_fixed(out, hash.first);
     put_fixed(out, hash.second);
   }
-  for (std::size_t i = 0; i < registers_.size(); i += 4) {  // six bits each
+  for (std::size_t i = 0; i < registers_.size(); i += 4) {  // packs four registers of six bits into three bytes
     std::uint32_t four = 0;
     for (std::size_t j = 0; j < 4; ++j) four |= std::uint32_t{registers_[i + j]} << (6 * j);
     for (int byte = 0; byte < 3; ++byte) out.push_back(static_cast<char>(four >> (8 * byte)));

@@ -17,7 +17,7 @@ constexpr std::size_t kPartialBytesMax = std::size_t{1} << 30;
 /// A document that was read, with the tuples that map made of it.
 struct FreshDocument {
   spi::EntryMeta meta;
-  std::size_t at = 0;  ///< Position in FreshDocuments::tuples.
+  std::size_t at = 0;  ///< Position of the document's tuples in FreshDocuments::tuples.
   std::size_t bytes = 0;
   bool is_dead = false;
 };
@@ -32,16 +32,16 @@ struct FreshDocuments {
   std::size_t bytes() const { return documents.size() * sizeof(FreshDocument) + tuples.size(); }
 };
 
-/// One bucket of the unit.
+/// The progress of one of the buckets that are read together. `known` is the bucket's partial of an earlier job.
 struct BucketWork {
   std::shared_ptr<BucketPartial> known;
-  std::uint64_t serial = 0;  ///< Serial of `known` when the bucket began; 0: none.
+  std::uint64_t serial = 0;  ///< Serial of `known` when reading the bucket began; 0: no partial.
   std::shared_ptr<PartialReader> reader;
   FreshDocuments fresh;
   std::uint64_t read = 0;      ///< Documents given to map.
-  bool is_lost = false;        ///< Tuples of fresh documents are merged into the table and not kept.
-  bool is_incomplete = false;  ///< `known` does not match the bucket's content at any time.
-  bool is_updated = false;     ///< `known` was updated to what was read.
+  bool is_lost = false;        ///< Tuples of documents that were read are merged into the table, and so not kept.
+  bool is_incomplete = false;  ///< The bucket changed while it was read, so `known` matches none of its states.
+  bool is_updated = false;     ///< `known` now contains the documents that were read.
 
   bool may_be_kept() const { return known != nullptr && !(is_updated && (is_lost || is_incomplete)); }
   TaskReport report;
@@ -163,7 +163,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     table_->clear();
   }
 
-  /// Puts the partials back into the cache. They are unchanged before the unit's end.
+  /// Puts the partials back into the cache. Before the end of the unit they are as they were taken out.
   void give_back() {
     for (auto& [bucket, work] : works_) {
       if (work.may_be_kept()) shared_->partials.put(query_, bucket, work.known);
@@ -239,7 +239,8 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// Called when more is read than can be kept. From then on the unit is processed as in a job that is not incremental.
+  /// Called when the documents that were read exceed the memory limit. From then on the unit is processed as in a job
+  /// that is not incremental.
   Status overflow() {
     is_overflown_ = true;
     for (auto& [bucket, work] : works_) {
@@ -258,7 +259,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     for (auto it = fresh.documents.rbegin(); it != fresh.documents.rend(); ++it) {
       if (seen.insert(it->meta.gid).second) continue;
       it->bytes = 0;
-      it->meta.removed = true;  // marks it as repeated
+      it->meta.removed = true;  // marks the earlier version as repeated
       any = true;
     }
     if (!any) return;
@@ -331,7 +332,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
            });
   }
 
-  /// True if `unit` has the groups of the partials with which its buckets began, and all changes since are known.
+  /// True if `unit` was made from the partials that this run began with, and all changes since then are known.
   bool follows(const UnitPartial& unit) const {
     return unit.serials.size() == works_.size() &&
            std::equal(works_.begin(), works_.end(), unit.serials.begin(), [](const auto& one, const auto& serial) {
@@ -364,7 +365,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     for (auto& [bucket, work] : works_) update(work, retract, add);
     FJORD_TRY(status);
     std::vector<std::string> groups;
-    if (before != nullptr && doubtful_.size() * 2 > table_->groups()) {  // rebuilding all is cheaper
+    if (before != nullptr && doubtful_.size() * 2 > table_->groups()) {  // rebuilding all groups is cheaper
       table_->clear();
       doubtful_.clear();
       before = nullptr;
@@ -399,7 +400,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
       change.mapped = !document.is_dead;
       change.tuples = work.fresh.of(document);
     }
-    // A partial that another visitor also holds stays unchanged there.
+    // If another visitor also holds the partial, the copy is changed and the other visitor's object is not.
     if (work.known.use_count() != 1) work.known = std::make_shared<BucketPartial>(*work.known);
     work.known->apply(changes, retract, add);
     work.known->serial = shared_->partials.new_serial();
@@ -424,7 +425,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
         if (!given.contains(entry.gid)) partial->add(entry, false, {});
       }
     }
-    // A partial is complete only if it and the dead letters account for the bucket's whole content.
+    // The partial is complete only if its documents and the dead letters together are all entries of the bucket.
     const ContentVersion made{partial->version().entries + of_dead.entries,
                               partial->version().checksum + of_dead.checksum};
     work.is_incomplete = !is_complete || made != work.reader->content();
@@ -455,8 +456,8 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     }
   }
 
-  /// Rebuilds the doubtful groups, whose extremes or all of whose documents may be gone, from the tuples of the
-  /// documents that are there.
+  /// Rebuilds the doubtful groups from the tuples of the documents that still exist. A group is doubtful if a removed
+  /// document may have been its extreme or its last one.
   Status make_doubtful_anew() {
     table_->clear();
     const auto doubtful = std::exchange(doubtful_, {});

@@ -50,7 +50,7 @@ std::uint64_t PartialCache::query(const std::string& text, const std::shared_ptr
   query.used = ++uses_;
   if (query.number == 0 || query.types != types) {
     forget(query);
-    query.number = ++numbers_;  // put() then refuses partials of the former types.
+    query.number = ++numbers_;  // With the new number, put() refuses partials that were made with the former types.
     query.types = types;
   }
   return query.number;
@@ -83,9 +83,10 @@ bool PartialCache::make_room(const Query& query, std::size_t bytes) {
 bool PartialCache::put(std::uint64_t number, BucketId bucket, const std::shared_ptr<BucketPartial>& partial) {
   const std::lock_guard lock(mutex_);
   Query* const query = find(number);
-  if (query == nullptr) return true;  // no job will ask for it
+  if (query == nullptr) return true;  // the query was dropped: no job will ask for the partial
   const std::size_t bytes = partial->bytes();
-  // The other half of the limit is reserved for partials without documents, which are much smaller.
+  // Partials with documents may take half of the limit. The rest is for those without documents, which are much
+  // smaller.
   const bool is_too_much =
       partial->has_documents() && query->bytes + bytes > static_cast<std::size_t>(limit_.value()) / 2;
   if (is_too_much || !make_room(*query, bytes)) return false;

@@ -15,8 +15,8 @@
 
 namespace fjord::mapreduce {
 
-/// The data that incremental jobs of a process keep for the next run of the same query. It is in memory, within the
-/// tunable mapreduce.incremental_bytes. Taking an entry removes it until it is put back.
+/// The data that incremental jobs of a process keep for the next run of the same query. It is in memory; the tunable
+/// mapreduce.incremental_bytes limits it. take() removes an entry; put() puts it back.
 ///
 /// Threading: callable from any thread. Lifetime: `limit` and `registry` outlive it.
 class PartialCache {

@@ -61,7 +61,7 @@ PartialReader::PartialReader(std::shared_ptr<const BucketPartial> known) : known
 Result<bool> PartialReader::next(const BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) {
   if (step_ == Step::Begin) FJORD_TRY(begin(bucket));
   if (step_ == Step::Changes) {
-    // A bucket that was damaged meanwhile may lack documents that are to be read.
+    // Refuses a bucket that was damaged meanwhile: it may lack documents that are to be read.
     FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
     if (damaged) return Status(StatusCode::Corruption, "the bucket has lost entries; another replica may have them");
     for (; at_ < to_read_.size(); ++at_) {

@@ -12,8 +12,8 @@
 namespace fjord::mapreduce {
 
 /// Reads the documents of a bucket that changed since a partial was made. It reads the whole bucket if there is no
-/// partial, too much has changed, or the change is not plausible (an entry is older than before, or gone without a
-/// remove).
+/// partial, if too much has changed, or if the change is not plausible: an entry is older than before, or gone without
+/// a remove.
 ///
 /// Threading: as BucketReader; the accessors may be called once next() has returned false.
 class PartialReader final : public visitors::BucketReader {

@@ -42,7 +42,7 @@ class KeyMark {
 
  private:
   friend class KeyMarks;
-  std::uint16_t bits_ = 0;  ///< 0: any keys.
+  std::uint16_t bits_ = 0;  ///< 0: the tuples may have any keys.
 };
 
 /// A set of keys that quickly excludes most keys which are not in it.

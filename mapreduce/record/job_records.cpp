@@ -22,8 +22,8 @@ constexpr int kRecord = 1;
 constexpr int kRows = 2;
 constexpr Duration kTimeout = seconds(5);
 
-/// Switches idempotency keys off. The writer of a record reads it when the outcome of a write is unknown, and a
-/// document that is written all the time would collect many keys.
+/// Switches idempotency keys off. They are not needed: the writer of a record reads the record if the outcome of a
+/// write is unknown. And a document that is written all the time would collect many keys.
 ClientOptions without_tokens(ClientOptions options) {
   options.make_tokens = false;
   return options;

@@ -27,7 +27,7 @@ class CleanUpPhase final : public Phase {
 };
 
 /// Removes the tuple documents, pages and results of a job that will put them elsewhere. An error fails the job:
-/// results that stay would be there twice.
+/// results that were not removed would exist twice.
 class MoveOutputPhase final : public Phase {
  public:
   explicit MoveOutputPhase(JobParts parts) : parts_(std::move(parts)) {}

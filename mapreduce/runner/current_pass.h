@@ -44,14 +44,14 @@ class CurrentPass {
   bool reads_rows() const { return plan_.reads_rows; }
   /// True if the next pass reads the rows, or they become documents.
   bool puts_rows() const { return !plan_.is_last || puts_documents(); }
-  /// True if the runner decides which of the rows remain (a limit).
+  /// True if the rows are put and the application has a limit, so that the runner decides which rows remain.
   bool is_limited() const { return puts_rows() && application().is_limited(); }
   PassShape shape() const;
 
   /// The parameters of all tasks of the pass.
   TaskSpec task() const;
   TaskSpec map_task() const;
-  /// Rows that a limit may drop are not results yet.
+  /// Returns the parameters of reduce tasks. If a limit may drop rows, tasks write pages of rows but no results yet.
   TaskSpec reduce_task() const;
   TaskSpec put_task() const;
 
@@ -59,7 +59,7 @@ class CurrentPass {
   std::vector<BucketId> output_buckets() const;
   std::string input_selection() const;
   std::string tuples_selection() const;
-  /// `is_whole`: pages of all rows, before the runner selects some.
+  /// Returns the selection of the pages of rows. `is_whole`: the pages of all rows, from which the runner selects some.
   std::string rows_selection(bool is_whole) const;
   std::string target_selection() const;
   /// Documents of all runs and passes that clean-up removes.

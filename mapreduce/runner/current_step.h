@@ -53,7 +53,7 @@ class CurrentStep {
     interrupt();
     if (phase_ != nullptr && runs) phase_->stop();
   }
-  /// The executor is gone: ends work on other threads.
+  /// Called when the executor is gone: ends the phase's work on other threads.
   void abandon() {
     if (phase_ != nullptr && step_ == Step::DirectReduce) phase_->stop();
   }
@@ -80,7 +80,7 @@ class CurrentStep {
   std::unique_ptr<Phase> phase_;
   Step step_ = Step::Map;
   Activity activity_ = Activity::Between;
-  Life current_;  ///< Begins again when a step is entered or stopped.
+  Life current_;  ///< Renewed when a step is entered or stopped; what if_current() returned before then does nothing.
 };
 
 }  // namespace fjord::mapreduce

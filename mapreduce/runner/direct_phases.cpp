@@ -10,7 +10,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-constexpr std::uint32_t kBucketsOfUnitMax = 64;  // as many as a visitor reads at once
+constexpr std::uint32_t kBucketsOfUnitMax = 64;  // the number of buckets that a visitor reads at once
 
 }  // namespace
 

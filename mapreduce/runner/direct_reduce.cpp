@@ -13,7 +13,8 @@ namespace {
 constexpr unsigned kTableBits = 4;
 /// Least number of tuples or groups for which other threads are used.
 constexpr std::size_t kParallelMin = 1000;
-/// Bytes of tables from which freed memory is returned to the system before rows need as much.
+/// If the tables are larger than this, in bytes, the memory that they free is returned to the system before rows are
+/// made.
 constexpr std::size_t kLargeTables = std::size_t{8} << 20;
 
 /// The index of a row and the first bytes of its key, which distinguish most keys.
@@ -30,7 +31,7 @@ std::uint64_t prefix_of(std::string_view key) {
   return prefix;
 }
 
-/// Merges neighbouring runs until one is left.
+/// Merges neighbouring sorted runs until one is left.
 template <typename Before>
 std::vector<Place> merge_all(std::vector<std::vector<Place>> runs, BulkExecutor& bulk, const Before& before) {
   while (runs.size() > 1) {
@@ -90,7 +91,7 @@ DirectReduce::DirectReduce(Application& application, BulkExecutor& bulk) : appli
     tables_.push_back(std::move(own));
     while (tables_.size() < (std::size_t{1} << table_bits_)) tables_.push_back(application.make_accumulator());
   } else {
-    tables_.push_back(make_accumulator(application));  // it calls the application, which only one thread may use
+    tables_.push_back(make_accumulator(application));  // one table: its application may be used by one thread only
   }
   tuples_.resize(tables_.size());
 }
@@ -109,7 +110,8 @@ Status DirectReduce::for_each_table(std::size_t work, const std::function<Status
 
 Status DirectReduce::on_chunk(BucketId bucket, std::string bytes) {
   FJORD_TRY_ASSIGN(const TupleChunk chunk, TupleChunk::decode(bytes));
-  // A carrier with another unit was restarted: its earlier unit will not be completed.
+  // `bucket` is the one in whose name a unit's chunks are sent. If it sends a new unit, its task was restarted, and the
+  // earlier unit will never be complete.
   for (auto it = units_.begin(); it != units_.end();) {
     const auto current = it++;
     if (current->second.carrier == bucket && current->first != chunk.unit && current->second.done.empty()) {
@@ -159,7 +161,7 @@ Status DirectReduce::add(std::string_view chunk) {
 }
 
 Status DirectReduce::on_bucket(BucketId bucket, const TaskReport& report) {
-  if (report.unit == 0) {  // the bucket is empty
+  if (report.unit == 0) {  // only an empty bucket belongs to no unit
     count(report);
     return Status::ok();
   }

@@ -38,7 +38,7 @@ class DirectReduce {
   /// they must be read again. Drops all incomplete units.
   std::vector<BucketId> take_lost();
 
-  /// Sum of the reports of buckets that count.
+  /// Sum of the reports of empty buckets and of the buckets whose unit is complete and merged.
   const TaskReport& totals() const { return totals_; }
   std::uint64_t buckets() const { return buckets_; }
   /// Memory of groups and unmerged tuples in bytes.
@@ -66,7 +66,7 @@ class DirectReduce {
 
   Application& application_;
   BulkExecutor& bulk_;
-  std::vector<std::unique_ptr<Accumulator>> tables_;  ///< Their number is a power of two.
+  std::vector<std::unique_ptr<Accumulator>> tables_;  ///< Each has the groups of some hashes; a power of two of tables.
   unsigned table_bits_ = 0;
   std::vector<std::vector<HashedTuple>> tuples_;  ///< Tuples of the chunk that is being merged, by table.
   std::size_t table_bytes_ = 0;

@@ -12,7 +12,7 @@ constexpr Duration kAnswerTimeout = seconds(1);
 /// GetBucketInfoReply::space_stage from which a node takes no writes of clients.
 constexpr std::uint16_t kRefusesPuts = 4;
 
-/// The answers received so far.
+/// The question to all storage nodes: the answers received so far, and the callback.
 struct Question {
   FullNodes found;
   std::size_t waiting = 0;

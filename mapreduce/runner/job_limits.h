@@ -16,7 +16,7 @@ Status check_limits(const JobState& job, const JobSettings& settings, std::uint6
 /// The memory in bytes that groups and rows may take in the job's process, and the setting that it comes from.
 struct MemoryLimit {
   std::uint64_t bytes = 0;
-  const char* name = "";     ///< For a text: "setting x".
+  const char* name = "";     ///< The name in error messages: "setting x".
   const char* setting = "";  ///< Name of the setting alone.
 
   ErrorDetails details() const { return {.limit = std::to_string(bytes), .setting = setting}; }

@@ -14,7 +14,7 @@ class JobProgress {
  public:
   struct Left {
     Duration time{0};  ///< Remaining time; 0: unknown.
-    /// Standard deviation of `time` if that of a task's time equals its mean.
+    /// Standard deviation of `time`, assuming that the deviation of one task's time equals its mean.
     Duration error{0};
   };
 

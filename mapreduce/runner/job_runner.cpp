@@ -81,7 +81,7 @@ void JobRunner::start() {
     job_.error = planned;
     return stopped();
   }
-  // The former owner may have done more than the record says.
+  // The former owner may have begun writes that the record does not mention, and they may still arrive.
   if (has_begun && job_.phase != rpc::JobPhase::CleanUp) note_late_writes();
   if (job_.cancel_wanted) {
     outcome_ = rpc::JobPhase::Cancelled;
@@ -96,7 +96,7 @@ void JobRunner::start() {
 
 void JobRunner::begin_pass() {
   job_.bits = environment_.snapshot.get()->distribution_bits();
-  // The cursor of an earlier run or pass, if the job was taken over in it.
+  // A cursor that is left here is of an earlier run or pass, in which this process took the job over.
   job_.resume.clear();
   tasks_.progress().begin(0, environment_.clock.now());
   enter(first_step(shape()));
@@ -135,7 +135,7 @@ void JobRunner::place_output() {
   }));
 }
 
-/// Begins the step, if need be after the record says so.
+/// Begins the step. If is_recorded_first(), the record of the job is written before.
 void JobRunner::record_and_begin() {
   if (is_recorded_first(step_.step())) {
     callbacks_.commit(step_.if_current([this] { begin_step(); }));
@@ -232,7 +232,7 @@ void JobRunner::note_late_writes() {
 void JobRunner::stop() {
   if (puts_documents()) note_late_writes();
   step_.stop();
-  if (pump_.is_running()) return;  // pump_stopped() follows
+  if (pump_.is_running()) return;  // the pump stops and then calls pump_stopped()
   if (tasks_.has_session()) {
     tasks_.cancel(step_.if_current([this] { stopped(); }));
   } else {

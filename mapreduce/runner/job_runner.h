@@ -21,9 +21,9 @@ namespace fjord::mapreduce {
 
 /// Runs one job through its passes, and each pass through its steps (job_steps.h). A step that runs tasks or works in
 /// this process is a Phase. If a direct job needs more memory than it may use and the shuffle was not set by the user,
-/// the job restarts through the store. A pass also restarts, with new names for tuple documents, when the distribution
-/// bits change and a phase cannot be finished because of that, or when the documents that it puts are refused for lack
-/// of space and can be put elsewhere (OutputPlacement).
+/// the job restarts through the store. A pass also restarts, with new names for tuple documents, in two cases: the
+/// distribution bits change so that a phase cannot be finished, or full nodes refuse its documents and these can be put
+/// elsewhere (OutputPlacement).
 ///
 /// Threading: confined to the environment's executor. Lifetime: destroying it stops the job without cleaning up.
 class JobRunner final : private PhaseHost {

@@ -11,12 +11,12 @@ enum class Step {
   Map,           ///< Through the store: map tasks put tuple documents.
   Reduce,        ///< Through the store: reduce tasks read them and put results, rows or documents.
   DirectMap,     ///< Map tasks send tuples to the runner.
-  DirectReduce,  ///< The runner reduces them.
-  Pages,         ///< The runner writes the rows that a limit leaves, or that it made itself, as pages.
+  DirectReduce,  ///< The runner reduces the tuples that it has received.
+  Pages,         ///< The runner writes rows as pages: those that a limit leaves, or those that it made itself.
   Put,           ///< Rows become lasting documents; documents without a row are removed.
   PassDone,      ///< Waits for late writes, then the next pass begins or the job ends.
   KeepRows,      ///< Results of a direct job are stored beside the record.
-  MoveOutput,    ///< What the job has put is removed, before it puts the same elsewhere.
+  MoveOutput,    ///< The documents that the job has put are removed; afterwards it puts them elsewhere.
   CleanUp,       ///< Tuple documents are removed.
   Over,
 };
@@ -31,7 +31,7 @@ enum class StepEvent {
 
 /// What decides about the steps of the current pass.
 struct PassShape {
-  bool is_direct = false;       ///< The shuffle in use.
+  bool is_direct = false;       ///< The pass uses the direct shuffle.
   bool puts_rows = false;       ///< The next pass reads the rows, or they become documents.
   bool is_limited = false;      ///< The runner decides which of the rows remain.
   bool puts_documents = false;  ///< Rows become lasting documents.

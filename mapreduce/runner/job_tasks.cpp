@@ -12,7 +12,7 @@ namespace {
 
 constexpr double kBusyShare = 0.6;  // share of the tasks' time above which processors are the bottleneck
 constexpr Duration kUsagePoll = milliseconds(100);  // poll interval for the processor time of a job with cpu_max
-constexpr std::uint32_t kThrottledVisitors = 2;     // keeps overshoot small
+constexpr std::uint32_t kThrottledVisitors = 2;     // few tasks at once exceed the throttle by little
 constexpr std::uint32_t kThrottledUnitBuckets = 4;
 
 }  // namespace
@@ -105,7 +105,7 @@ void JobTasks::read(visitors::VisitorSessionOptions options, std::function<Statu
 void JobTasks::start(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks) {
   if (session_ != nullptr) repeated_before_ += session_->progress().buckets_repeated;
   repeated_noted_ = 0;
-  job_.processor_us = processor_us();  // Abandoned tasks report nothing; what the session has heard of them counts.
+  job_.processor_us = processor_us();  // Abandoned tasks send no report: takes what the session has received so far.
   processor_before_us_ = job_.processor_us;
   callbacks.on_processor_time = [this] {
     if (const Status within = within_limits(); !within) host_.failed(within);
@@ -143,8 +143,8 @@ void JobTasks::count(std::uint64_t bytes, std::uint64_t documents, bool is_sent)
   throttle_.bucket_done(bytes, documents, is_sent ? 0 : pass_.redundancy(), environment_.clock.now());
 }
 
-/// Returns the pause before the next task begins if the foreground leaves jobs less than their full share. Visits that
-/// only read wait for nothing else.
+/// Returns for how long the next task must wait because foreground operations leave jobs less than their full share. A
+/// visit that only reads has no other wait.
 Duration JobTasks::wait_for_share(MonotonicTime now) {
   const std::int64_t share = environment_.share_percent;
   const Duration pause = share >= 100 ? Duration(0) : milliseconds(10) * (100 / std::max<std::int64_t>(1, share) - 1);

@@ -39,7 +39,7 @@ class JobTasks {
   struct Callbacks {
     /// A task has ended. An error fails the job.
     std::function<Status(BucketId, const TaskReport&)> on_task;
-    std::function<void(std::uint64_t buckets)> on_known;  ///< May be empty.
+    std::function<void(std::uint64_t buckets)> on_known;  ///< The number of buckets is known. May be empty.
     /// All tasks have ended.
     std::function<void()> on_ended;
   };

@@ -62,9 +62,9 @@ class JobThrottle {
   double traffic_ = 0;       ///< Wire traffic of ended buckets in bytes.
   double sent_ = 0;          ///< Tuples that ended buckets sent, in bytes.
   double open_ = 0;          ///< Bytes counted in advance for buckets that have not ended.
-  double buckets_open_ = 0;  ///< Number of those buckets.
+  double buckets_open_ = 0;  ///< Number of buckets that have not ended.
   std::uint64_t buckets_done_ = 0;
-  std::optional<MonotonicTime> begun_;  ///< When buckets last began.
+  std::optional<MonotonicTime> begun_;  ///< Time at which buckets last began.
   MonotonicTime next_;                  ///< ThrottleBy::Delay: when the next bucket may begin.
   std::optional<MonotonicTime> asked_;
   Duration waited_{0};

@@ -55,8 +55,8 @@ void OutputPlacement::use(const OutputPlace& place) {
   job_.expected_documents.assign(place.buckets, 0);
 }
 
-/// Pages of an earlier pass are read at the place where they are. Documents that rows become belong where they are
-/// refused, so that moving the rest is no help.
+/// True if the documents of the step can be put elsewhere. Not after the first pass: the next one reads pages where
+/// they are. Not for rows that become documents: their ids decide where they are stored.
 bool OutputPlacement::may_move(Step step) const {
   if (job_.output_buckets == 0 || moves_ == kMovesMax || !job_.passes_done.empty()) return false;
   return step == Step::Map || step == Step::Pages || (step == Step::Reduce && !pass_.puts_documents());

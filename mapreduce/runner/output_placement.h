@@ -12,8 +12,8 @@
 
 namespace fjord::mapreduce {
 
-/// Chooses where a job puts its tuple documents, pages and results, so that no full storage node refuses them, and
-/// decides what a job does whose documents are refused nevertheless.
+/// Chooses where a job puts its tuple documents, pages and results, so that no full storage node refuses them. If some
+/// are refused nevertheless, decides what the job does.
 ///
 /// Threading: confined to the runner's executor. Lifetime: destroying it ends it without a callback; the arguments of
 /// the constructor outlive it.

@@ -39,8 +39,9 @@ bool is_refused(const FullNodes& full, const rpc::ClusterSnapshot& snapshot, con
   return false;
 }
 
-/// Looks at kPlacesBeside groups of `buckets` neighbours at most. A group is suitable if no full node holds one of its
-/// buckets. Returns that of the first kPlaces suitable groups which is spread most evenly over the nodes.
+/// Looks at groups of `buckets` neighbouring buckets, at most kPlacesBeside of them. A group is suitable if no full
+/// node holds one of its buckets. Among the first kPlaces suitable groups, returns the one that is spread most evenly
+/// over the nodes.
 std::optional<OutputPlace> best_beside(const FullNodes& full, const rpc::ClusterSnapshot& snapshot,
                                        std::uint32_t buckets, std::string_view job) {
   const std::uint64_t width = std::bit_ceil(std::uint64_t{buckets});

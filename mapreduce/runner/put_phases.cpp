@@ -67,7 +67,8 @@ PutPhase::PutPhase(JobParts parts) : parts_(std::move(parts)), collector_(parts_
   if (misses_rows) part_ = Part::Collect;
 }
 
-/// With the store shuffle reduce tasks have put the documents, unless a limit drops rows.
+/// Returns the part that the phase begins with. With the store shuffle, reduce tasks have put the documents already,
+/// unless a limit drops rows.
 PutPhase::Part PutPhase::first_part() const {
   const bool is_to_put = parts_.job.shuffle == rpc::Shuffle::Direct || parts_.pass.is_limited();
   return is_to_put && parts_.job.counts.results != 0 ? Part::Put : Part::ReadPages;
@@ -185,7 +186,7 @@ Status PutPhase::take_targets(const std::string& docblock) {
   return reader.ok() ? Status::ok() : Status(StatusCode::Corruption, "malformed block of documents");
 }
 
-/// Errors: Corruption if a row has no document.
+/// Checks that each row has its document. Errors: Corruption if one has none.
 Status PutPhase::check_targets() const {
   const auto missing = std::count(round_.found.begin(), round_.found.end(), false);
   if (missing == 0) return Status::ok();

@@ -28,8 +28,8 @@ class PagesPhase final : public Phase {
   bool reads_;  ///< The rows are not in this process yet.
 };
 
-/// Makes lasting documents of rows, and then checks that every row has its document and removes documents of an earlier
-/// job with the same target that are not rows of this one. It compares document ids; each round compares as many as fit
+/// Makes lasting documents of rows. Then checks that every row has its document, and removes documents of earlier jobs
+/// with the same target that are not rows of this job. It compares document ids; each round compares as many as fit
 /// into memory.
 class PutPhase final : public Phase {
  public:

@@ -45,7 +45,7 @@ Status RowCollector::take(PageReader& pages, const std::string& docblock) {
     parts_.rows.rows.emplace_back(key, row);
     return Status::ok();
   }));
-  // Rows that are dropped now would also be dropped at the end.
+  // Applies the application's limit early to save memory: a row that is dropped now would also be dropped at the end.
   const MemoryLimit limit = parts_.memory();
   if (parts_.rows.bytes() > limit.bytes) FJORD_TRY(parts_.pass.application().arrange(parts_.rows.rows));
   if (parts_.rows.bytes() <= limit.bytes) return Status::ok();

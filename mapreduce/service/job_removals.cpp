@@ -105,7 +105,8 @@ void JobRemovals::remove_rest(const JobState& record, bool whole, const Status& 
   });
 }
 
-/// Forgets the results of the job, if it is one of this process, or all of it.
+/// Forgets a job of this process, or only its results if `whole` is false. Does nothing if the job is not of this
+/// process.
 void JobRemovals::forget(const std::string& id, bool whole) {
   LocalJob* const known = table_.find(id);
   if (known == nullptr) return;

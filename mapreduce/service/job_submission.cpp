@@ -110,7 +110,7 @@ void JobSubmission::accept(const rpc::SubmitJob& request, std::vector<std::strin
       for (auto& [spec, waiting] : std::exchange(recorded.submitters, {})) {
         waiting(rpc::SubmitJobReply{Status::ok(), id});
       }
-      if (!is_over(recorded.state.phase)) running_.enqueue(id);  // not if cancelled meanwhile
+      if (!is_over(recorded.state.phase)) running_.enqueue(id);  // it is over if it was cancelled meanwhile
     });
     return;
   }

@@ -21,15 +21,15 @@ struct LocalJob {
     rpc::Responder respond;
   };
 
-  JobState state;         ///< Not current while there is a runner: then the runner's state counts.
-  std::string waits_for;  ///< Shown while there is no runner.
+  JobState state;         ///< Out of date while there is a runner, which has the current state.
+  std::string waits_for;  ///< What the job waits for; shown to users while it has no runner.
   std::unique_ptr<JobRunner> runner;
   std::shared_ptr<JobRecordWriter> writer;  ///< Keeps the job's record, if the job gets one.
   std::uint64_t number = 0;                 ///< Unique in this process, even among jobs with the same id.
   JobRows rows;
   std::size_t row_bytes = 0;
   bool has_rows = false;
-  /// Results are being stored beside the record, which says "done" only after that.
+  /// Results are being stored beside the record; the record says "done" only after that.
   bool are_rows_on_the_way = false;
   std::map<std::uint64_t, Waiter> waiters;  ///< Calls of listJobs that wait for the end of the job.
   /// Calls of submitJob that wait for the first write of the record.
@@ -72,7 +72,7 @@ class JobTable {
  private:
   const JobServiceOptions& options_;
   Jobs jobs_;
-  std::deque<std::string> ended_;  ///< In the order of their ends.
+  std::deque<std::string> ended_;  ///< Ids of ended jobs, in the order in which they ended.
   std::uint64_t next_number_ = 1;
   std::size_t rows_bytes_ = 0;
 };

@@ -26,12 +26,12 @@ class LongTasks {
       mailbox.post([this, executor] { idle_.push_back(executor); });
     });
   }
-  /// Waits for the tasks that run. The service's mailbox is closed.
+  /// Waits for the tasks that run. Called when the service's mailbox is closed.
   void end() { executors_.clear(); }
 
  private:
   ServiceContext& context_;
-  std::vector<std::unique_ptr<Executor>> executors_;  ///< One per task that ran at the same time.
+  std::vector<std::unique_ptr<Executor>> executors_;  ///< When all executors are busy, one more is made.
   std::vector<Executor*> idle_;                       ///< Members of `executors_` without a task.
 };
 

@@ -45,9 +45,9 @@ void OtherJobs::note_seen(const std::vector<JobRecordHeader>& records) {
   seen_ = std::move(seen);
 }
 
-/// Ends the record of a job that has ended here without one. Its client found no owner and submitted the job again to
-/// this process; but its former process is alive and wrote a record. The former process drops the job at its next
-/// write. If this write fails, the next scan repeats it.
+/// Ends the record that another process has written of a job which ended here without a record. The client had found no
+/// owner and submitted the job again, to this process, while the other process was alive. The other process drops the
+/// job at its next write. If this write fails, the next scan repeats it.
 void OtherJobs::end_elsewhere(const JobRecordHeader& record, const LocalJob& job) {
   log::info("job", "{} has ended here; its record says so, and {} drops it", record.job_id, record.owner);
   JobState ended = running_.record_of(job);
@@ -77,7 +77,7 @@ bool OtherJobs::has_no_owner(const JobRecordHeader& record) {
 void OtherJobs::take_over(const std::string& id, std::uint64_t revision) {
   if (!taking_.insert(id).second) return;
   context_.records.read(id, context_.mailbox, [this, id, revision](Result<JobState> found) {
-    // A process that has just started may not have the schemas yet.
+    // Takes no job over without its document type: a process that has just started may not have the schemas yet.
     const bool is_free =
         found && found->revision == revision && found->finished_unix_us == 0 && !table_.contains(id) &&
         context_.snapshot.get()->types()->find(passes_of(found->spec).front().document_type) != nullptr;
@@ -91,7 +91,8 @@ void OtherJobs::take_over(const std::string& id, std::uint64_t revision) {
     ++record.epoch;
     ++record.taken_over;
     ++record.revision;
-    // If the answer is lost, this process owns a job that it does not run until the lease expires.
+    // If the answer is lost, the record may name this process although it does not run the job. The lease then expires,
+    // and a scan takes the job over again.
     context_.records.write(record, revision, context_.mailbox, [this, id, record](const Status& status) {
       taking_.erase(id);
       if (status && !table_.contains(id)) taken(record);

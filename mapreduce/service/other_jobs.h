@@ -20,7 +20,7 @@ class OtherJobs {
   OtherJobs(ServiceContext& context, JobTable& table, RunningJobs& running, JobRemovals& removals)
       : context_(context), table_(table), running_(running), removals_(removals) {}
 
-  /// Begins to look.
+  /// Begins to scan the records.
   void begin() { scan_later(std::min<Duration>(context_.options.scan_interval, seconds(1))); }
 
  private:

@@ -57,7 +57,7 @@ void RunningJobs::wanted(const std::string& id, const JobState& record) {
     request.job_id = id;
     request.action = action;
     request.settings = record.settings;
-    (void)apply(job, id, request).is_ok();  // validated when it was requested
+    (void)apply(job, id, request).is_ok();  // valid: it was checked when it was requested
   };
   if (record.settings != job.state.settings) control(rpc::JobAction::Set);
   if (record.paused != job.state.paused) control(record.paused ? rpc::JobAction::Pause : rpc::JobAction::Resume);
@@ -102,10 +102,10 @@ void RunningJobs::renew_later() {
   });
 }
 
-/// Stops a runner that puts documents, because another process may have taken the job over or may do so soon. When that
-/// process has ended the job, yet another job may put newer rows under the ids of this job's documents, and late puts
-/// of this process would replace them. This process puts no more until a write of the record succeeds, and then
-/// continues from the record.
+/// Stops a runner that puts documents, because another process may have taken the job over or may do so soon. Once
+/// that process has ended the job, a further job may put newer rows under the same ids, and late puts of this process
+/// would replace them. So this process puts nothing until a write of the record succeeds, and then continues from the
+/// record.
 void RunningJobs::stand_down(const std::string& id, LocalJob& job) {
   log::warning("job", "{}: its record could not be written for {:.1f} s; until it can, no documents are put", id,
                static_cast<double>(job.writer->unconfirmed().count()) / 1e6);
@@ -160,7 +160,7 @@ void RunningJobs::cancel(LocalJob& job, const std::string& id) {
   if (job.runner != nullptr) return job.runner->cancel();
   std::erase(queue_, id);
   if (job.state.bits != 0) {
-    start(id);  // it has begun, so its documents must be removed
+    start(id);  // the job has begun, so its runner must remove documents
     return;
   }
   job.state.phase = rpc::JobPhase::Cancelled;
@@ -208,7 +208,7 @@ RunnerCallbacks RunningJobs::callbacks_for(const std::string& id, std::uint64_t 
     });
   };
   callbacks.commit = [this, id, number](std::function<void()> then) {
-    if (table_.find(id, number) == nullptr) return;  // the job was lost
+    if (table_.find(id, number) == nullptr) return;  // the job was lost to another process
     // `then` is posted, so that it never runs inside a callback of a session or of the writer.
     save(id, [this, then = std::move(then)] { context_.executor.post(then); });
   };

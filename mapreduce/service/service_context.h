@@ -75,7 +75,7 @@ struct ServiceContext {
   Tunable& task_memory;
   Tunable& job_memory;
   Tunable& results_retention;
-  Executor& executor;  ///< All parts are confined to it.
+  Executor& executor;  ///< All parts of the service are confined to this executor.
   visitors::Mailbox mailbox;
   const std::uint64_t own_id;  ///< Incarnation of this process.
 };

@@ -59,7 +59,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
         combine_from_min_(combine_from) {}
 
   Status map(const DocumentView& document) override {
-    // The tuples of a document are dropped if map() fails on it.
+    // If map() fails on a document, the tuples that it had emitted for the document are dropped here.
     emitted_.clear();
     emitted_tuples_ = 0;
     FJORD_TRY(application_.map(document, *this));

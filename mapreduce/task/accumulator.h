@@ -77,8 +77,8 @@ class Accumulator {
   virtual bool retract(std::string_view /*key*/, std::string_view /*value*/) { return false; }
 
   virtual std::uint64_t tuples() const = 0;  ///< Tuples that map() has made.
-  virtual std::size_t groups() const = 0;    ///< May lack the last few documents.
-  virtual std::size_t bytes() const = 0;     ///< In memory; may lack the last few documents.
+  virtual std::size_t groups() const = 0;    ///< Number of groups; may lack those of the last few documents.
+  virtual std::size_t bytes() const = 0;     ///< Bytes in memory; may lack those of the last few documents.
   /// Drops all groups and frees their memory.
   virtual void clear() = 0;
 

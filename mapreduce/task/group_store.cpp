@@ -187,13 +187,14 @@ GroupStore::GroupStore(Application& application, SpillArea& area, GroupStoreOpti
     : application_(application),
       area_(area),
       options_(options),
-      // Half of the memory, so that combining frees room before the limit.
+      // Values are combined when they take half of the memory, so that combining frees room before the limit is
+      // reached.
       table_(make_accumulator(application, std::move(cancelled), options.memory_bytes / 2)) {}
 
 GroupStore::~GroupStore() {
   const bool is_large = table_->bytes() >= kLargeTable;
   table_.reset();
-  if (is_large) return_free_memory();  // the next task makes tuples of other sizes
+  if (is_large) return_free_memory();  // the next task could not reuse it: its tuples have other sizes
 }
 
 Status GroupStore::keep_within_memory() {

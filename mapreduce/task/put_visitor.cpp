@@ -96,7 +96,7 @@ class PutVisitor final : public visitors::Visitor {
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
-  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Types that the application uses.
+  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Owns the types that the application uses.
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::map<BucketId, PutTask> tasks_;

@@ -24,7 +24,7 @@ struct ReduceTask {
   TaskReport report;
   std::shared_ptr<SinkPump> pump;
 
-  // The progress of the pump.
+  // The destination that the pump works on; the members below belong to it.
   std::map<std::uint32_t, Destination>::iterator at;
   std::unique_ptr<TupleSource> tuples;  ///< Tuples of destination `at`; null: not begun.
   std::optional<KeyReducer> reducer;    ///< Reduces `tuples`.
@@ -184,7 +184,7 @@ class ReduceVisitor final : public visitors::Visitor {
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
-  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Types that the application uses.
+  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Owns the types that the application uses.
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::map<BucketId, std::unique_ptr<ReduceTask>> tasks_;

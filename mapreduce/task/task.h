@@ -51,12 +51,12 @@ struct TaskSpec {
   std::string incremental = {};
   /// Map: a document that is read twice counts once. A former owner may put the documents again while they are read.
   bool once = false;
-  // The rows of the pass before, if the task reads rows.
+  // Set if the task reads the rows of the pass before.
   bool reads_rows = false;
   std::vector<AggregateColumn> columns = {};  ///< Columns of the rows; empty: key and value.
   std::string row_selection = {};             ///< Map: selects rows.
   // A reduce or put task writes one or more of these: results, rows, documents of the target `into`.
-  bool puts_results = true;  ///< One result for each key, in the last pass.
+  bool puts_results = true;  ///< One result for each key. True in the last pass.
   bool puts_rows = false;    ///< Rows for the next pass or for the runner.
   bool puts_all = false;     ///< `puts_rows` covers all rows; the runner selects some of them later.
   rpc::RowTarget into = {};

@@ -50,7 +50,7 @@ struct KeyedValues {
   std::span<const std::string_view> values;
 };
 
-/// Outcome of mapping a batch: some documents from its beginning, at least one.
+/// The outcome of mapping the first documents of a batch, at least one of them.
 struct MappedDocuments {
   struct Failed {
     std::size_t document = 0;
@@ -58,7 +58,7 @@ struct MappedDocuments {
   };
   std::size_t documents = 0;   ///< Number of documents that were processed.
   std::vector<Failed> failed;  ///< Documents that map() failed on, by rising index.
-  std::uint64_t tuples = 0;    ///< Tuples that the other documents emitted, before combining.
+  std::uint64_t tuples = 0;    ///< Tuples emitted for documents that did not fail, before combining.
   std::string emitted;         ///< Keys and values alternately, each as put_string() writes it, in any order.
   /// map_apart() only: for each document, the position in `emitted` where its tuples end. They begin where those of the
   /// document before it end.
@@ -117,8 +117,8 @@ class Application : public JobFunctions {
   /// A tuple whose key has a result even if no documents were read, such as a count of all documents. Merging it with
   /// other tuples of the key changes nothing. nullopt: there are no results without documents.
   virtual std::optional<std::pair<std::string, std::string>> tuple_of_nothing() const { return std::nullopt; }
-  /// The functions in batch form, if the application prefers that. Null: functions are called for one document or key
-  /// at a time. Lives as long as this object.
+  /// Returns the functions in batch form, if the application prefers that; they live as long as this object. Null: the
+  /// functions are called for one document or key at a time.
   virtual BatchFunctions* batches() { return nullptr; }
   /// The text of a key for users and result documents. Different keys have different texts.
   virtual Result<std::string> key_text(std::string_view key) const { return std::string(key); }
@@ -149,7 +149,7 @@ struct ApplicationInfo {
 /// The applications that a process knows. Threading: filled before it is shared; readable from any thread after that.
 class ApplicationRegistry {
  public:
-  /// The name must be new.
+  /// Adds an application; no other may have its name.
   void add(ApplicationInfo info);
   /// Returns null if there is none.
   const ApplicationInfo* find(std::string_view name) const;

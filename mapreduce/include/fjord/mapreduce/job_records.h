@@ -39,7 +39,7 @@ class JobRecords {
   virtual void list(visitors::Mailbox reply_to, Done<Result<std::vector<JobState>>> done) = 0;
   virtual void list_headers(visitors::Mailbox reply_to, Done<Result<std::vector<JobRecordHeader>>> done) = 0;
 
-  /// Results of a job, stored beside its record.
+  /// These three store, read and remove the results of a job, which are kept in a document beside its record.
   virtual void write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) = 0;
   virtual void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) = 0;
   virtual void remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) = 0;

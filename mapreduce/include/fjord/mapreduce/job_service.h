@@ -24,7 +24,7 @@ struct JobServiceOptions {
   unsigned visitors_per_node_max = 16;
   unsigned direct_visitors_per_node = 2;  ///< Visitors of a direct job that does not set their number.
   Duration no_progress_limit = seconds(60);
-  /// VisitorSessionOptions::backup_after for all tasks.
+  /// After this time without progress a task may start again on another replica (VisitorSessionOptions).
   Duration backup_after = seconds(2);
   /// Maximum size of the results of ended jobs in memory, in bytes; the oldest are dropped first.
   std::uint64_t results_kept_bytes = std::uint64_t{512} << 20;
@@ -44,7 +44,7 @@ struct JobServiceOptions {
   /// Maximum size in bytes of the results of a direct job that are stored beside its record.
   std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;
   std::size_t records_kept = 1000;              ///< Records of ended jobs that the cluster keeps.
-  std::function<void()> refresh_snapshot = {};  ///< Called before the cluster state is read.
+  std::function<void()> refresh_snapshot = {};  ///< Called before the cluster state is read, to bring it up to date.
 };
 
 /// Runs jobs: submitJob, listJobs, cancelJob, controlJob. A job has a record in the store unless it is direct and

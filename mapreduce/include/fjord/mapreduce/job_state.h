@@ -85,7 +85,7 @@ struct JobState : JobRecordHeader {
   std::uint64_t busy_us = 0;                  ///< Time that tasks of all passes spent in map and reduce.
   std::uint64_t processor_us = 0;             ///< Processor time used within busy_us; 0: the job has no cpu_max.
 
-  // For the process that takes the job over.
+  // The next two members are for the process that takes the job over.
   std::string resume;  ///< Visit cursor of map, with the buckets that the counts here include.
   std::vector<std::uint64_t> expected_documents;  ///< Number of tuple documents of each destination.
 

@@ -36,7 +36,7 @@ struct PassPlan {
   std::shared_ptr<const DocumentTypeRepo> types;  ///< Types of the documents that the pass reads.
   std::shared_ptr<Application> application;
   bool reads_rows = false;  ///< The pass reads rows of the pass before it; then its type is kRowType.
-  std::vector<AggregateColumn> columns_before;  ///< Columns of those rows; empty: key and value.
+  std::vector<AggregateColumn> columns_before;  ///< Columns of the rows that are read; empty: key and value.
   rpc::RowTarget reads;                         ///< Documents that the pass before it puts, if it puts any.
   bool is_last = false;
 };
