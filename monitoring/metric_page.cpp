@@ -21,7 +21,7 @@ std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
-/// One line `name{label="value",...} number [timestamp]`.
+/// Parses one line `name{label="value",...} number [timestamp]`.
 class LineParser {
  public:
   explicit LineParser(std::string_view line) : rest_(line) {}

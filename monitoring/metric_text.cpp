@@ -29,7 +29,7 @@ prometheus::ClientMetric::Histogram to_prometheus(const Histogram& histogram) {
     result.bucket.push_back(
         {count, last ? std::numeric_limits<double>::infinity() : Histogram::upper_bound_seconds(i)});
   }
-  // From the same reading as the buckets, because other threads can change them meanwhile.
+  // The count is of the same reading as the buckets, because other threads can change them meanwhile.
   result.sample_count = count;
   result.sample_sum = histogram.sum_seconds();
   return result;
