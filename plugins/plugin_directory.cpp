@@ -30,7 +30,7 @@ Result<HostAnswer> describe(const PluginOptions& options, const std::string& fil
       {}, kDescribeTimeout, [] { return false; }, [](const HostAnswer&) {});
 }
 
-/// The reason why the library cannot be used; empty if it can.
+/// Returns why the library cannot be used; empty if it can.
 std::string taken_name(const HostAnswer& offered, const visitors::VisitorRegistry& visitors,
                        const mapreduce::ApplicationRegistry& applications) {
   for (const auto& [name, help] : offered.described) {

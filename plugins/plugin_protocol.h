@@ -33,11 +33,11 @@ enum class Call : std::uint8_t {
 struct HostRequest {
   Call call = Call::Describe;
   BucketId bucket;
-  std::string docblock;  ///< For Visit.
-  std::string name;      ///< Name of the visitor or application. As the next two: for Create and CreateApplication.
+  std::string docblock;  ///< Used by Visit: the docblock.
+  std::string name;      ///< Visitor or application. Like the next two, used by Create and CreateApplication.
   std::vector<rpc::Parameter> parameters;
   std::vector<std::string> schemas;
-  std::string document_type;  ///< This and the next one are for CreateApplication.
+  std::string document_type;  ///< This member and `version` are for CreateApplication.
   std::string version;        ///< Version that the node knows. The plugin's file may have been replaced since.
   std::string batch;          ///< For Map to MapApart; format below.
 };

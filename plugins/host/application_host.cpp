@@ -27,7 +27,7 @@ HostAnswer failed(StatusCode code, std::string message) {
 
 HostAnswer malformed() { return failed(StatusCode::InvalidArgument, "a batch that is malformed"); }
 
-/// The tuples of a batch, combined.
+/// The tuples of a batch. Those of equal keys are combined.
 class Tuples {
  public:
   explicit Tuples(JobFunctions& functions) : functions_(functions) {}
@@ -55,7 +55,7 @@ class Tuples {
   std::vector<const Groups::value_type*> keys_;  ///< Groups in the order in which their keys were first emitted.
 };
 
-/// The tuples that map() emits for one document; discarded if the document fails.
+/// Collects the tuples that map() emits for one document; they are discarded if the document fails.
 class DocumentTuples final : public mapreduce::Emitter {
  public:
   void emit(std::string_view key, std::string_view value) override {

@@ -35,7 +35,7 @@ using visitors::Mailbox;
 using visitors::VisitContext;
 using visitors::Visitor;
 
-/// The visitor's executor: runs tasks on the thread that waits for an outcome.
+/// The visitor's executor: runs tasks on the thread that waits for the visitor's outcome.
 class WaitingExecutor final : public Executor {
  public:
   void post(Task task) override {
@@ -73,7 +73,7 @@ class WaitingExecutor final : public Executor {
 };
 
 void answer(const HostAnswer& what) {
-  if (!child_socket::send(encode(what))) std::_Exit(0);  // The node has ended.
+  if (!child_socket::send(encode(what))) std::_Exit(0);  // send() fails if the node has ended; then the host ends, too.
 }
 
 HostAnswer outcome(Status status) {
@@ -197,7 +197,7 @@ class Host final : public VisitContext {
   ApplicationHost application_;
 };
 
-/// The reason why the library cannot be used; empty if it can.
+/// Returns why the library cannot be used; empty if it can.
 std::string load(const char* file, PluginRegistry& registry) {
   void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return std::string("cannot be loaded: ") + ::dlerror();

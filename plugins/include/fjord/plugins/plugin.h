@@ -72,7 +72,7 @@
 /// names the cause.
 namespace fjord::plugins {
 
-/// Version of this header and all that it includes. A node refuses libraries with another one.
+/// Version of this header and all that it includes. A node refuses libraries of another version.
 inline constexpr std::uint32_t kPluginInterface = 2;
 
 /// Arguments of an application's factory. Lifetime: outlives the application.
@@ -150,7 +150,7 @@ class PluginRegistry {
 
 }  // namespace fjord::plugins
 
-/// Defines the symbols that the host looks up. Exactly once in a library.
+/// Defines the symbols that the host looks up. A library uses it exactly once.
 #define FJORD_PLUGIN(registry)                                                     \
   extern "C" {                                                                     \
   extern const std::uint32_t fjord_plugin_interface;                               \
