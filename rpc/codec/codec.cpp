@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, kCalls> names(std::index_sequence<I...>) 
 }
 constexpr auto kNames = names(std::make_index_sequence<kCalls>());
 
-/// Returns the index of the call in Request; kCalls if there is no call of that name.
+/// Returns the index of the named call in Request; kCalls if there is no such call.
 std::size_t index_of(std::string_view name) {
   std::size_t i = 0;
   while (i < kCalls && kNames[i] != name) ++i;

@@ -6,7 +6,8 @@
 namespace fjord::rpc {
 namespace {
 
-/// The answer that is due for one call. Owned by the responder. The destructor answers `if_dropped` if it is still due.
+/// The answer that a call still needs. Owned by its responder. If there was no answer, the destructor sends
+/// `if_dropped`.
 class PendingAnswer {
  public:
   PendingAnswer(CallHeader call, Reply if_dropped, AnswerFunction answer)
@@ -18,7 +19,7 @@ class PendingAnswer {
   }
 
   void answer(Result<Reply> reply) {
-    if (!answer_) return;  // It was answered before.
+    if (!answer_) return;  // The call was answered before.
     const AnswerFunction answer = std::exchange(answer_, nullptr);
     answer(call_, std::move(reply));
   }

@@ -10,9 +10,9 @@
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document_id.h"
 
-/// `fields(visit, message)` names the fields of each message with their numbers in api/fjord.thrift; message_fields.h,
-/// which rpc/generate makes, has one for each message. It serves both writing and reading. `visit(number, member)`
-/// leaves a member out if it has the zero value of its type. A member with another default uses `visit.always`.
+/// `fields(visit, message)` calls `visit` with each member of a message and its number in api/fjord.thrift. The
+/// generated message_fields.h has one for each message. It serves writing and reading. `visit(number, member)` leaves a
+/// member out if it has the zero value of its type. A member with another default uses `visit.always`.
 ///
 /// The wire type depends on the member's type: bool, enum and uint16_t (i32), larger integers and BucketId (i64),
 /// string and GlobalId (binary), vector (list), optional (type of its value, absent if empty), all other types

@@ -124,7 +124,8 @@ class SizeEstimate {
  public:
   template <typename T>
   void operator()(int, const T& value) {
-    constexpr std::size_t kFieldBytesMax = 16;  // At least a header of 3 bytes and a varint of 10 or a length of 5.
+    // Upper bound of a field's header (3 bytes) with a varint (10 bytes) or a length (5 bytes).
+    constexpr std::size_t kFieldBytesMax = 16;
     total_ += kFieldBytesMax;
     if constexpr (std::is_same_v<T, std::string>) {
       total_ += value.size();
@@ -248,7 +249,7 @@ class Reader {
   Reader(Protocol& protocol, FrameSource& source, std::size_t limit)
       : protocol_(protocol), source_(source), list_bytes_left_(limit) {}
 
-  /// Reads the current field of read_struct() into `value` if it has this number, and goes on to the next field.
+  /// If the current field of read_struct() has the number `number`, reads it into `value` and goes to the next field.
   template <typename T>
   void operator()(int number, T& value) {
     if (type_ == thrift_protocol::T_STOP || number_ != number) return;
@@ -265,15 +266,15 @@ class Reader {
     (*this)(number, value);
   }
 
-  /// Reads a field as above, and sets `there` if the field is present with the right type.
+  /// Reads a field like the overload above, and sets `there` if the field is present with the right type.
   template <typename T>
   void with_presence(int number, T& value, bool& there) {
     if (type_ == wire_type<T>() && number_ == number) there = true;
     (*this)(number, value);
   }
 
-  /// Reads a struct; `visit_fields` calls this reader for each known field. Unknown fields are skipped. Fields that
-  /// arrive by rising number take one call of `visit_fields`.
+  /// Reads a struct; `visit_fields` calls this reader for each known field. Unknown fields are skipped. If the fields
+  /// arrive in ascending order, one call of `visit_fields` reads them all.
   template <typename F>
   void read_struct(F visit_fields) {
     const State outer{type_, number_, matched_};

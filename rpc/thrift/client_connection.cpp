@@ -75,7 +75,7 @@ void ClientConnection::connect() {
 }
 
 void ClientConnection::resolve_and_connect(const std::string& host, const std::string& port) {
-  // Numeric addresses, which are usual inside a cluster, need no thread of the resolver.
+  // A numeric address is used directly, without a thread of the resolver; most addresses inside a cluster are numeric.
   Error error;
   const auto numeric = asio::ip::make_address(host, error);
   std::uint16_t number = 0;
@@ -173,7 +173,7 @@ void ClientConnection::send(std::int32_t seqid, const Request& request) {
 }
 
 void ClientConnection::schedule_flush() {
-  // Posting the flush lets all calls of a batch leave in one write.
+  // Posting the flush to the loop lets all calls of a batch leave in one write.
   if (flush_scheduled_ || output_.writing()) return;
   flush_scheduled_ = true;
   asio::post(context_, [self = shared_from_this()] {

@@ -91,9 +91,10 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool flush_scheduled_ = false;
   FrameInput input_;
   std::uint64_t frames_queued_ = 0;
-  bool said_goodbye_ = false;  ///< The server said goodbye: it has not begun any request that is unanswered by then.
+  /// The server announced its end by an empty frame: it has not begun any request that was unanswered then.
+  bool said_goodbye_ = false;
 
-  std::vector<Deadline> deadlines_;  ///< A heap by time; may still have deadlines of answered calls.
+  std::vector<Deadline> deadlines_;  ///< A heap ordered by time; it may still have deadlines of answered calls.
   boost::asio::steady_timer timer_;
   SteadyTime timer_at_ = SteadyTime::max();
 };

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kReadBytesMin = 64u << 10;
-constexpr std::size_t kKeptBytesMax = 4u << 20;    ///< A larger buffer is freed when it is empty.
-constexpr std::size_t kCopiedBytesMax = 8u << 10;  ///< Longer frames are moved instead of copied.
+constexpr std::size_t kKeptBytesMax = 4u << 20;    ///< A buffer larger than this is freed when it is empty.
+constexpr std::size_t kCopiedBytesMax = 8u << 10;  ///< Frames longer than this are moved instead of copied.
 constexpr std::size_t kChunkBytesMax = 64u << 10;
 
 }  // namespace
@@ -28,7 +28,7 @@ boost::asio::mutable_buffer FrameInput::prepare() {
       std::memmove(buffer_.get(), buffer_.get() + begin_, size);
     } else {
       const std::size_t capacity = std::max(2 * capacity_, size + 2 * kReadBytesMin);
-      std::unique_ptr<char[]> larger(new char[capacity]);  // make_unique would fill it with zeros.
+      std::unique_ptr<char[]> larger(new char[capacity]);  // make_unique would first fill the buffer with zeros
       if (size > 0) std::memcpy(larger.get(), buffer_.get() + begin_, size);
       buffer_ = std::move(larger);
       capacity_ = capacity;

@@ -11,7 +11,8 @@ namespace fjord::rpc {
 
 void LoopInbox::submit(Task task) {
   std::lock_guard lock(mutex_);
-  if (context_ == nullptr) return;  // The caller destroys `task` after the lock is released.
+  // The loop is closed: `task` is dropped. The caller destroys it after the lock is released.
+  if (context_ == nullptr) return;
   tasks_.push_back(std::move(task));
   if (tasks_.size() == 1) boost::asio::post(*context_, [this] { drain(); });
 }

@@ -15,7 +15,7 @@
 namespace fjord::rpc {
 
 /// Queue of tasks from other threads to an I/O loop. Tasks that arrive while the loop is busy wait in one batch. So the
-/// loop wakes up once for them, and their output leaves in one system call.
+/// loop wakes up once for all of them, and their output leaves in one system call.
 /// Threading: any thread. Lifetime: may outlive its loop; then it drops tasks.
 class LoopInbox {
  public:

@@ -81,8 +81,8 @@ bool ServerConnection::handle(std::string_view frame) {
   ++unanswered_;
   unanswered_bytes_ += frame.size();
   context_.metrics.unanswered.add(1);
-  // In both answers, the weak pointer is locked on the connection's thread only, so that the connection is destroyed
-  // there.
+  // The two callbacks below that send an answer lock `weak` only on the connection's thread, so that the connection is
+  // destroyed there.
   if (!decoded->request && context_.options.other_calls != nullptr) {
     FrameService::Answer answer = [weak = weak_from_this(), inbox = context_.inbox,
                                    bytes = frame.size()](std::string answered) {
@@ -121,7 +121,7 @@ void ServerConnection::drain() {
   if (closed_ || draining_) return;
   draining_ = true;
   say_goodbye();
-  if (!closed_ && paused_) read();  // To notice when the peer closes.
+  if (!closed_ && paused_) read();  // Reads on, in order to notice when the peer closes the connection.
 }
 
 /// Sends an empty frame. It tells a ThriftTransport that requests without an answer were never begun, so that clients
@@ -182,7 +182,7 @@ void ServerConnection::close(const std::string& why) {
   context_.metrics.broken_connections.add();
   Error ignored;
   socket_.close(ignored);
-  // Keeps the connection alive in on_closed. Afterwards the calling handler holds a reference.
+  // Keeps the connection alive during on_closed. Afterwards the handler that called this still holds a reference.
   const auto self = shared_from_this();
   context_.on_closed(this);
 }

@@ -24,21 +24,21 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
     std::shared_ptr<LoopInbox> inbox;
     /// Called once for a draining connection: the kernel has its last answer and the goodbye, or it is closed.
     UniqueFunction<void()> on_drained;
-    /// Called when the connection is closed, so that its owner drops it.
+    /// Called when the connection is closed; the owner then drops its reference.
     UniqueFunction<void(ServerConnection*)> on_closed;
   };
   ServerConnection(boost::asio::ip::tcp::socket socket, Context context);
   ~ServerConnection();
 
   void start();
-  /// Begins no request any more, answers those that have begun, and then says goodbye.
+  /// Begins no more requests, answers those that have begun, and then says goodbye by an empty frame.
   void drain();
 
  private:
   using Error = boost::system::error_code;
 
   void read();
-  /// Handles the received frames and reads on. Stops while there is too much unanswered (is_full()).
+  /// Handles the received frames, then reads on. Stops while too many requests are unanswered (is_full()).
   void process();
   bool is_full() const;
   bool handle(std::string_view frame);
@@ -54,11 +54,11 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Context context_;
   std::string peer_;
   bool closed_ = false;
-  bool paused_ = false;      ///< The connection is not being read, because is_full().
-  bool draining_ = false;    ///< Received bytes are discarded.
-  bool goodbye_ = false;     ///< The goodbye, the last frame, was added to `output_`.
+  bool paused_ = false;      ///< The connection is not being read, because too many requests are unanswered.
+  bool draining_ = false;    ///< The server is shutting down: received bytes are discarded.
+  bool goodbye_ = false;     ///< The goodbye (the last frame, which is empty) was added to `output_`.
   bool drained_ = false;     ///< `on_drained` was called.
-  bool processing_ = false;  ///< process() is on the stack, so a reply must not call it.
+  bool processing_ = false;  ///< process() is running, so a reply must not call it.
   std::size_t unanswered_ = 0;
   std::size_t unanswered_bytes_ = 0;
   FrameInput input_;

@@ -86,8 +86,9 @@ class ThriftServer::Impl {
   struct Loop {
     explicit Loop(const std::string& name) : io(name) {}
     IoLoop io;
-    std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;  ///< Loop's thread only.
-    bool draining = false;                                                                 ///< Loop's thread only.
+    /// Used by the loop's thread only.
+    std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;
+    bool draining = false;  ///< Used by the loop's thread only.
   };
   struct Drain {
     std::mutex mutex;
@@ -109,7 +110,8 @@ class ThriftServer::Impl {
       drain_.undrained += loop.connections.size();
       drain_.open += loop.connections.size();
     }
-    std::vector<std::shared_ptr<ServerConnection>> connections;  // A copy, because draining may close some.
+    // A copy, because draining a connection may close it and remove it from the map.
+    std::vector<std::shared_ptr<ServerConnection>> connections;
     for (const auto& [raw, connection] : loop.connections) connections.push_back(connection);
     for (const auto& connection : connections) connection->drain();
     const std::lock_guard lock(drain_.mutex);
@@ -134,7 +136,7 @@ class ThriftServer::Impl {
         loop.io.context(), [this, &loop](const boost::system::error_code& error, tcp::socket socket) {
           if (error == asio::error::operation_aborted) return;
           if (error) {
-            // The usual reason is too many open files, so that another attempt at once would fail again.
+            // The usual reason is too many open files, so an immediate second attempt would fail too.
             log::warning("rpc", "cannot accept a connection on {}: {}", address_, error.message());
             accept_again_->expires_after(std::chrono::milliseconds(100));
             accept_again_->async_wait([this](const boost::system::error_code& cancelled) {

@@ -37,7 +37,7 @@ class ThriftTransport::Impl {
   struct Loop {
     explicit Loop(const std::string& name) : io(name) {}
     IoLoop io;
-    std::unordered_map<Address, std::shared_ptr<ClientConnection>> connections;  ///< Loop's thread only.
+    std::unordered_map<Address, std::shared_ptr<ClientConnection>> connections;  ///< Used by the loop's thread only.
   };
 
   ThriftTransportOptions options_;

@@ -28,9 +28,9 @@ class ClusterSnapshot {
   /// `old` itself if no part of `newer` is newer.
   ///
   /// Errors: InvalidArgument if a part does not parse. NotReady if `newer` has a cluster state without the schemas that
-  /// go with it. WrongDistribution if `newer` comes from a lower term than `old`; but not if it is empty, or has only
-  /// an old state that another process passes on. Corruption if it has a different text for a state version that `old`
-  /// has, too.
+  /// go with it. WrongDistribution if `newer` comes from a lower term than `old`, unless it is empty or has only an old
+  /// state that another process passes on. Corruption if the texts of `newer` and `old` differ for the same state
+  /// version.
   static Result<std::shared_ptr<const ClusterSnapshot>> update(const std::shared_ptr<const ClusterSnapshot>& old,
                                                                const ClusterInfo& newer);
 
@@ -56,8 +56,8 @@ class ClusterSnapshot {
   NodeList ideal_nodes(BucketId bucket) const;
   /// Returns the storage nodes that should hold the bucket, including nodes in maintenance (state_of_places()).
   NodeList places(BucketId bucket) const { return placement_of(bucket).nodes; }
-  /// Returns the storage nodes on which a bucket is created that does not exist yet: nodes that are up, as many as the
-  /// redundancy or as there are.
+  /// Returns the storage nodes on which a new bucket is created: nodes that are up, as many as the redundancy says;
+  /// fewer if there are fewer nodes.
   NodeList nodes_for_new(BucketId bucket) const;
   std::optional<std::uint16_t> distributor_of(BucketId bucket) const { return placement_of(bucket).owner; }
   /// Returns the distribution bucket of a document: the first distribution_bits() bits. A split bucket has more bits.
@@ -74,7 +74,7 @@ class ClusterSnapshot {
 
  private:
   struct Placement {
-    NodeList nodes;  ///< places().
+    NodeList nodes;  ///< The result of places().
     std::optional<std::uint16_t> owner;
   };
   ClusterSnapshot() = default;
@@ -92,7 +92,7 @@ class ClusterSnapshot {
   std::shared_ptr<const DistributionConfig> distribution_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::shared_ptr<const ClusterView> pending_;
-  bool has_maintenance_ = false;  ///< A storage node is in maintenance, so that not all places are writable.
+  bool has_maintenance_ = false;  ///< True if a storage node is in maintenance, so that not all places are writable.
   std::shared_ptr<const ClusterState> places_state_;       ///< Cluster state from which places() are computed.
   std::shared_ptr<const PlacementMap> new_bucket_places_;  ///< Null unless a storage node is in maintenance.
   /// Placement of each distribution bucket, by its bits; empty if there are too many distribution bits for a table.
@@ -104,8 +104,8 @@ class SnapshotHolder {
  public:
   /// Returns the newest snapshot; null until the first update.
   std::shared_ptr<const ClusterSnapshot> get() const;
-  /// Takes over the parts of `newer` that are newer. Returns true if the snapshot changed. Errors: those of
-  /// ClusterSnapshot::update, and then the snapshot stays as it is.
+  /// Applies the parts of `newer` that are newer. Returns true if the snapshot changed. Errors: those of
+  /// ClusterSnapshot::update; the snapshot then stays as it is.
   Result<bool> update(const ClusterInfo& newer);
 
  private:

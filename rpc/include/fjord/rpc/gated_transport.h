@@ -12,20 +12,20 @@ namespace fjord::rpc {
 
 /// A transport that can be closed before its last user is destroyed; later calls are dropped.
 ///
-/// A node needs its transport while its executors run, and a transport needs the executors of its pending calls: to
-/// close first breaks that cycle. A client closes the gate to a transport of its caller, which may destroy it while
-/// tasks of the client still wait. This is not a matter of `while_alive` (common/callback_guard.h), which guards a
-/// callback against the end of the object that it is for: here the callee ends before the caller.
+/// A node needs its transport while its executors run, and a transport needs the executors of its pending calls. The
+/// node closes the transport first to break that cycle. A client closes its gate to the caller's transport, because the
+/// caller may destroy the transport while tasks of the client still wait. `while_alive` (common/callback_guard.h)
+/// solves another problem: it guards callbacks against the end of their object; here the callee ends before the caller.
 ///
 /// Threading: any thread.
 class GatedTransport final : public Transport {
  public:
-  /// close() destroys the transport, and so drops all pending calls.
+  /// Owns the transport: close() destroys it and so drops all pending calls.
   explicit GatedTransport(std::unique_ptr<Transport> owned) : owned_(std::move(owned)), inner_(owned_.get()) {}
-  /// After close() the transport is not used. Calls that are pending then are answered.
+  /// Uses a transport that the caller owns, but not after close(). Calls that are pending at close() are answered.
   explicit GatedTransport(Transport& inner) : inner_(&inner) {}
 
-  /// A transport only accepts a call and never answers inside of it, so the lock is held briefly and cannot deadlock.
+  /// The lock cannot cause a deadlock: a transport only accepts the call here and never answers within it.
   void call(const Address& to, Request request, Duration timeout, Executor& executor, ReplyFunction done) override {
     const std::shared_lock lock(mutex_);
     if (inner_ != nullptr) inner_->call(to, std::move(request), timeout, executor, std::move(done));

@@ -25,8 +25,8 @@ class LiveSettings {
   explicit LiveSettings(TunableRegistry& tunables, std::set<std::string> from_file = {})
       : tunables_(tunables), from_file_(std::move(from_file)) {}
 
-  /// Applies the live configuration in `info` if its version is newer. Returns "name: why" for each setting that is not
-  /// in force because its value was refused.
+  /// Applies the live configuration in `info` if its version is newer. Returns "name: why" for each setting whose value
+  /// was refused and is therefore not in force.
   std::vector<std::string> apply(const ClusterInfo& info);
   /// Returns the value of every setting without the live configuration, as in PollReply::settings.
   std::vector<std::string> base() const;

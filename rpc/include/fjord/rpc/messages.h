@@ -32,8 +32,8 @@ inline bool reads_first(const Operation& operation) {
          operation.required_version.has_value();
 }
 
-/// Returns true if the operation travels in ExecuteStrict: an older receiver would ignore one of its fields and do
-/// harm.
+/// Returns true if the operation must be sent in ExecuteStrict, because an older receiver of Execute would ignore one
+/// of its fields and do harm.
 inline bool is_strict(const Operation& operation) {
   return operation.required_version.has_value() || operation.node.has_value();
 }

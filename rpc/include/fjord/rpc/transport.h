@@ -27,15 +27,15 @@ class Service {
   virtual bool handle(Request& request, Responder& respond) = 0;
 };
 
-/// Asynchronous calls. Each call ends with exactly one of these on the caller's executor:
+/// Makes calls asynchronously. Each call ends on the caller's executor with exactly one of these results:
 /// - NotReady: the request was never sent (no connection), or the receiver certainly did not begin it.
-/// - Timeout: the request was sent and there was no answer before the deadline or before the connection broke. The
-///   receiver possibly applied it.
+/// - Timeout: the request was sent, and no answer came before the deadline or before the connection broke. The receiver
+///   possibly applied it.
 /// - NotImplemented: the receiver does not know the call.
-/// - else the reply.
+/// - otherwise the reply.
 ///
 /// Threading: any thread may call.
-/// Lifetime: the callbacks that are left when their executor is destroyed are dropped.
+/// Lifetime: when an executor is destroyed, its callbacks that have not run are dropped.
 class Transport {
  public:
   virtual ~Transport() = default;

@@ -28,7 +28,7 @@ struct CallHeader {
 
 struct DecodedRequest {
   CallHeader header;
-  std::optional<Request> request;  ///< Empty: the method is unknown, to be answered with NotImplemented.
+  std::optional<Request> request;  ///< Empty if the method is unknown; the receiver then answers NotImplemented.
 };
 
 struct DecodedReply {

@@ -7,8 +7,8 @@
 
 namespace fjord::rpc {
 
-/// Answers Thrift calls that are not messages of `rpc` (messages.h): those of a service with types of its own.
-/// Threading: as Service.
+/// Answers Thrift calls that are not messages of `rpc` (messages.h): calls of a service with types of its own.
+/// Threading: as for Service.
 class FrameService {
  public:
   /// Receives the frame of the only answer, on any thread. An answer must be given even if the call fails.

@@ -13,7 +13,7 @@ namespace fjord::rpc {
 
 struct ThriftTransportOptions {
   int io_threads = 1;
-  std::size_t max_frame_bytes = 64u << 20;  ///< A longer answer breaks its connection.
+  std::size_t max_frame_bytes = 64u << 20;  ///< An answer longer than this breaks its connection.
   Duration connect_timeout = seconds(1);
   /// Wait after the first failed connect; doubles with each failure up to `back_off_max`. A call during this wait fails
   /// at once with NotReady.
@@ -46,14 +46,14 @@ class ThriftTransport final : public Transport {
 };
 
 struct ThriftServerOptions {
-  Address address = "127.0.0.1:0";  ///< Port 0: the system chooses.
+  Address address = "127.0.0.1:0";  ///< With port 0 the system chooses a port.
   int io_threads = 1;
   std::size_t max_frame_bytes = 64u << 20;
   /// Number of unanswered requests of a connection at which the server stops reading from it.
   std::size_t unanswered_max = 4096;
   /// Bytes of unanswered requests and unsent answers of a connection at which the server stops reading from it.
   std::size_t unanswered_bytes_max = 64u << 20;
-  FrameService* other_calls = nullptr;  ///< Gets the calls that are not messages of rpc; outlives the server.
+  FrameService* other_calls = nullptr;  ///< Receives the calls that are not messages of rpc; outlives the server.
 };
 
 /// Answers framed Thrift calls in the protocol of the call, compact or binary.
@@ -70,7 +70,7 @@ class ThriftServer {
                                                       std::vector<Service*> services, MetricRegistry& metrics);
   ~ThriftServer();
 
-  /// Shuts the server down in order: it accepts no connection and begins no request any more, and answers the requests
+  /// Shuts the server down in order. It accepts no more connections, begins no more requests, and answers the requests
   /// that it has begun. A ThriftTransport at the other end then reports its other calls as NotReady instead of Timeout.
   /// Returns when that is done, or after `timeout`. Afterwards only the destructor may be called.
   void drain(Duration timeout);
