@@ -102,8 +102,8 @@ class Combining {
   std::span<const KeyedValues> keys_;
   std::vector<std::vector<std::string_view>> values_;
   std::size_t key_ = 0;                ///< The key being combined.
-  std::size_t value_ = 0;              ///< Index of its first value that is not combined.
-  std::optional<std::string> so_far_;  ///< Combined value of those before it.
+  std::size_t value_ = 0;              ///< Index of the first value of that key that is not combined.
+  std::optional<std::string> so_far_;  ///< Combined value of the values before value_.
   std::vector<std::size_t> sent_;      ///< Number of values of each key, from key_ on, in the last message.
 };
 

@@ -33,7 +33,8 @@ LuaProgram::~LuaProgram() {
 
 void* LuaProgram::allocate(void* program, void* block, std::size_t old_size, std::size_t new_size) {
   auto& self = *static_cast<LuaProgram*>(program);
-  const std::size_t before = block == nullptr ? 0 : old_size;  // without a block, old_size is a type of object
+  // Without a block, Lua passes a type of object as old_size.
+  const std::size_t before = block == nullptr ? 0 : old_size;
   if (new_size > before && self.used_bytes_ + (new_size - before) > self.memory_bytes_) return nullptr;
   if (new_size == 0) {
     std::free(block);
@@ -97,7 +98,7 @@ bool LuaProgram::has_function(const char* name) {
 std::string LuaProgram::run(lua_CFunction call) {
   deadline_ = Clock::now() + call_time_;
   lua_settop(lua_, 0);
-  lua_pushcfunction(lua_, call);  // needs no memory
+  lua_pushcfunction(lua_, call);  // Needs no memory, so it cannot fail.
   return lua_pcall(lua_, 0, 0, 0) == LUA_OK ? std::string() : error_text();
 }
 
@@ -181,7 +182,7 @@ int LuaProgram::call_combine(lua_State* lua) {
   while (self.combined_ < self.value_count_ && (self.combined_ == 1 || now < self.until_)) {
     lua_getglobal(lua, "combine");
     lua_pushlstring(lua, self.key_.data(), self.key_.size());
-    lua_rotate(lua, 1, -1);  // moves the combined value behind the key
+    lua_rotate(lua, 1, -1);  // Moves the combined value behind the key.
     self.push_value(lua);
     self.deadline_ = now + self.call_time_;
     lua_call(lua, 3, 1);

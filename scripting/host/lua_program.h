@@ -23,10 +23,10 @@ class LuaProgram {
   LuaProgram(const LuaProgram&) = delete;
   LuaProgram& operator=(const LuaProgram&) = delete;
 
-  /// load, map, combine and reduce append their answer to `out` and return an empty string, or return the error.
+  /// The functions below append their answer to `out` and return an empty string, or return the error.
   using Clock = std::chrono::steady_clock;
 
-  /// Appends two bytes, see script_protocol.h.
+  /// Appends two bytes, see Load in script_protocol.h.
   std::string load(std::string_view script, std::string& out);
   /// Appends the emitted keys and values.
   std::string map(std::string_view id, std::string_view fields, std::string& out);

@@ -37,7 +37,7 @@ bool allow_computing_only() {
   for (const int call : {SCMP_SYS(read), SCMP_SYS(write)}) {
     ok = ok && ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, SCMP_A0(SCMP_CMP_EQ, ChildProcess::kSocket)) == 0;
   }
-  // Memory, the clock without vDSO, the locks of malloc, process exit.
+  // Allows memory, the clock without vDSO, the locks of malloc, and the exit of the process.
   allow(SCMP_SYS(brk));
   allow(SCMP_SYS(mmap));
   allow(SCMP_SYS(munmap));

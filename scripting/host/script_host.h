@@ -18,7 +18,7 @@ class ScriptHost {
   std::string answer(std::string_view message);
 
  private:
-  /// Each appends to `out` and returns an empty string, or returns the error.
+  /// These functions append to `out` and return an empty string, or return the error.
   std::string map(ByteReader in, std::string& out, bool apart);
   std::string combine(ByteReader in, std::string& out);
   std::string reduce(ByteReader in, std::string& out);
