@@ -11,9 +11,9 @@
 namespace fjord::search {
 namespace {
 
-/// How long a slice without a bucket is believed to have none: a write may be invisible for longer.
+/// Time for which a broker believes that a slice has no bucket. A new write may stay invisible for longer.
 constexpr Duration kAbsentFor = milliseconds(25);
-/// A node that does not answer leaves time to ask another one.
+/// Shortest time limit of a call. The limit of a call leaves time to ask another node if this one does not answer.
 constexpr Duration kCallLeast = milliseconds(20);
 
 }  // namespace
@@ -88,7 +88,7 @@ bool BrokerSearch::is_known_absent(std::size_t slice) const {
 
 bool BrokerSearch::may_ask(std::uint16_t node, std::size_t slice) const {
   if (!state_->storage_serves(node)) return false;
-  // A state that may already be in force elsewhere takes the node out: its replicas may miss writes.
+  // The pending state may be in force elsewhere already: replicas of nodes that are down in it may miss writes.
   if (const ClusterView* pending = state_->pending()) {
     const NodeState next = pending->node(NodeId::storage(node)).state;
     if (next != NodeState::Up && next != NodeState::Retired) return false;
@@ -253,7 +253,7 @@ void BrokerSearch::on_homes(const std::vector<std::size_t>& slices, MonotonicTim
     const std::size_t slice = one.bucket.bits();
     if (one.status) {
       context_.memory.homes[slice] = one.node;
-      // The node has just refused, for example because it is still indexing.
+      // A node that has just refused, for example because it is still indexing, is asked again only later.
       is_later = is_later || tried_[slice].contains(one.node);
     } else if (one.status.code() == StatusCode::NotFound) {
       context_.memory.absent[slice] = asked_at;

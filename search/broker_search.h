@@ -22,18 +22,18 @@
 
 namespace fjord::search {
 
-/// What a broker knows beyond the cluster state: it saves questions, and no answer is wrong without it.
+/// What a broker has learned beyond the cluster state. It saves calls, but no answer would be wrong without it.
 struct BrokerMemory {
   std::uint64_t state_version = 0;
-  /// Slices that are searched on another node than the cluster state says, because they are moved.
+  /// By slice: the node on which it is searched, if it is being moved and so is not where the cluster state says.
   std::map<std::size_t, std::uint16_t> homes;
-  /// Slices without a bucket, and when their distributor said so. Believed for less time than the age that a write must
-  /// have to be seen.
+  /// Slices without a bucket, and when their distributor said so. A broker believes this for less time than a write may
+  /// stay invisible.
   std::map<std::size_t, MonotonicTime> absent;
-  /// Nodes that did not answer, and until when others are asked first.
+  /// Nodes that did not answer, and the time until which others are asked first.
   std::map<std::uint16_t, MonotonicTime> avoided;
 
-  /// Forgets what belongs to another cluster state.
+  /// Forgets what belongs to a cluster state other than `version`.
   void follow(std::uint64_t version);
 };
 
@@ -59,21 +59,21 @@ class BrokerSearch : public std::enable_shared_from_this<BrokerSearch> {
   bool is_over() const { return is_over_; }
 
  private:
-  /// Errors: of the query or its context, or of the state of the cluster.
+  /// Parses the query and takes the cluster state. Errors: those of the query, its context, or the cluster state.
   Status prepare();
-  /// Takes over the newest cluster state. Slices that are searched stay so, unless there are other slices now.
+  /// Takes the newest cluster state. Searched slices stay searched unless the state has other slices.
   Status take_state();
   void ask_later();
   /// Asks for all slices that are neither searched nor under way.
   void ask();
-  /// The node to ask for a slice; nothing if none is left.
+  /// Returns the node to ask for a slice; nothing if no node is left.
   std::optional<std::uint16_t> choose(std::size_t slice);
   bool may_ask(std::uint16_t node, std::size_t slice) const;
   bool is_known_absent(std::size_t slice) const;
   void ask_node(std::uint16_t node, const SliceSet& slices);
   void on_answer(std::uint16_t node, const SliceSet& slices, MonotonicTime asked_at,
                  Result<rpc::SearchSlicesReply> answer);
-  /// Counts what the node has searched. Returns false if it has not got the state of this search.
+  /// Counts the slices that the node has searched, and takes the hits and the reason for the other slices.
   void take_slices(std::uint16_t node, const SliceSet& slices, rpc::SearchSlicesReply& answer, rpc::SearchNode& report);
   void ask_distributor(std::uint16_t distributor, const std::vector<std::size_t>& slices);
   void on_homes(const std::vector<std::size_t>& slices, MonotonicTime asked_at,
@@ -94,13 +94,13 @@ class BrokerSearch : public std::enable_shared_from_this<BrokerSearch> {
   SliceSet searched_ = SliceSet(0);
   SliceSet under_way_ = SliceSet(0);
   std::map<std::size_t, std::set<std::uint16_t>> tried_;
-  std::map<std::uint16_t, unsigned> classes_;   // By node that may have been asked.
-  std::map<std::string, std::uint32_t> pages_;  // By word: the most that a node has.
+  std::map<std::uint16_t, unsigned> classes_;   // Class of each node that may have been asked.
+  std::map<std::string, std::uint32_t> pages_;  // By word: the most pages that any node has.
   std::vector<Hit> hits_;
   std::vector<rpc::SearchNode> nodes_;
   std::uint64_t candidates_ = 0;
   Status missing_;
-  std::uint64_t generation_ = 0;  // Rises when the slices are cut anew.
+  std::uint64_t generation_ = 0;  // Raised when a cluster state has other slices.
   bool is_waiting_ = false;
   bool is_over_ = false;
 };

@@ -8,20 +8,20 @@
 
 namespace fjord::search {
 
-/// Share of the time that threads are busy, over about the last second: older time counts less and less.
+/// Measures the share of time that threads are busy, over about the last second; older time counts less and less.
 ///
 /// Threading: any thread.
 class BusyMeter {
  public:
   explicit BusyMeter(MonotonicTime now) : at_(now) {}
 
-  /// A thread was busy for `busy` until now.
+  /// Records that a thread was busy for `busy` until `now`.
   void add(Duration busy, MonotonicTime now) {
     const std::lock_guard lock(mutex_);
     fade(now);
     busy_ += static_cast<double>(busy.count());
   }
-  /// The share of `threads`, 0 to about 1.
+  /// Returns the busy share of `threads` threads, 0 to about 1.
   double part(MonotonicTime now, unsigned threads) {
     const std::lock_guard lock(mutex_);
     fade(now);
@@ -29,7 +29,7 @@ class BusyMeter {
   }
 
  private:
-  static constexpr double kMemory = 1e6;  // In microseconds.
+  static constexpr double kMemory = 1e6;  // Time constant of the decay, in us.
 
   void fade(MonotonicTime now) FJORD_REQUIRES(mutex_) {
     if (now <= at_) return;

@@ -25,7 +25,7 @@ void CacheShadow::apply(const rpc::CacheReport& report) {
   Stripe& stripe = stripes_[report.stripe];
   const std::uint64_t first = report.up_to - std::min<std::uint64_t>(report.up_to, report.changes.size());
   const bool is_other = stripe.incarnation != report.incarnation;
-  // Changes between those known and these are missing: the answer to a question that knew more.
+  // Drops a report that does not follow the known changes: it answers a question that had known more.
   if (!report.forget && (is_other || first > stripe.next)) return;
   if (!is_other && report.up_to <= stripe.next) return;
   if (is_other || first > stripe.next) stripe = {report.incarnation, first, {}};

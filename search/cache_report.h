@@ -10,19 +10,20 @@
 
 namespace fjord::search {
 
-/// What a storage node tells a broker of the cache of one stripe: the changes that it has not heard of. If some of them
-/// are not kept, or it knows another process, it is told to forget, and gets those that are.
+/// Returns what a storage node reports to a broker about the cache of one stripe: the changes that the broker has not
+/// received. If some of these are not kept, or the broker knows another process, it has to forget all and gets the kept
+/// ones.
 rpc::CacheReport cache_report(std::uint32_t stripe, std::uint64_t incarnation, const affinity::CacheChanges& changes,
                               const std::vector<rpc::CacheHeard>& heard);
 
-/// What a broker believes to be in the caches of one storage node. Its memory is bounded by what the caches hold.
+/// What a broker believes to be in the caches of one storage node. The contents of the caches bound its memory.
 class CacheShadow {
  public:
-  /// Answers may come in another order than the changes that they tell; what is old is passed over.
+  /// Applies the changes of a report. Reports may arrive out of order; older changes are ignored.
   void apply(const rpc::CacheReport& report);
-  /// What the next question says.
+  /// Returns how far the changes of each stripe were received, for the next question to the node.
   std::vector<rpc::CacheHeard> heard() const;
-  /// Number of stripes that have a list of the word in their cache.
+  /// Returns the number of stripes that have a list of the word in their cache.
   std::uint32_t stripes_with(affinity::WordId word) const;
   std::size_t words() const;
 

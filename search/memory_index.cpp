@@ -10,7 +10,7 @@ std::string_view first_word(std::string_view words) { return words.substr(0, wor
 
 bool by_gid(const IndexedDocument* a, const IndexedDocument* b) { return a->gid < b->gid; }
 
-/// Removes a pointer from one list of a map, and the list if it is empty then.
+/// Removes a pointer from one list of a map, and the list if it is then empty.
 template <typename M, typename K>
 void erase_from(M& lists, const K& key, const IndexedDocument* document) {
   const auto at = lists.find(key);

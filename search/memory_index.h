@@ -15,7 +15,7 @@
 
 namespace fjord::search {
 
-/// An index in memory, made anew from the engine's documents after each start.
+/// An index in memory, built again from the engine's documents after each start.
 class MemoryIndex final : public IndexStore {
  public:
   void put(IndexedDocument document) override;
@@ -40,13 +40,13 @@ class MemoryIndex final : public IndexStore {
   /// Documents in the order of the bucket tree, so that a bucket is a range.
   using Key = std::pair<std::uint64_t, GlobalId>;
   using Documents = std::map<Key, IndexedDocument>;
-  /// What searches see.
+  /// Returns the documents that searches see.
   const Documents& documents() const { return documents_; }
-  /// Bytes of documents(), without the delta.
+  /// Returns the bytes of documents(), without the delta.
   std::size_t document_bytes() const { return document_bytes_; }
 
  private:
-  using Change = std::variant<IndexedDocument, GlobalId, BucketId>;  // A put, a remove, a bucket that is removed.
+  using Change = std::variant<IndexedDocument, GlobalId, BucketId>;  // A put, a remove, or the removal of a bucket.
   struct WordHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view word) const { return std::hash<std::string_view>()(word); }
@@ -66,7 +66,8 @@ class MemoryIndex final : public IndexStore {
   std::size_t document_bytes_ = 0;
   Documents documents_;
   std::unordered_map<std::string, std::vector<const IndexedDocument*>, WordHash, std::equal_to<>> by_first_word_;
-  std::unordered_map<std::uint64_t, std::vector<const IndexedDocument*>> by_group_;  // By gid; without keywords.
+  // Members of each group in the order of their gids, without keywords.
+  std::unordered_map<std::uint64_t, std::vector<const IndexedDocument*>> by_group_;
   std::map<BucketId, std::uint64_t> checksums_;
   std::string label_;
 };

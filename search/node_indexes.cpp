@@ -37,7 +37,7 @@ NodeIndexes::IndexFactory disk_indexes(Runtime& runtime, const DiskIndexesOption
   Tunable& eviction = runtime.tunables.declare("search.cache_eviction");
   return [&runtime, &cache_bytes, &eviction, options](unsigned stripe,
                                                       unsigned stripes) -> Result<std::unique_ptr<IndexStore>> {
-    // With another number of stripes each has other documents, so the name has both numbers.
+    // With another number of stripes each stripe has other documents, so the name has both numbers.
     DiskIndexOptions one{.directory =
                              options.directory + "/" + std::to_string(stripe) + "of" + std::to_string(stripes)};
     one.recent_bytes_max = options.recent_bytes_max;

@@ -12,14 +12,14 @@ namespace fjord::search {
 namespace {
 
 constexpr Duration kRetryTable = seconds(1);
-/// A node is slow if its answers take this many times longer than those of the node in the middle, and this long.
+/// A node is slow if its answers take this many times longer than those of the median node, and at least kSlowLeastUs.
 constexpr double kSlowTimes = 5.0;
 constexpr double kSlowLeastUs = 20'000.0;
-/// A slow node that was not asked for this time is asked again.
+/// A slow node that was not asked for this long is asked again.
 constexpr Duration kSlowFor = seconds(1);
 constexpr double kTimesSmoothed = 16.0;
 
-/// True for a table that no repetition makes usable, so that searches say so.
+/// True if no retry can make the table usable; searches then say so.
 bool is_final(const Status& status) {
   const StatusCode code = status.code();
   return code == StatusCode::NotFound || code == StatusCode::Corruption || code == StatusCode::NotImplemented ||
@@ -97,7 +97,7 @@ void ReplicaChoice::read_part(std::uint64_t number, std::string bytes, std::uint
   if (source_ == nullptr) return on_part(number, {}, 0, Status(StatusCode::NotFound, "this broker reads no tables"));
   source_->read_part(number, part,
                      [this, mailbox = mailbox_, number, part, bytes = std::move(bytes)](Result<TablePart> got) mutable {
-                       // A closed mailbox drops the task, so it never runs when this has ended.
+                       // A closed mailbox drops the task, so it never runs after the end of this object.
                        auto shared = std::make_shared<Result<TablePart>>(std::move(got));
                        mailbox.post([this, number, part, shared, bytes = std::move(bytes)]() mutable {
                          on_part(number, std::move(bytes), part, std::move(*shared));
@@ -126,7 +126,7 @@ void ReplicaChoice::on_part(std::uint64_t number, std::string bytes, std::uint32
 
 Status ReplicaChoice::open_table(std::uint64_t number, std::string_view bytes) {
   FJORD_TRY_ASSIGN(affinity::StoredTable table, affinity::decode_table(bytes, corpus_, affinity::ForeignTable::Mark));
-  // The setting may name another one by now.
+  // The setting may name another table by now.
   if (static_cast<std::uint64_t>(wanted_table_.value()) == number) {
     table_ = std::make_shared<const Table>(number, std::move(table));
     table_in_force_.set(static_cast<double>(number));
@@ -222,7 +222,7 @@ double ReplicaChoice::count_votes(const Query& query, const Member& member) cons
   double votes = 0.0;
   for (const Query::Word& word : query.words) {
     votes += floor_part * word.pages;
-    std::uint32_t most = 0;  // There are no shadows unless they are in use.
+    std::uint32_t most = 0;  // There are no shadow caches unless they are in use.
     for (const auto& [node, shadow] : shadows_) most = std::max(most, shadow.stripes_with(word.in_caches));
     if (most > 0) {
       const std::uint32_t here = own == shadows_.end() ? 0 : own->second.stripes_with(word.in_caches);

@@ -3,7 +3,7 @@
 namespace fjord::search {
 namespace {
 
-/// The part that ends at `upto` of `of` without that of the parts before.
+/// Returns the part of `whole` for the range from `before` to `upto` of 0 to `of`. Adjacent parts add up exactly.
 std::uint64_t part(std::uint64_t whole, std::uint64_t before, std::uint64_t upto, std::uint64_t of) {
   return of == 0 ? 0 : whole * upto / of - whole * before / of;
 }
@@ -23,7 +23,7 @@ void SearchCosts::begin(std::size_t slices) {
 
 std::vector<spi::SearchLoad> SearchCosts::divide(unsigned bits, const Total& total) const {
   const auto scan_ns = static_cast<std::uint64_t>(total.scan.count()) * 1000;
-  // Without a match there is no auction to speak of: its time goes the way of the comparisons.
+  // Without a match there is hardly any auction: its time is divided like the time of comparing.
   const auto auction_ns = static_cast<std::uint64_t>(total.auction.count()) * 1000;
   std::vector<spi::SearchLoad> loads;
   loads.reserve(touched_.size());

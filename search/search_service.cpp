@@ -108,7 +108,7 @@ void SearchService::Impl::start(rpc::SearchSlices request, rpc::Responder respon
   search->respond = std::move(respond);
   search->arrived = clock_.now();
   const SliceSet asked(search->request.bits, search->request.slices);
-  std::map<std::size_t, SliceSet> parts;  // By stripe.
+  std::map<std::size_t, SliceSet> parts;  // By stripe: the slices to search there.
   asked.for_each([&](std::size_t slice) {
     parts.try_emplace(access_.stripe_of(asked.bucket(slice)), asked.bits()).first->second.add(slice);
   });
@@ -131,7 +131,7 @@ void SearchService::Impl::start(rpc::SearchSlices request, rpc::Responder respon
 void SearchService::Impl::search_stripe(Search& search, const SliceSet& slices, spi::PersistenceProvider& provider) {
   const Duration waited = clock_.now() - search.arrived;
   Result<StripeIndex::Answer> answer = Status(StatusCode::Timeout, "the stripe came to the search too late");
-  // The broker waits no longer, and another search waits behind this one.
+  // Timeout: the broker no longer waits for this search, and another search may wait behind it, so this one is skipped.
   const auto state = snapshots_.get();
   if (state->state_version() != search.request.state_version) {
     answer = Status(StatusCode::WrongDistribution, "the storage node has just got another cluster state");

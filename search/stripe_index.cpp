@@ -11,12 +11,12 @@
 namespace fjord::search {
 namespace {
 
-/// Interval of looking at schemas, and of background work of an index that has something to do.
+/// Interval at which schemas are checked, and of background work of an index that has something to do.
 constexpr Duration kLookInterval = milliseconds(50);
-/// The same while no type takes part in searches.
+/// The interval while no type takes part in searches.
 constexpr Duration kIdleInterval = seconds(1);
 
-/// The types of a repo that take part in searches, as text: when it changes, indexes are made again.
+/// Returns the types of a repo that take part in searches, as text. When it changes, indexes are made again.
 std::string roles_of(const DocumentTypeRepo& types) {
   std::string text;
   for (const auto& type : types.types()) {
@@ -27,7 +27,7 @@ std::string roles_of(const DocumentTypeRepo& types) {
   return text;
 }
 
-/// A keyword that matches, before its data are read.
+/// A keyword that matches, before its data is read.
 struct Candidate {
   std::uint64_t group = 0;
   GlobalId gid;
@@ -36,7 +36,7 @@ struct Candidate {
   std::string words;
 };
 
-/// Collects the keywords that match and lie in the slices searched.
+/// Collects the keywords that match and lie in the slices of the question.
 Result<std::vector<Candidate>> find_candidates(const StripeIndex::Question& question, const IndexStore& index,
                                                const SliceSet& searched, SearchCosts& costs) {
   std::vector<Candidate> found;
@@ -48,7 +48,7 @@ Result<std::vector<Candidate>> find_candidates(const StripeIndex::Question& ques
         costs.add_scanned(slice);
         if (!searched.contains(slice)) return;
         if (!matches(keyword.kind, keyword.words, variant)) return;
-        // A keyword counts with the first form of the query that it matches.
+        // A keyword counts once, with the first form of the query that it matches.
         for (std::size_t before = 0; before < i; ++before) {
           if (matches(keyword.kind, keyword.words, question.variants[before])) return;
         }
@@ -89,7 +89,7 @@ void StripeIndex::follow_types() {
   schema_version_ = snapshot->schema_version();
   const std::string former = std::exchange(roles_, roles_of(*types_));
   if (is_first && !roles_.empty() && index_->label() == roles_) {
-    // A restart: only what the engine has and the index does not is indexed again.
+    // After a restart only the buckets whose content the index does not have are indexed again.
     std::map<BucketId, std::uint64_t> known;
     for (const auto& [bucket, checksum] : index_->checksums()) known.emplace(bucket, checksum);
     for (const BucketId bucket : engine_.list_buckets()) {
@@ -113,7 +113,7 @@ void StripeIndex::index_all_again() {
   building_.reset();
   to_index_.clear();
   unknown_.clear();
-  if (roles_.empty()) return;  // No document is in the index, and all of them are indexed.
+  if (roles_.empty()) return;  // No type takes part in searches: the index is empty, and complete.
   for (const BucketId bucket : engine_.list_buckets()) to_index_.insert(bucket);
 }
 
@@ -128,7 +128,7 @@ void StripeIndex::note_change(BucketId bucket) {
 }
 
 void StripeIndex::on_write(const spi::Write& write) {
-  // As soon as a type takes part in searches, everything is indexed.
+  // Nothing to do: when a type takes part in searches, everything is indexed.
   if (spi::is_token_id(write.id) || types_ == nullptr || roles_.empty()) return;
   index_entry(write.bucket, {.gid = write.gid,
                              .timestamp = write.timestamp,
@@ -183,7 +183,7 @@ void StripeIndex::on_split(BucketId parent, bool half_existed) {
   const bool was_unknown = unknown_.contains(parent);
   if (building_ && parent.contains(building_->bucket)) building_.reset();
   for (const BucketId half : halves_of(parent)) {
-    // The documents of a half that existed are told apart from those that came no longer.
+    // Documents that the half had before can no longer be told apart from those that came by the split.
     if (!was_indexed || (half_existed && to_index_.contains(half))) to_index_.insert(half);
     if (was_unknown) unknown_.insert(half);
     unsaved_.insert(half);
@@ -227,7 +227,7 @@ void StripeIndex::index_some() {
   DocBlockBuilder block;
   const Result<bool> more = building_->documents->next(block, options_.step_bytes);
   if (!more) {
-    // A damaged bucket is not searched until it is repaired, and then indexed from the beginning.
+    // A damaged bucket is not searched until it is repaired. Then it is indexed from the beginning.
     building_.reset();
     return;
   }
@@ -237,7 +237,7 @@ void StripeIndex::index_some() {
   if (*more) return;
   building_.reset();
   to_index_.erase(bucket);
-  // What was indexed is new in the index alone, so searches show it at once.
+  // The indexed documents are new in the index alone, so searches show them at once.
   merge_delta();
 }
 
@@ -281,7 +281,7 @@ Status StripeIndex::check_replica(BucketId bucket, const rpc::ClusterSnapshot& s
   if (!set) return set.error();
   if (set->epoch == 0) return {StatusCode::NotReady, bucket.to_string() + " is being filled here"};
   if (!set->contains(facts_.node)) return {StatusCode::WrongDistribution, bucket.to_string() + " has left this node"};
-  // The makers of later sets saw this node up, so they told it. Of sets made while it was away it has not heard.
+  // Distributors that made sets since the node came up have sent them to it. Sets made before that may be unknown here.
   if (set->state_version() < state.state().node(NodeId::storage(facts_.node)).up_since_version) {
     return {StatusCode::NotReady, bucket.to_string() + " has no set since this node came back"};
   }
@@ -295,7 +295,7 @@ Status StripeIndex::check_replica(BucketId bucket, const rpc::ClusterSnapshot& s
 }
 
 void StripeIndex::check_slices(const SliceSet& slices, const rpc::ClusterSnapshot& state, Answer& answer) const {
-  // Parts of a slice that may be searched add up to its span, or the slice is not whole here.
+  // The parts of a slice that may be searched must add up to its span, or the slice is not whole here.
   std::map<std::size_t, std::uint64_t> covered;
   std::set<std::size_t> refused;
   const auto add = [&](std::size_t slice, std::uint64_t span, const Status& status) {

@@ -17,7 +17,7 @@ constexpr std::uint64_t kTableLocation = 0x766f7465;
 constexpr Duration kTimeout = seconds(5);
 constexpr std::int32_t kPartsMax = 4096;
 
-/// The types that every process knows.
+/// Returns the types that every process knows.
 const DocumentTypeRepo& builtin_types() {
   static const std::shared_ptr<const DocumentTypeRepo> types = DocumentTypeRepo::build(rpc::builtin_schemas()).value();
   return *types;

@@ -9,11 +9,11 @@
 
 namespace fjord::search {
 
-/// Between hits and their messages.
+/// Convert hits to messages and back.
 rpc::SearchHit to_message(Hit hit);
 Hit from_message(rpc::SearchHit hit);
 
-/// Errors: InvalidArgument as by SearchContext::parse(); a key that is there twice, too.
+/// Errors: InvalidArgument for what SearchContext::parse() refuses, and for a key that occurs twice.
 Result<SearchContext> context_of(const std::vector<rpc::Parameter>& parameters);
 
 }  // namespace fjord::search

@@ -48,7 +48,7 @@ constexpr std::string_view kNames[kFeatures] = {
 /// Maps a rate of clicks to about 0 to 1: such rates span several powers of ten.
 double on_log_scale(double rate) { return std::clamp(std::log1p(rate * 1000.0) / 7.0, 0.0, 1.0); }
 
-/// 1 if both are known and agree, 0 if they differ, 0.5 if one is not known.
+/// Returns 1 if both are known and agree, 0 if they differ, 0.5 if one is not known.
 double agreement(std::string_view wanted, std::string_view given) {
   if (wanted.empty() || given.empty()) return 0.5;
   return wanted == given ? 1.0 : 0.0;
@@ -56,7 +56,7 @@ double agreement(std::string_view wanted, std::string_view given) {
 
 struct Placement {
   std::size_t words = 0;  ///< Number of words of the keyword.
-  std::size_t first = 0;  ///< Places of the keyword's words in the query.
+  std::size_t first = 0;  ///< Places of the keyword's first and last word in the query.
   std::size_t last = 0;
 };
 
@@ -77,7 +77,7 @@ Placement placement_of(std::string_view words, const QueryVariant& query) {
 
 double hour_fit(std::uint32_t hours, int hour) {
   if (hours == 0 || hour < 0) return 0.5;
-  // The nearest hour that the group wants, around the clock.
+  // Finds the nearest hour that the group wants, around the clock.
   for (int distance = 0; distance <= 12; ++distance) {
     const std::uint32_t before = std::uint32_t{1} << ((hour + 24 - distance) % 24);
     const std::uint32_t after = std::uint32_t{1} << ((hour + distance) % 24);
@@ -261,7 +261,7 @@ std::vector<Hit> merge_hits(std::vector<Hit> hits, std::size_t places, std::int6
   const std::size_t taken = std::min(places, hits.size());
   for (std::size_t i = 0; i < taken; ++i) {
     const std::int64_t next = i + 1 < hits.size() ? hits[i + 1].score : 0;
-    // Rounded up, so that the price keeps the place. It is never more than the bid, as the next score is not higher.
+    // The price is rounded up, so that it keeps the place. It never exceeds the bid, as the next score is not higher.
     const std::int64_t price = (next + hits[i].quality_ppm - 1) / hits[i].quality_ppm;
     hits[i].price_micros = std::max(reserve_micros, price);
   }

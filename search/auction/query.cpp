@@ -72,7 +72,7 @@ std::string joined(const std::vector<std::string>& words) {
   return text;
 }
 
-/// Calls `use` with each word until it returns false. Returns false if it did.
+/// Calls `use` with each word until `use` returns false. Returns false if `use` did.
 template <typename F>
 bool for_each_word(std::string_view words, F use) {
   while (!words.empty()) {

@@ -28,7 +28,7 @@ std::optional<FieldSlice> number_field(const DocumentView& document, std::string
   return found && found->is_number() ? found : std::nullopt;
 }
 
-/// A number of the document within bounds, or what is there without it.
+/// Returns a number of the document, at most `max`; `otherwise` if the document does not have it.
 double number_or(const DocumentView& document, std::string_view name, double otherwise, double max) {
   const std::optional<FieldSlice> found = number_field(document, name);
   if (!found) return otherwise;

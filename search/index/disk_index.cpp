@@ -18,7 +18,7 @@ struct WordPosting {
   Posting posting;
 };
 
-/// A member of a group and what holds its payload.
+/// A member of a group, and the bytes that hold its payload.
 struct Member {
   GlobalId gid;
   IndexRole role = IndexRole::None;
@@ -50,7 +50,7 @@ Result<std::unique_ptr<DiskIndex>> DiskIndex::open(Env& env, const DiskIndexOpti
   FJORD_TRY(env.create_directories(options.directory));
   const Status loaded = index->load();
   if (!loaded && loaded.code() != StatusCode::NotFound) {
-    // Without a label the owner indexes everything, so nobody has to be told of the loss.
+    // Without a label the owner indexes everything anyway, so take_lost() does not report the loss.
     index->lose(loaded);
     index->label_.clear();
     index->lost_ = false;
@@ -81,7 +81,7 @@ Status DiskIndex::load() {
 }
 
 Status DiskIndex::kill_unknown() {
-  std::map<std::uint64_t, std::uint64_t> known;  // Positions: begin, end.
+  std::map<std::uint64_t, std::uint64_t> known;  // Ranges of positions: end by begin.
   for (const auto& [bucket, checksum] : checksums_) known[bucket.position()] = bucket.position() + bucket.span();
   known[BucketId().span()] = BucketId().span();
   std::uint64_t behind = 0;
@@ -130,7 +130,7 @@ void DiskIndex::remove_bucket(BucketId bucket) {
 void DiskIndex::merge_delta() {
   pinned_.clear();
   for (const Kill& one : kills_) {
-    // A document that stays alive by an error would be found, and never again removed.
+    // A failure counts as damage: otherwise searches would find a removed document, and nothing would ever remove it.
     if (const Status killed = kill(one); !killed && damage_) damage_ = killed;
   }
   kills_.clear();
@@ -205,7 +205,7 @@ Status DiskIndex::for_each_of_group(
 }
 
 void DiskIndex::set_checksum(BucketId bucket, std::uint64_t checksum) {
-  // Buckets that were split or joined to this one exist no longer.
+  // Buckets that were split or joined to make this one no longer exist.
   std::erase_if(checksums_, [&](const auto& one) { return bucket.contains(one.first) || one.first.contains(bucket); });
   checksums_[bucket] = checksum;
 }
@@ -338,7 +338,7 @@ Status DiskIndex::write_manifest() {
         {segment->place(),
          {segment->dead(DocumentList::Keywords).bytes(), segment->dead(DocumentList::Members).bytes()}});
   }
-  // The names of the segments are durable before the manifest that names them.
+  // The files of the segments must be durable before the manifest that names them.
   manifest_due_ = true;
   FJORD_TRY(env_.sync_directory(options_.directory));
   FJORD_TRY(write_file_atomically(env_, manifest_path(options_.directory), manifest.encode(), true));

@@ -23,13 +23,13 @@ namespace fjord::search {
 
 struct DiskIndexOptions {
   std::string directory;
-  /// Bytes of new documents in memory at which they become a segment.
+  /// New documents in memory of this size become a segment.
   std::size_t recent_bytes_max = std::size_t{1} << 20;
-  /// Segments of about the same size at which they become one.
+  /// Number of segments of about the same size that are merged into one.
   std::size_t segments_of_tier = 4;
-  /// Bytes of segments kept in memory: posting lists and runs of documents.
+  /// Bytes of segments that are kept in memory: posting lists and runs of documents.
   std::size_t cache_bytes = std::size_t{32} << 20;
-  /// Limits of the cache that may change; asked at each maintain(). Empty: `cache_bytes`.
+  /// Returns limits of the cache, which may change; called by each maintain(). Empty: `cache_bytes` is the limit.
   std::function<ListCache::Limits()> cache_limits = {};
   /// Bytes copied in one step of a merge of segments.
   std::size_t step_bytes = std::size_t{256} << 10;
@@ -49,7 +49,7 @@ struct IndexMetrics {
 /// alive in one place at most: when it is written again, its number in the segment that has it is marked as dead.
 ///
 /// After a crash the index is that of the last manifest, with the checksums of that moment; its owner indexes the
-/// buckets that have another content by now. If a file is missing or damaged the whole index starts anew.
+/// buckets again that have changed since. If a file is missing or damaged, the whole index is made empty.
 ///
 /// Threading: confined to the stripe's executor. Lifetime: `env` outlives it.
 class DiskIndex final : public IndexStore {
@@ -90,27 +90,28 @@ class DiskIndex final : public IndexStore {
   using Kill = std::variant<GlobalId, BucketId>;
 
   DiskIndex(Env& env, const DiskIndexOptions& options);
-  /// Opens what the manifest names. Errors: NotFound if there is none; Corruption; those of the files.
+  /// Opens the segments that the manifest names. Errors: NotFound if there is no manifest; Corruption; those of the
+  /// files.
   Status load();
-  /// Kills the documents of segments that lie in no bucket with a checksum: nobody would remove them any more.
+  /// Marks documents of segments as dead if they lie in no bucket with a checksum, as nothing would remove them later.
   Status kill_unknown();
   Status kill(const Kill& kill);
   Status write_manifest();
   /// Removes files that the manifest does not name.
   Status remove_strangers();
-  /// Makes a segment of the documents in memory, and a manifest: both are of one moment, so the checksums are those of
-  /// what the segments hold. The delta is empty.
+  /// Writes the documents in memory as a segment, and a manifest of the same moment, so that its checksums fit the
+  /// content of the segments. Precondition: the delta is empty.
   Status save();
   Result<bool> work();
   Result<SegmentPlace> write_segment(std::uint64_t number);
-  /// Segments that should become one; empty if none.
+  /// Returns the segments that should become one; empty if there are none.
   std::vector<Segment*> to_merge() const;
   Status finish_merge();
-  /// Forgets all content; the owner indexes everything anew.
+  /// Forgets all content; the owner indexes everything again.
   void lose(const Status& why);
-  /// Adds what was counted since the last call to the metrics.
+  /// Adds to the metrics what was counted since the last call.
   void tell_metrics();
-  /// Notes that a file turned out to be damaged, and passes the error on.
+  /// Records that a file is damaged if `status` says so, and returns `status`.
   Status noted(const Status& status) const;
   std::string_view pin(const ListCache::Bytes& bytes, std::string_view view) const;
 
@@ -119,23 +120,23 @@ class DiskIndex final : public IndexStore {
   std::string label_;
   std::uint64_t next_number_ = 1;
   MemoryIndex recent_;
-  std::vector<Kill> kills_;  ///< In the delta: what they hit in segments is dead when the delta is merged.
+  std::vector<Kill> kills_;  ///< Removals in the delta: they take effect on segments when the delta is merged.
   std::map<BucketId, std::uint64_t> checksums_;
   mutable IndexCounts counts_;
-  IndexCounts told_;  ///< What the metrics have.
+  IndexCounts told_;  ///< The counts that the metrics already contain.
   std::optional<IndexMetrics> metrics_;
   mutable ListCache cache_;
   std::vector<std::unique_ptr<Segment>> segments_;
   std::unique_ptr<SegmentMerge> merge_;
   std::uint64_t merge_number_ = 0;
-  /// Bytes that views point into, until the next change.
+  /// Bytes into which views point; kept until the next change.
   mutable std::unordered_set<ListCache::Bytes> pinned_;
   mutable Status damage_;
   bool lost_ = false;
-  /// After errors, calls of maintain() to pass over, and how many of them after the next error.
+  /// Number of calls of maintain() to skip after an error, and the number after the next error.
   unsigned pause_ = 0;
   unsigned next_pause_ = 1;
-  bool manifest_due_ = false;  ///< The manifest is not that of label_ and checksums_.
+  bool manifest_due_ = false;  ///< True if label_ or checksums_ changed since the manifest was written.
 };
 
 }  // namespace fjord::search

@@ -5,7 +5,7 @@
 namespace fjord::search {
 namespace {
 
-constexpr std::size_t kEntryBytes = 160;  // What an entry takes beside its bytes, about.
+constexpr std::size_t kEntryBytes = 160;  // Approximate memory of an entry without its bytes.
 
 }  // namespace
 
@@ -21,7 +21,7 @@ ListCache::Bytes ListCache::find(const Key& key) {
 void ListCache::add(const Key& key, Bytes bytes, affinity::WordId word) {
   const std::size_t size = bytes->size() + kEntryBytes;
   if (size > limits_.bytes_max || by_key_.contains(key)) return;
-  // Room is made before it enters: else what was used once could never enter a cache whose lists are used more.
+  // Evicts before the entry is added. Otherwise a new entry, used once, would be evicted before entries used more.
   make_room(size);
   bytes_ += size;
   by_key_.emplace(key, entries_.emplace(rank_after(0), Entry{key, std::move(bytes), word}).first);

@@ -13,8 +13,8 @@
 
 namespace fjord::search {
 
-/// Bytes read from segments, kept while they fit: whole posting lists, and runs of documents. Which words entered and
-/// left is kept with numbers, so that brokers can be told.
+/// Bytes read from segments, kept while they fit: whole posting lists, and runs of documents. It numbers the words that
+/// entered and left, for reports to brokers.
 ///
 /// Threading: confined to its owner.
 class ListCache {
@@ -29,24 +29,26 @@ class ListCache {
     std::size_t bytes_max = 0;
     affinity::Eviction eviction = affinity::Eviction::LeastRecentlyUsed;
   };
-  /// The number of a word in changes(): the low bits of its hash. 0 stands for no word.
+  /// Returns the number of a word in changes(): the low bits of its hash. 0 stands for no word.
   static affinity::WordId word_id(std::string_view word) { return static_cast<affinity::WordId>(hash64(word) | 1); }
 
   explicit ListCache(Limits limits) : limits_(limits) {}
 
-  /// Null if it is not there.
+  /// Returns null if the cache does not have the key.
   Bytes find(const Key& key);
-  /// Takes what does not exceed the whole cache. `word`: see word_id(); 0 for a run of documents.
+  /// Adds bytes, unless they exceed the whole cache. `word`: see word_id(); 0 for a run of documents.
   void add(const Key& key, Bytes bytes, affinity::WordId word);
   void forget_segment(std::uint64_t segment);
-  /// From now on other limits hold; what exceeds them leaves at once.
+  /// Sets new limits; entries that exceed them are evicted at once.
   void set_limits(Limits limits);
   std::size_t bytes() const { return bytes_; }
-  /// A word enters with its first list of a segment, and leaves with the last one.
+  /// Returns the words that entered or left. A word enters with its first list of a segment, and leaves with the last
+  /// one.
   const affinity::CacheChanges& changes() const { return changes_; }
 
  private:
-  /// What leaves first is least: by uses since it entered (all equal with LeastRecentlyUsed), then by the last use.
+  /// Order of eviction, least first: by uses since the entry was added (all equal with LeastRecentlyUsed), then last
+  /// use.
   using Rank = std::pair<std::uint64_t, std::uint64_t>;
   struct Entry {
     Key key;
@@ -69,7 +71,7 @@ class ListCache {
   std::uint64_t last_use_ = 0;
   Entries entries_;
   std::unordered_map<Key, Entries::iterator, KeyHash> by_key_;
-  std::unordered_map<affinity::WordId, std::uint32_t> lists_;  // Lists of a word that are here.
+  std::unordered_map<affinity::WordId, std::uint32_t> lists_;  // Number of lists in the cache, by word.
   affinity::CacheChanges changes_{4096};
 };
 

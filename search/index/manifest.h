@@ -13,8 +13,8 @@
 
 namespace fjord::search {
 
-/// What belongs to an index: its segments, which of their documents are dead, and the buckets that are in it whole.
-/// One file that is replaced at once, so that all of it is of one moment.
+/// The content of an index: its segments, their dead documents, and the buckets that are in it whole. It is one file
+/// that is replaced at once, so that all of it is of one moment.
 struct Manifest {
   struct OneSegment {
     SegmentPlace place;

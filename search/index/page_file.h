@@ -18,7 +18,7 @@ class PageFileWriter {
   Status append(std::string_view bytes);
   /// Content appended so far, without checksums.
   std::uint64_t size() const { return size_; }
-  /// Writes what is left and makes all of it durable.
+  /// Writes the rest and makes all of it durable.
   Status finish();
 
  private:
@@ -43,7 +43,7 @@ class PageFile {
 
   /// Errors: Corruption if a page does not verify or the file is too short; those of the file.
   Result<std::string> read(std::uint64_t offset, std::size_t length) const;
-  /// Pages that such a read looks at.
+  /// Returns the number of pages that contain the `length` bytes from `offset` on.
   static std::uint64_t pages(std::uint64_t offset, std::size_t length);
 
  private:

@@ -28,13 +28,13 @@ std::string_view first_word_of(std::string_view words);
 enum class DocumentList : std::size_t { Keywords = 0, Members = 1 };
 inline constexpr std::array<DocumentList, 2> kDocumentLists{DocumentList::Keywords, DocumentList::Members};
 
-/// What a search reads of a keyword to decide, as it lies in a posting list.
+/// The part of a keyword that a search reads to decide whether it matches, as it lies in a posting list.
 struct Posting {
   std::uint32_t number = 0;
   KeywordEntry keyword;
 };
 void append_posting(std::string& out, const Posting& posting);
-/// Gives the postings of a list. False if it is malformed.
+/// Calls `sink` with the postings of a list. Returns false if the list is malformed.
 template <typename Sink>
 bool for_each_posting(std::string_view list, Sink&& sink);
 
@@ -47,7 +47,7 @@ struct StoredDocument {
 };
 void append_document(std::string& out, const StoredDocument& document);
 
-/// The set of numbers of a list that hold no longer: their documents were removed, written again, or went away.
+/// The set of numbers of dead documents of a list: they were removed, written again, or their bucket went away.
 class DeadNumbers {
  public:
   explicit DeadNumbers(std::uint32_t size) : words_((size + 63) / 64) {}
@@ -55,7 +55,7 @@ class DeadNumbers {
   void add(std::uint32_t number);
   std::uint32_t count() const { return count_; }
   std::string bytes() const;
-  /// False if the bytes are not of this size.
+  /// Returns false if the bytes have another size than this set.
   bool set_bytes(std::string_view bytes);
 
  private:
@@ -63,7 +63,7 @@ class DeadNumbers {
   std::uint32_t count_ = 0;
 };
 
-/// Where to find things in a segment. In memory while it is open.
+/// The places of the parts of a segment. It is in memory while the segment is open.
 struct SegmentDirectory {
   struct Word {
     std::string word;
@@ -74,7 +74,7 @@ struct SegmentDirectory {
   struct Run {
     DocumentKey first;
     std::uint64_t offset = 0;
-    std::uint32_t number = 0;  ///< Number of its first document.
+    std::uint32_t number = 0;  ///< Number of the first document in the run.
   };
   struct Documents {
     std::uint32_t count = 0;
@@ -86,16 +86,16 @@ struct SegmentDirectory {
     bool may_contain(const GlobalId& gid) const;
   };
   std::array<Documents, 2> documents;
-  std::vector<Word> words;  ///< Sorted.
+  std::vector<Word> words;  ///< The words of the segment, sorted.
 
   Documents& of(DocumentList list) { return documents[static_cast<std::size_t>(list)]; }
   const Documents& of(DocumentList list) const { return documents[static_cast<std::size_t>(list)]; }
   std::string encode() const;
-  /// Errors: Corruption.
+  /// Reads what encode() wrote. Errors: Corruption.
   static Result<SegmentDirectory> decode(std::string_view bytes, std::uint64_t offset_of_directory);
 };
 
-/// Where a segment is, as the manifest says.
+/// The place of a segment, as the manifest has it.
 struct SegmentPlace {
   std::uint64_t number = 0;
   std::uint64_t directory_offset = 0;
@@ -106,7 +106,7 @@ std::string segment_path(const std::string& directory, std::uint64_t number);
 /// Writes a segment: the documents of both lists by rising key, then posting lists by rising word, then finish().
 class SegmentWriter {
  public:
-  /// `documents`: how many there will be at most, for the size of the filters.
+  /// `documents`: the most documents that will be added, which decides the size of the filters.
   static Result<std::unique_ptr<SegmentWriter>> create(Env& env, const std::string& directory, std::uint64_t number,
                                                        std::array<std::uint64_t, 2> documents);
   /// Returns the document's number.
@@ -123,7 +123,7 @@ class SegmentWriter {
   SegmentDirectory directory_;
 };
 
-/// Counts of what an index does, kept by its owner.
+/// Counts of the work of an index, kept by its owner.
 struct IndexCounts {
   std::uint64_t list_hits = 0;
   std::uint64_t list_misses = 0;
@@ -132,10 +132,11 @@ struct IndexCounts {
   std::uint64_t pages_read = 0;
   std::uint64_t segments_written = 0;
   std::uint64_t segments_merged = 0;
-  std::uint64_t times_lost = 0;  ///< Times that a missing or damaged file made the whole index start anew.
+  std::uint64_t times_lost = 0;  ///< Number of times that the whole index was emptied because a file was missing or
+                                 ///< damaged.
 };
 
-/// An open segment: immutable, but for the numbers that are dead. Format: search/index/FORMAT.md.
+/// An open segment, immutable except for the set of dead documents. Format: search/index/FORMAT.md.
 ///
 /// Threading: confined to its owner. Lifetime: cache and counts outlive it.
 class Segment {
@@ -143,7 +144,7 @@ class Segment {
   struct Found {
     std::uint32_t number = 0;
     StoredDocument document;
-    ListCache::Bytes run;  ///< Holds the payload.
+    ListCache::Bytes run;  ///< Keeps the payload alive.
   };
 
   /// Errors: NotFound, Corruption, those of the file.
@@ -157,28 +158,28 @@ class Segment {
   std::uint64_t documents() const;
   std::uint64_t dead_documents() const;
 
-  /// Gives the keywords of a word that are alive, with their numbers.
+  /// Calls `sink` with the keywords of a word that are alive.
   Status for_each_keyword(std::string_view word, const std::function<void(const KeywordEntry&)>& sink) const;
-  /// The posting list of the word at this place of the directory, past the cache.
+  /// Reads the posting list of the word at this place of the directory, without the cache.
   Result<std::string> read_list(std::size_t word) const;
-  /// Pages of the word's posting list; 0 if there is none.
+  /// Returns the number of pages of the word's posting list; 0 if there is none.
   std::uint64_t pages_of(std::string_view word) const;
-  /// The document with this gid, if it is alive.
+  /// Returns the document with this gid, if it is alive.
   Result<std::optional<Found>> find(DocumentList list, const GlobalId& gid) const;
-  /// Gives all documents from `from` up to `end`, the dead too.
+  /// Calls `sink` with all documents from `from` to before `end_position`, dead ones included.
   Status for_each_in(DocumentList list, const DocumentKey& from, std::uint64_t end_position,
                      const std::function<void(const Found&)>& sink) const;
-  /// The run at this place of the directory. Without `use_cache` it passes the cache.
+  /// Returns the run at this place of the directory. Without `use_cache` it is read from the file.
   Result<ListCache::Bytes> run(DocumentList list, std::size_t run, bool use_cache) const;
   /// Marks the documents of the positions from `begin` to before `end` as dead.
   Status kill_positions(std::uint64_t begin, std::uint64_t end);
 
  private:
   Segment(PageFile file, const SegmentPlace& place, SegmentDirectory directory, ListCache& cache, IndexCounts& counts);
-  /// Number of documents with a smaller key.
+  /// Returns the number of documents with a smaller key.
   Result<std::uint32_t> count_before(DocumentList list, const DocumentKey& key) const;
   std::size_t run_of(DocumentList list, const DocumentKey& key) const;
-  /// The place of a word in the directory; nothing if it is not there.
+  /// Returns the entry of a word in the directory; null if there is none.
   const SegmentDirectory::Word* find_word(std::string_view word) const;
   Result<ListCache::Bytes> read(std::uint64_t offset, std::size_t bytes, affinity::WordId word) const;
 
@@ -190,7 +191,7 @@ class Segment {
   IndexCounts& counts_;
 };
 
-/// Gives the documents of a run. False if it is malformed.
+/// Calls `sink` with the documents of a run. Returns false if the run is malformed.
 bool for_each_document(std::string_view run, const std::function<bool(const StoredDocument&)>& sink);
 
 inline constexpr std::size_t kPostingHeadBytes = 4 + 8 + 1 + kGidBytes + 4;

@@ -7,8 +7,8 @@ namespace fjord::search {
 
 // Layout of the files of an index: search/index/FORMAT.md.
 
-inline constexpr std::uint32_t kSegmentMagic = 0x46534b49;   // "IKSF"
-inline constexpr std::uint32_t kManifestMagic = 0x46534d49;  // "IMSF"
+inline constexpr std::uint32_t kSegmentMagic = 0x46534b49;   // The bytes "IKSF", which begin a segment.
+inline constexpr std::uint32_t kManifestMagic = 0x46534d49;  // The bytes "IMSF", which begin a manifest.
 inline constexpr std::uint16_t kIndexFormatVersion = 1;
 /// A page ends with the checksum of the bytes before it.
 inline constexpr std::size_t kPageBytes = 4096;

@@ -9,18 +9,18 @@
 
 namespace fjord::search {
 
-/// Copies what is alive in some segments into a new one, in steps. Documents may die meanwhile.
+/// Copies the alive documents of some segments into a new segment, in steps. Documents may die meanwhile.
 ///
 /// Lifetime: the sources outlive it.
 class SegmentMerge {
  public:
   static Result<std::unique_ptr<SegmentMerge>> begin(Env& env, const std::string& directory, std::uint64_t number,
                                                      std::vector<Segment*> sources);
-  /// Copies about this many bytes. True if more is to be done.
+  /// Copies about this many bytes. Returns true if more is to be done.
   Result<bool> step(std::size_t bytes);
-  /// Ends the new file. Call it when step() has returned false.
+  /// Completes the new file. Call it when step() has returned false.
   Result<SegmentPlace> finish() { return writer_->finish(); }
-  /// Kills in the new segment what died in the sources since it was copied.
+  /// Marks documents as dead in the new segment that died in the sources since they were copied.
   void carry_over_dead(Segment& merged) const;
   const std::vector<Segment*>& sources() const { return sources_; }
 
@@ -36,16 +36,16 @@ class SegmentMerge {
   };
 
   SegmentMerge(std::unique_ptr<SegmentWriter> writer, std::vector<Segment*> sources);
-  /// Goes to the next run where one is needed. True if there is a document.
+  /// Reads the next run of a source if the current one is used up. Returns true if the source has a document left.
   Result<bool> fill(std::size_t source);
-  /// Copies a document of the current list. False if there is none.
+  /// Copies the next document of the current list. Returns false if there is none.
   Result<bool> copy_document();
-  /// Copies the postings of a word. False if there is none.
+  /// Copies the postings of the next word. Returns false if there is none.
   Result<bool> copy_word();
 
   std::unique_ptr<SegmentWriter> writer_;
   std::vector<Segment*> sources_;
-  std::size_t list_ = 0;  ///< The list of documents that is being copied; behind the last one: words.
+  std::size_t list_ = 0;  ///< The list of documents that is being copied; behind the last list: words.
   std::vector<Cursor> cursors_;
   std::vector<std::size_t> words_;  ///< Next word of each source.
   /// New numbers by list, source and old number.

@@ -24,11 +24,12 @@ struct IndexedDocument {
   IndexRole role = IndexRole::Keyword;
   std::uint64_t group = 0;
   MatchKind kind = MatchKind::Broad;
-  std::string words = {};    ///< For keywords only; the first one finds it.
-  std::string payload = {};  ///< The rest, opaque to the index: not read for keywords that do not match.
+  std::string words = {};    ///< For keywords only; the index finds a keyword by the first word.
+  std::string payload = {};  ///< The rest, opaque to the index, which reads it only for keywords that match.
 };
 
-/// What a search reads of a keyword to decide whether it matches. Lifetime: the views are valid during the call.
+/// The part of a keyword that a search reads to decide whether it matches. Lifetime: the views are valid during the
+/// call.
 struct KeywordEntry {
   GlobalId gid;
   std::uint64_t group = 0;
@@ -36,11 +37,11 @@ struct KeywordEntry {
   std::string_view words = {};
 };
 
-/// What searches used of the lists of keywords in files, since the index was opened.
+/// How searches used the lists of keywords in files, since the index was opened.
 struct ListUse {
   std::uint64_t hits = 0;        ///< Lists found in the cache.
-  std::uint64_t misses = 0;      ///< Lists read.
-  std::uint64_t pages = 0;       ///< Pages of both.
+  std::uint64_t misses = 0;      ///< Lists read from files.
+  std::uint64_t pages = 0;       ///< Pages of the lists found and the lists read.
   std::uint64_t pages_read = 0;  ///< Pages of the lists read.
 
   friend ListUse operator-(const ListUse& a, const ListUse& b) {
@@ -64,49 +65,50 @@ class IndexStore {
   virtual ~IndexStore() = default;
 
   virtual void put(IndexedDocument document) = 0;
-  /// Does nothing if there is no such document.
+  /// Removes a document; no effect if there is none.
   virtual void remove(const GlobalId& gid) = 0;
-  /// Removes all documents that lie in the bucket: it was deleted here, or is indexed again.
+  /// Removes all documents that lie in the bucket, because it was deleted here or is to be indexed again.
   virtual void remove_bucket(BucketId bucket) = 0;
-  /// Bytes of the delta.
+  /// Returns the size of the delta in bytes.
   virtual std::size_t delta_bytes() const = 0;
   /// Lets searches see all changes so far.
   virtual void merge_delta() = 0;
 
-  /// Pages of files read for searches since the index was opened.
+  /// Returns the number of pages that searches have read from files since the index was opened.
   virtual std::uint64_t pages_read() const { return 0; }
 
-  /// Gives each keyword whose first word is `word` once. `sink` must not call the index.
+  /// Calls `sink` once with each keyword whose first word is `word`. `sink` must not call the index.
   virtual Status for_each_keyword(std::string_view word,
                                   const std::function<void(const KeywordEntry&)>& sink) const = 0;
   /// Lifetime: the view is valid until the next change. Errors: NotFound; those of the store.
   virtual Result<std::string_view> payload_of(const GlobalId& gid) const = 0;
-  /// Gives the group documents and the ads of a group, by rising gid. Lifetime: payloads are valid until the next
-  /// change.
+  /// Calls `sink` with the group documents and the ads of a group, by rising gid. Lifetime: payloads are valid until
+  /// the next change.
   virtual Status for_each_of_group(
       std::uint64_t group,
       const std::function<void(const GlobalId&, IndexRole, std::string_view payload)>& sink) const = 0;
 
-  /// The content of a bucket (BucketInfo::checksum of the engine) that the index is known to have. After a restart the
-  /// caller compares them with the engine and indexes again what differs.
+  /// Sets the content of a bucket (BucketInfo::checksum of the engine) that the index has. After a restart the caller
+  /// compares these checksums with the engine, and indexes the buckets again that differ.
   virtual void set_checksum(BucketId bucket, std::uint64_t checksum) = 0;
   virtual std::vector<std::pair<BucketId, std::uint64_t>> checksums() const = 0;
-  /// What the index was made by: the types that take part in searches. Empty: it is new.
+  /// Returns the types that take part in searches, as of when the index was made. Empty: the index is new.
   virtual std::string label() const = 0;
-  /// Drops everything, also the checksums, and takes a new label.
+  /// Drops all content and all checksums, and sets a new label.
   virtual void clear(const std::string& label) = 0;
-  /// A bounded step of background work. True if more is due. Ends the life of views. Errors: those of the store.
+  /// Does a bounded step of background work. Returns true if more is due. Views become invalid. Errors: those of the
+  /// store.
   virtual Result<bool> maintain() = 0;
-  /// True once after content was lost, for a file was damaged. The index is empty then, without checksums, and its
-  /// owner indexes all buckets again.
+  /// Returns true once after content was lost because a file was damaged. The index is empty then, without checksums,
+  /// and its owner indexes all buckets again.
   virtual bool take_lost() = 0;
 
-  // --- What brokers are told, so that they choose replicas by what is in caches. An index in memory has no lists.
+  // --- Reports for brokers, which choose replicas by the content of caches. An index in memory has no lists.
 
   virtual ListUse list_use() const { return {}; }
-  /// Words whose lists entered or left the cache. Null: there is no cache.
+  /// Returns the words whose lists entered or left the cache. Null: there is no cache.
   virtual const affinity::CacheChanges* cache_changes() const { return nullptr; }
-  /// Pages of the lists of a word in files.
+  /// Returns the number of pages of a word's lists in files.
   virtual std::uint64_t pages_of(std::string_view /*word*/) const { return 0; }
 };
 

@@ -11,7 +11,7 @@
 
 namespace fjord::search {
 
-/// The indexes of a storage node, one a stripe. Lifetime: outlives the node's engines; `runtime` outlives it.
+/// The indexes of a storage node, one for each stripe. Lifetime: outlives the node's engines; `runtime` outlives it.
 class NodeIndexes {
  public:
   using EngineFactory =
@@ -23,8 +23,8 @@ class NodeIndexes {
 
   /// Returns a factory that adds an index to each engine that `engines` opens.
   EngineFactory indexed(EngineFactory engines);
-  /// The node is open; its snapshots have the schemas by which documents are indexed. Lifetime: they outlive the
-  /// engines.
+  /// Must be called when the node is open. `snapshots` have the schemas by which documents are indexed. Lifetime: they
+  /// outlive the engines.
   void follow(const rpc::SnapshotHolder& snapshots);
 
  private:
@@ -34,15 +34,16 @@ class NodeIndexes {
   IndexOptions options_;
 };
 
-/// Indexes in memory, which are made anew after each start.
+/// Returns a factory of indexes in memory, which are built again after each start.
 NodeIndexes::IndexFactory memory_indexes();
 
 struct DiskIndexesOptions {
-  std::string directory;                                ///< One folder for each stripe is made in it.
-  std::size_t recent_bytes_max = std::size_t{1} << 20;  ///< Bytes of new documents at which they become a segment.
+  std::string directory;                                ///< Has one folder for each stripe.
+  std::size_t recent_bytes_max = std::size_t{1} << 20;  ///< Bytes of new documents that become a segment.
 };
-/// Indexes in files. After a start only what a stripe's engine has changed since is indexed. What all stripes keep in
-/// memory of their files is the setting search.cache_bytes. Lifetime: `runtime` outlives the indexes.
+/// Returns a factory of indexes in files. After a start a stripe indexes only what its engine has changed since. The
+/// setting search.cache_bytes limits what all stripes keep in memory of their files. Lifetime: `runtime` outlives the
+/// indexes.
 NodeIndexes::IndexFactory disk_indexes(Runtime& runtime, const DiskIndexesOptions& options);
 
 }  // namespace fjord::search

@@ -14,22 +14,22 @@ namespace fjord::search {
 
 struct SearchBrokerOptions {
   std::uint32_t places_max = 100;
-  /// A node that did not answer is asked last for this time.
+  /// For this time a node that did not answer is asked last.
   Duration avoid_for = seconds(1);
-  /// Pause before a slice is asked for again that no node could search.
+  /// Pause before the broker asks again for a slice that no node could search.
   Duration retry_delay = milliseconds(10);
 };
 
-/// Searches for clients, in distributor processes: asks one in-sync replica of each slice, merges the answers, and says
-/// what is missing. It chooses nodes from the cluster state alone; only a slice that none of them could search is
-/// looked for at its distributor. So a search is a message to each storage node, as a rule.
+/// Searches for clients, in distributor processes: asks one in-sync replica of each slice, merges the answers, and
+/// reports what is missing. It chooses nodes from the cluster state alone. Only for a slice that no such node could
+/// search it asks the slice's distributor. So a search usually takes one message to each storage node.
 ///
 /// Threading: handle() on any thread; all else on an executor of its own. Lifetime: `snapshots` and `transport` outlive
 /// it.
 class SearchBroker final : public rpc::Service {
  public:
-  /// `tables`: where the voting table of search.affinity_table is read; null: it has none. `state_in_force` says
-  /// whether the cluster state of this process is certainly the current one, or why not.
+  /// `tables`: source of the voting tables that search.affinity_table names; null: there are none. `state_in_force`
+  /// says whether the cluster state of this process is certainly the current one, or why not.
   SearchBroker(const SearchBrokerOptions& options, Runtime& runtime, rpc::Transport& transport,
                const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force,
                std::unique_ptr<VotingTableSource> tables = nullptr);

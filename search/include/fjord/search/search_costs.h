@@ -9,35 +9,35 @@
 
 namespace fjord::search {
 
-/// Divides what a search in a stripe costs among the slices whose keywords caused it.
+/// Divides the cost of a search in a stripe among the slices whose keywords caused it.
 ///
 /// Threading: confined to the stripe's executor.
 class SearchCosts {
  public:
-  /// What the whole search cost.
+  /// The cost of the whole search.
   struct Total {
     Duration scan{0};         ///< Time in which keywords were compared.
-    Duration auction{0};      ///< Time for those that matched.
+    Duration auction{0};      ///< Time of the auction of keywords that matched.
     std::uint64_t pages = 0;  ///< Pages read from files.
   };
 
-  /// A search in a stripe begins. `slices` is the number of all slices.
+  /// Begins a search in a stripe. `slices` is the number of all slices.
   void begin(std::size_t slices);
-  /// A keyword of the slice was compared with the query.
+  /// Counts a keyword of the slice that was compared with the query.
   void add_scanned(std::size_t slice) {
     Count& count = counts_[slice];
     if (count.scanned++ == 0) touched_.push_back(slice);
     ++scanned_;
   }
-  /// It matched; call this after add_scanned().
+  /// Counts that the keyword matched; call this after add_scanned().
   void add_candidate(std::size_t slice) {
     ++counts_[slice].candidates;
     ++candidates_;
   }
   std::uint64_t scanned() const { return scanned_; }
 
-  /// Divides the time of comparing, and the pages, by the keywords compared, and the time of the auction by those that
-  /// matched. The parts add up to the whole. A search that compared nothing has no parts.
+  /// Divides the time of comparing and the pages by the keywords compared, and the time of the auction by the keywords
+  /// that matched. The parts add up to the whole. A search that compared nothing has no parts.
   std::vector<spi::SearchLoad> divide(unsigned bits, const Total& total) const;
 
  private:
@@ -45,7 +45,7 @@ class SearchCosts {
     std::uint64_t scanned = 0;
     std::uint64_t candidates = 0;
   };
-  std::vector<Count> counts_;         ///< By slice.
+  std::vector<Count> counts_;         ///< Counts of each slice.
   std::vector<std::size_t> touched_;  ///< Slices with a count.
   std::uint64_t scanned_ = 0;
   std::uint64_t candidates_ = 0;

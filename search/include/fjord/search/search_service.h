@@ -18,8 +18,8 @@ struct SearchServiceOptions {
 };
 
 /// The storage node's side of searches (searchSlices): all stripes search their slices at once, each in one version of
-/// its index. A slice is answered only if the replica here is in sync under the cluster state that the question names;
-/// the broker asks for the others elsewhere.
+/// its index. A slice is searched only if the replica here is in sync under the cluster state that the question names;
+/// the broker asks other nodes for the rest.
 ///
 /// Threading: handle() on any thread. Lifetime: destroyed before the node behind `access`, whose providers are
 /// IndexedProvider; searches that still wait on stripes go on without it.

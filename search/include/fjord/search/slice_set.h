@@ -11,15 +11,15 @@
 
 namespace fjord::search {
 
-/// Slices of all documents: a slice is a bucket of as many bits as a cluster state distributes by. In messages a string
-/// with a bit for each, from the lowest bit of the first byte.
+/// A set of slices: a slice is a bucket of as many bits as a cluster state distributes by. In messages it is a string
+/// with a bit for each slice, from the lowest bit of the first byte.
 class SliceSet {
  public:
-  /// With more distribution bits a cluster cannot be searched.
+  /// A cluster with more distribution bits cannot be searched.
   static constexpr unsigned kBitsMax = 16;
 
   explicit SliceSet(unsigned bits) : bits_(bits), set_((std::size_t{1} << bits) / 8 + 1, '\0') {}
-  /// What is behind the last slice is left out.
+  /// Reads the string of a message, and ignores bits behind the last slice.
   SliceSet(unsigned bits, std::string_view bytes);
 
   unsigned bits() const { return bits_; }
@@ -31,7 +31,7 @@ class SliceSet {
   bool empty() const { return count() == 0; }
   const std::string& bytes() const { return set_; }
 
-  /// The slice that a document lies in.
+  /// Returns the slice of a document.
   std::size_t slice_of(const GlobalId& gid) const { return gid.location_bits() & (slices() - 1); }
   BucketId bucket(std::size_t slice) const { return {bits_, slice}; }
 

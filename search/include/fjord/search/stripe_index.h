@@ -19,7 +19,7 @@
 
 namespace fjord::search {
 
-/// What a stripe's index needs of its node, which is opened after the stripes.
+/// What a stripe's index needs to know of its node. The node is opened after its stripes.
 struct NodeFacts {
   std::uint16_t node = 0;
   /// Null until the node is open.
@@ -27,7 +27,7 @@ struct NodeFacts {
 };
 
 struct IndexOptions {
-  /// A search sees the writes that were acknowledged this long before it.
+  /// A search sees all writes that were acknowledged at least this long before it.
   Duration delta_age_max = milliseconds(50);
   std::size_t delta_bytes_max = std::size_t{1} << 20;
   /// Bytes of documents read in one step while a bucket is indexed.
@@ -59,33 +59,33 @@ class StripeIndex {
     std::uint64_t candidates = 0;
     std::uint64_t scanned = 0;
     std::vector<spi::SearchLoad> loads;  ///< The cost of the search, divided among the slices.
-    ListUse lists;                       ///< What this search used.
+    ListUse lists;                       ///< How this search used lists.
   };
   /// Searches the slices that this node holds as an in-sync member under `state`, in one version of the index. Errors:
   /// those of the index.
   Result<Answer> search(const Question& question, const rpc::ClusterSnapshot& state);
-  /// See IndexStore.
+  /// Returns IndexStore::cache_changes() of the index.
   const affinity::CacheChanges* cache_changes() const { return index_->cache_changes(); }
   std::uint64_t pages_of(std::string_view word) const { return index_->pages_of(word); }
   /// Number of buckets that are not indexed yet.
   std::size_t buckets_to_index() const { return to_index_.size(); }
 
-  // --- What the engine has done, in its order
+  // --- Called about what the engine has done, in the order in which it was done
 
-  /// The engine has stored the write.
+  /// Called when the engine has stored the write.
   void on_write(const spi::Write& write);
-  /// The writes of a batch are told.
+  /// Called after on_write() of all writes of a batch.
   void on_batch();
   void on_deleted(BucketId bucket);
-  /// The node may become a member of a set: from now on searches show all that the bucket got by merges, however new it
-  /// is here, because it was acknowledged elsewhere before.
+  /// Called when the node may become a member of a set. From now on searches show all that the bucket got by merges,
+  /// however new it is here, because it was acknowledged elsewhere before.
   void on_new_set();
-  /// `parent` and its halves exist no longer or newly: what was indexed of one is indexed of the other.
+  /// Called when a bucket was split into its halves or joined from them. What is indexed stays indexed.
   void on_split(BucketId parent, bool half_existed);
   void on_joined(BucketId parent, bool parent_existed);
   /// The bucket's checksum has changed, but not its documents.
   void on_same_documents(BucketId bucket) { unsaved_.insert(bucket); }
-  /// A step of background work. Returns when the next one is due; nothing: when something happens.
+  /// Does a step of background work. Returns when the next step is due; nothing: not before something happens.
   std::optional<Duration> maintain(MonotonicTime now);
 
  private:
@@ -114,7 +114,7 @@ class StripeIndex {
   const NodeFacts& facts_;
   Clock& clock_;
   IndexOptions options_;
-  std::shared_ptr<const DocumentTypeRepo> types_;  // Null until schemas have come.
+  std::shared_ptr<const DocumentTypeRepo> types_;  // Null until schemas have arrived.
   std::uint64_t schema_version_ = 0;
   std::string roles_;  // The types that take part in searches, as text.
   std::set<BucketId> to_index_;

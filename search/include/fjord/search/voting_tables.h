@@ -14,20 +14,21 @@
 #include "fjord/document/document_type.h"
 #include "fjord/rpc/transport.h"
 
-/// Voting tables in the cluster: a table has a number and is kept as documents of type fjord_affinity, its encoded form
-/// (affinity/README.md) in parts. The setting search.affinity_table says which one is in force.
+/// Voting tables in the cluster: a table has a number and is kept as documents of type fjord_affinity, which hold its
+/// encoded form (affinity/README.md) in parts. The setting search.affinity_table has the number of the table in force.
 namespace fjord::search {
 
 /// Bytes of a table in one document.
 inline constexpr std::size_t kTablePartBytes = std::size_t{512} << 10;
 
 std::string table_part_id(std::uint64_t number, std::uint32_t part);
-/// Number of documents that a table of so many bytes is kept in; at least 1.
+/// Returns the number of documents that keep a table of so many bytes; at least 1.
 std::uint32_t table_parts(std::size_t bytes);
-/// One part of a table. Errors: NotReady if the types lack fjord_affinity.
+/// Returns one part of a table as a document. Errors: NotReady if the types lack fjord_affinity.
 Result<Document> table_part(const DocumentTypeRepo& types, std::uint64_t number, std::string_view bytes,
                             std::uint32_t part);
-/// What is searched in a cluster with these types, as tables name it: "ad_group.name, keyword.text". Empty: nothing.
+/// Returns what is searched in a cluster with these types, as tables name it: "ad_group.name, keyword.text". Empty:
+/// nothing.
 std::string corpus_of(const DocumentTypeRepo& types);
 
 struct TablePart {
@@ -35,7 +36,7 @@ struct TablePart {
   std::string content;
 };
 
-/// Where a broker reads tables from.
+/// The source from which a broker reads tables.
 ///
 /// Threading: read_part() on the broker's executor.
 class VotingTableSource {
@@ -48,7 +49,7 @@ class VotingTableSource {
   virtual void read_part(std::uint64_t number, std::uint32_t part, Done done) = 0;
 };
 
-/// Reads tables from the documents of the cluster. Lifetime: `runtime` and `transport` outlive it.
+/// Returns a source that reads the documents of the cluster. Lifetime: `runtime` and `transport` outlive it.
 std::unique_ptr<VotingTableSource> stored_voting_tables(ClientOptions options, Runtime& runtime,
                                                         rpc::Transport& transport);
 

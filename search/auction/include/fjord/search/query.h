@@ -14,37 +14,37 @@ namespace fjord::search {
 /// How a keyword matches a query.
 enum class MatchKind : std::uint8_t {
   Broad = 0,   ///< All words of the keyword are in the query.
-  Phrase = 1,  ///< They are there in this order, one behind the other.
-  Exact = 2,   ///< The query consists of them.
+  Phrase = 1,  ///< All words of the keyword are in the query in this order, directly one behind the other.
+  Exact = 2,   ///< The query consists of the words of the keyword only.
 };
 
 /// Limits of a query. A longer one is refused.
 inline constexpr std::size_t kQueryBytesMax = 2048;
 inline constexpr std::size_t kQueryWordsMax = 32;
 
-/// The words of a text in lower case (full case folding, composed form): what lies between spaces and punctuation.
-/// Bytes that are not UTF-8 separate words, too.
+/// Returns the words of a text in lower case (full case folding, composed form). Spaces, punctuation and bytes that are
+/// not UTF-8 separate words.
 std::vector<std::string> fold_words(std::string_view text);
-/// The word without diacritics: "café" gives "cafe".
+/// Returns the word without diacritics: "café" gives "cafe".
 std::string without_diacritics(std::string_view word);
 
-/// One form of a query: its words, and what they are looked up by.
+/// One form of a query: its words in their order, and each word once.
 class QueryVariant {
  public:
   /// `words` has a space between two words, as text() has.
   explicit QueryVariant(std::string_view words);
 
   const std::vector<std::string>& words() const { return words_; }
-  /// The words, each once.
+  /// Returns the words, each once.
   const std::vector<std::string>& distinct_words() const { return distinct_; }
   std::string text() const;
-  /// Place of the first occurrence of `word`; npos if the query does not have it.
+  /// Returns the place of the first occurrence of `word`; npos if the query does not have it.
   std::size_t find(std::string_view word) const;
   static constexpr std::size_t npos = static_cast<std::size_t>(-1);
 
  private:
   std::vector<std::string> words_;
-  std::vector<std::string> distinct_;  // Sorted.
+  std::vector<std::string> distinct_;  // The words, sorted and each once.
 };
 
 /// Returns the forms of a query that are searched: as it is, and without diacritics if that differs. Errors:

@@ -9,7 +9,8 @@
 
 namespace fjord::search {
 
-/// A search in one process that looks at every keyword, without an index: what a cluster has to equal.
+/// A search in one process that looks at every keyword, without an index. The answers of a cluster have to equal its
+/// own.
 class ReferenceSearch {
  public:
   void put(const GlobalId& gid, SearchDocument document);
@@ -17,8 +18,8 @@ class ReferenceSearch {
   std::size_t size() const { return documents_.size(); }
   const std::map<GlobalId, SearchDocument>& documents() const { return documents_; }
 
-  /// The first `places` places with their prices. `hits_max`: the best of so many advertisers are returned, without
-  /// prices, as a node does.
+  /// Returns the first `places` places with their prices. With `hits_max`: the hits of that many best advertisers
+  /// without prices, as a node returns them.
   std::vector<Hit> search(std::span<const QueryVariant> variants, const SearchContext& context, std::size_t places,
                           std::int64_t reserve_micros) const;
 
