@@ -5,7 +5,7 @@
 namespace fjord::storage {
 namespace {
 
-/// Calls `visit` with each count of both loads.
+/// Calls `visit` with each pair of corresponding counts of the two loads.
 template <typename Visit>
 void for_each_count(rpc::BucketLoad& a, const rpc::BucketLoad& b, Visit visit) {
   visit(a.read_ns, b.read_ns);

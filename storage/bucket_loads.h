@@ -9,14 +9,15 @@
 
 namespace fjord::storage {
 
-/// Counts what users' operations on the buckets of a stripe cost, by distribution bucket. Counting takes no lock and
-/// no memory. The counts only rise while the process runs, so the receiver of two answers knows what happened between
-/// them, whatever answers were lost.
+/// Counts, by distribution bucket, what users' operations on the buckets of a stripe cost. Counting takes no lock and
+/// allocates nothing. The counts only rise while the process runs, so a receiver learns from any two answers what
+/// happened between them, even if answers between them were lost.
 ///
 /// Confined to the stripe's executor.
 class BucketLoads {
  public:
-  /// The most bits by which buckets are counted: above, the counts of several distribution buckets are one.
+  /// The largest number of bits by which buckets are counted. With more distribution bits, several buckets share a
+  /// count.
   static constexpr unsigned kBitsMax = 16;
 
   BucketLoads() : counts_(1) {}
@@ -41,9 +42,9 @@ class BucketLoads {
     add_search_to(total_, ns, candidates, pages);
   }
 
-  /// By the bits of the bucket, 2^bits() of them; stored_bytes is 0.
+  /// Returns 2^bits() counts, ordered by the bits of the bucket; stored_bytes is 0.
   const std::vector<rpc::BucketLoad>& counts() const { return counts_; }
-  /// Counted apart from counts().
+  /// Returns the load of all buckets; it is counted separately from counts().
   const rpc::BucketLoad& total() const { return total_; }
 
  private:

@@ -75,8 +75,8 @@ void BucketMerge::charge(std::size_t bytes) {
                               MaintenanceBudget::purpose_of(merge_.request.only_moves));
 }
 
-/// Metadata does not use the budget. So a merge that has nothing more to fetch ends within its time limit, however slow
-/// the node is.
+/// Begins the next window. Metadata is not charged to the budget, so a merge that has nothing more to fetch ends within
+/// its time limit, however slow the node is.
 void BucketMerge::next_window() {
   if (Status goes_on = check_goes_on(); !goes_on) {
     finish(std::move(goes_on));
@@ -120,7 +120,8 @@ void BucketMerge::on_page(Result<rpc::ListEntriesReply> page) {
   }
   merge_.stripe.budget.count_metadata(page->entries.size() * rpc::kEntryKeyBytes);
   if (page->damaged) merge_.note_damaged_source();
-  if (page->status.code() == StatusCode::NotFound) {  // The source does not have the bucket.
+  // The source has no replica of the bucket, so there is nothing to fetch from it.
+  if (page->status.code() == StatusCode::NotFound) {
     source_done();
     return;
   }
@@ -252,7 +253,8 @@ void BucketMerge::send_ask_block() {
 
 void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   Status status = block ? block->status : block.error();
-  if (status.code() == StatusCode::Busy && block && block->wait_us > 0) {  // The source has its own budget.
+  // The source's own budget makes this merge wait.
+  if (status.code() == StatusCode::Busy && block && block->wait_us > 0) {
     pause(Duration(static_cast<std::int64_t>(std::min<std::uint64_t>(block->wait_us, YieldingRate::kPeriod.count()))),
           &BucketMerge::send_ask_block);
     return;
@@ -281,7 +283,7 @@ Status BucketMerge::apply_blocks() {
   FJORD_TRY(merge_.parts.space.check_merge(bytes));
   std::vector<std::string> blocks = std::exchange(blocks_, {});
   std::vector<spi::Write> writes;
-  std::deque<std::string> cancelled;  // Ids that the writes refer to.
+  std::deque<std::string> cancelled;  // Ids of the cancelling writes, which refer to these strings.
   const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = merge_.stripe.snapshots.get();
   for (const std::string& block : blocks) {
     DocBlockReader reader(block);
@@ -300,7 +302,8 @@ Status BucketMerge::apply_blocks() {
         token.state = spi::TokenEntry::State::Cancelled;
         cancelled.push_back(token.id());
         writes.back().id = cancelled.back();
-        writes.back().timestamp.us += 1;  // Newer than the token that it cancels, on all replicas.
+        // The cancelling entry is newer than the token that it cancels, on all replicas.
+        writes.back().timestamp.us += 1;
       } else {
         tokens_.note(*entry);
       }
@@ -326,13 +329,14 @@ bool BucketMerge::is_refused_for_loss(const spi::Write& write, const spi::WriteR
   return !here && here.error().code() == StatusCode::Corruption;
 }
 
-/// An intact member has the newest acknowledged version, so a newer version that was lost here did not reach every
-/// member and was not acknowledged. The engine takes the older version once the bucket is no longer marked as damaged.
-/// The stripe counts the bucket as damaged until the distributor has compared the replicas.
+/// Starts to fetch the refused entries again. An intact member has the newest acknowledged version, so a newer version
+/// that was lost here did not reach every member and was not acknowledged. The engine takes the older version once the
+/// bucket is no longer marked as damaged. The stripe counts the bucket as damaged until the distributor has compared
+/// the replicas.
 bool BucketMerge::take_refused() {
   if (retaking_ || refused_.empty() || merge_.request.decides || merge_.is_outsider() || merge_.is_source_damaged())
     return false;
-  // The comparison of the replicas will show the refused entries as missing.
+  // After a failure, the comparison of the replicas shows that the refused entries are missing.
   if (!merge_.stripe.provider->mark_repaired(merge_.request.bucket)) return false;
   retaking_ = true;
   merge_.window.own.clear();
@@ -352,7 +356,7 @@ void BucketMerge::finish(Status status) {
       status = info.error();
     }
   }
-  // Some of the fetched entries may be old enough to be dropped.
+  // The remove entries have to be counted again, because some of the fetched ones may be old enough to be dropped.
   if (merge_.reply.entries_copied > 0) merge_.parts.removed.count_again(merge_.request.bucket);
   merge_.reply.status = std::move(status);
   respond_(std::move(merge_.reply));

@@ -15,14 +15,14 @@ namespace fjord::storage {
 /// missing here in blocks. The newest timestamp wins, so writes may go on meanwhile, and a repeated merge continues
 /// where the last one ended. The result is OK only if every window of every source was compared.
 ///
-/// Entries with the same timestamp, a document and the token of its operation, were written together and are written
+/// Entries with the same timestamp (a document and the token of its operation) were written together and are written
 /// together here too. They belong to one group, so they are in one window.
 ///
-/// MergeTokens and MergeHistory decide about tokens and about remove entries that were dropped.
+/// MergeTokens decides about tokens, and MergeHistory about remove entries that were dropped.
 ///
 /// Memory use is independent of the bucket's size and of the number of sources: the metadata of one window of both
 /// replicas, about 200 bytes for each of StorageNodeOptions::merge_page_entries, and one block of documents. More is
-/// needed only for what cannot be divided, the tokens of one document and documents larger than a block, and 32 bytes
+/// needed only for what cannot be divided (the tokens of one document, and documents larger than a block), and 32 bytes
 /// for each entry that was lost here and is fetched a second time.
 ///
 /// Confined to the stripe's executor; keeps itself alive until it has answered.
@@ -37,8 +37,8 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   void next_window();
   void ask_page(const GlobalId* after = nullptr);
   void on_page(Result<rpc::ListEntriesReply> page);
-  /// Takes a page of a source of an earlier version, which knows no windows: all its entries and all of ours form one
-  /// window.
+  /// Uses a page from a source of an earlier version, which knows no windows: all entries of the source and all of this
+  /// replica form one window.
   void take_old_page(rpc::ListEntriesReply page);
   void compare_window();
   void plan();
@@ -48,15 +48,16 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   void window_done();
   void source_done();
   Status apply_blocks();
-  /// True if the engine refuses an entry because it has lost a newer version of the document.
+  /// Returns true if the engine refuses an entry because it has lost a newer version of the document.
   bool is_refused_for_loss(const spi::Write& write, const spi::WriteResult& result);
-  /// Starts to fetch the refused entries again, so that they are taken. Returns false if there is nothing to fetch
-  /// again.
+  /// Starts to fetch the refused entries again, now to be accepted. Returns false if there are
+  /// none.
   bool take_refused();
-  /// OK while the distributor that asked for the merge still owns the bucket, the replica set is not newer than the
-  /// merge, and the time limit is not over. Errors: WrongDistribution, Busy.
+  /// Returns OK while the distributor that asked for the merge still owns the bucket, the replica set is not newer than
+  /// the merge, and the time limit has not passed. Errors: WrongDistribution, Busy.
   Status check_goes_on() const;
-  /// Does `step`, which moves documents, as soon as the node's budget allows. Ends the merge if check_goes_on() fails.
+  /// Runs `step`, which moves documents, as soon as the node's budget allows it. Ends the merge if check_goes_on()
+  /// fails.
   void when_affordable(void (BucketMerge::*step)());
   void pause(Duration wait, void (BucketMerge::*step)());
   void charge(std::size_t bytes);
@@ -69,9 +70,9 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   MergeHistory history_;
   MergeTokens tokens_;
   MonotonicTime deadline_;
-  std::vector<MissingEntry> missing_;  // Sorted, so that entries written together are neighbours.
-  std::size_t fetched_ = 0;            // Number of entries of missing_ that are fetched.
-  // Fetched blocks that are not yet applied, because they end between entries of one timestamp.
+  std::vector<MissingEntry> missing_;  // Entries to fetch, sorted, so that entries written together are neighbours.
+  std::size_t fetched_ = 0;            // Number of entries of missing_ that have been fetched.
+  // Fetched blocks that wait to be applied: the last one ends between two entries of the same timestamp.
   std::vector<std::string> blocks_;
   // Entries of the source that the engine refused.
   std::vector<MissingEntry> refused_;

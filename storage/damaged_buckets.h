@@ -8,17 +8,17 @@
 
 namespace fjord::storage {
 
-/// The buckets of a stripe that have lost something and are not marked as repaired. The engine keeps this across
+/// The buckets of a stripe that have lost data and are not marked as repaired. The engine remembers them across
 /// restarts. Confined to the stripe's executor.
 class DamagedBuckets {
  public:
   explicit DamagedBuckets(StripeContext& context) : context_(context) {}
 
-  /// Fetches from the engine which buckets were newly found damaged.
+  /// Takes from the engine the buckets that were newly found damaged.
   void take_new();
-  /// True if the bucket is damaged, including damage that the last call of the engine has found.
+  /// Returns true if the bucket is damaged. Includes damage that the last call of the engine has found.
   bool contains(BucketId bucket);
-  /// The number of damaged buckets, as of the last take_new().
+  /// Returns the number of damaged buckets, as of the last take_new().
   std::size_t size() const { return buckets_.size(); }
   /// Marks the buckets of `after` as damaged if one of `before`, which they replace, was damaged.
   void inherit(std::initializer_list<BucketId> before, std::initializer_list<BucketId> after);

@@ -5,7 +5,7 @@
 namespace fjord::storage {
 namespace {
 
-// Limits of one step, which takes some milliseconds at most.
+// Limits for one step, with which it takes some milliseconds at most.
 constexpr std::size_t kStepDocuments = 256;
 constexpr std::size_t kStepBytes = 256 << 10;
 constexpr std::uint32_t kIdsMax = 10'000;

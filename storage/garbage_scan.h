@@ -8,8 +8,8 @@
 namespace fjord::storage {
 
 /// Searches a bucket for documents that their types do not keep (GarbageRules). Works in steps, between which the
-/// stripe serves its waiting requests, and within the node's maintenance budget. It changes nothing: the distributor
-/// that asked removes the documents with conditional operations.
+/// stripe serves its waiting requests, and within the node's maintenance budget. The scan changes nothing: the
+/// distributor that asked for it removes the documents with conditional operations.
 ///
 /// Confined to the stripe's executor; keeps itself alive until it has answered.
 class GarbageScan : public std::enable_shared_from_this<GarbageScan> {
@@ -22,7 +22,8 @@ class GarbageScan : public std::enable_shared_from_this<GarbageScan> {
 
   Status open();
   void step();
-  /// Returns false once nothing is left to read or enough garbage was found. Errors: those of the iterator.
+  /// Reads some documents. Returns false if nothing is left to read or enough garbage was found. Errors: those of the
+  /// iterator.
   Result<bool> read_some();
   void finish(Status status);
 
@@ -30,7 +31,8 @@ class GarbageScan : public std::enable_shared_from_this<GarbageScan> {
   Executor& executor_;
   rpc::FindGarbage request_;
   rpc::Responder respond_;
-  std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;  // Owns the types that `rules_` refer to.
+  /// The snapshot that owns the document types to which `rules_` refer.
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;
   GarbageRules rules_;
   std::unique_ptr<spi::DocumentIterator> iterator_;
   rpc::FindGarbageReply reply_;

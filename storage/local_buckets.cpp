@@ -40,7 +40,7 @@ Result<std::vector<rpc::BucketReport>> LocalBuckets::bucket_info(const rpc::GetB
 Status LocalBuckets::set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) {
   FJORD_TRY(context_.check_owner(request.state_version, request.distributor, entry.bucket));
   if (is_deleted_since(request, entry)) return Status::ok();
-  // A set without this node is stored only if the replica exists; it is no reason to create one.
+  // A set that does not name this node is stored only if the replica exists; it is no reason to create a replica.
   bool left_out = entry.replica_set.epoch != 0 && !entry.replica_set.contains(context_.options.index);
   const auto is_here = static_cast<bool>(context_.provider->replica_set(entry.bucket));
   if (left_out && !is_here) return Status::ok();
@@ -49,7 +49,8 @@ Status LocalBuckets::set_replica_set(const rpc::SetReplicaSets& request, const r
   }
   FJORD_TRY(context_.provider->create_bucket(entry.bucket));
   FJORD_TRY_ASSIGN(ReplicaSet old, context_.provider->replica_set(entry.bucket));
-  // A replica that is catching up (epoch 0) keeps its earlier set. A duplicate that arrives late changes nothing.
+  // A message with epoch 0 says that the replica is catching up: the replica keeps its earlier set. A late duplicate
+  // changes nothing.
   if (entry.replica_set.epoch <= old.epoch) return Status::ok();
   if (old.epoch == 0 && !entry.replica_set.contains(context_.options.index)) return Status::ok();
   if (entry.repaired) damaged_.mark_if_repaired(entry);
@@ -58,8 +59,8 @@ Status LocalBuckets::set_replica_set(const rpc::SetReplicaSets& request, const r
   return Status::ok();
 }
 
-/// Drops remove entries as `entry` says. A replica that fails to do so reports more entries than the others; the owner
-/// notices this and merges it.
+/// Drops remove entries up to the times in `entry`. A replica that fails to do so reports more entries than the others;
+/// the owner notices this and merges it.
 void LocalBuckets::forget(const rpc::BucketReplicaSet& entry) {
   if (entry.forget_removes_before_us == 0 && entry.forget_tokens_before_us == 0) return;
   const Status done = context_.provider->forget(entry.bucket, Timestamp{entry.forget_removes_before_us},
@@ -89,15 +90,17 @@ Status LocalBuckets::delete_replica(std::uint64_t state_version, BucketId bucket
     deleted_version_ = state_version;
     deleted_.clear();
   }
-  // The bucket receives the set that leaves it out before it is deleted, so no earlier message has a higher epoch.
+  // Before it is deleted, the bucket receives a set that does not name this node, so no earlier message has a higher
+  // epoch.
   if (Result<ReplicaSet> set = context_.provider->replica_set(bucket)) deleted_[bucket] = set->epoch;
   FJORD_TRY(context_.provider->delete_bucket(bucket));
   damaged_.forget(bucket);
   return Status::ok();
 }
 
-/// Placement and ownership require buckets of at least `bits` bits. Distributors split buckets before a state with more
-/// distribution bits comes into force, but they cannot reach a node that is away at that time.
+/// Splits buckets that use too few bits. Placement and ownership require buckets of at least `bits` bits. Distributors
+/// split buckets before a state with more distribution bits comes into force, but they cannot reach a node that is away
+/// at that time.
 Status LocalBuckets::split_to(unsigned bits) {
   if (split_to_ >= bits) return Status::ok();
   for (bool found = true; found;) {
@@ -151,8 +154,8 @@ rpc::BucketReport LocalBuckets::report_of(BucketId bucket) {
   return report;
 }
 
-/// Adds the dropped times to the report. The newest entry may be among the dropped ones, so `max_timestamp_us` covers
-/// them: later writes have to be newer than these too.
+/// Adds to the report the times up to which entries were dropped. The newest entry may be among the dropped ones, so
+/// `max_timestamp_us` covers these times: later writes have to be newer than they are.
 void LocalBuckets::add_forgotten(rpc::BucketReport& report) const {
   const Result<spi::Forgotten> forgotten = context_.provider->forgotten(report.bucket);
   if (!forgotten) return;
@@ -196,7 +199,7 @@ rpc::JoinBucketsReply LocalBuckets::join(const rpc::JoinBuckets& request) {
     const Result<ReplicaSet> low_set = context_.provider->replica_set(low);
     const Result<ReplicaSet> high_set = context_.provider->replica_set(high);
     if (low_set && high_set) {
-      // If the sets of the halves differ, the content of the joined bucket could not be described by one set.
+      // Refused: if the sets of the halves differ, one set could not describe the content of the joined bucket.
       if (*low_set != *high_set || low_set->epoch > request.epoch) {
         return {StatusCode::WrongDistribution, "the halves of " + request.parent.to_string() +
                                                    " have other replica sets than the one this was sent under"};

@@ -20,7 +20,7 @@ class LocalBuckets {
 
   Result<std::vector<rpc::BucketReport>> bucket_info(const rpc::GetBucketInfo& request);
   Status set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry);
-  /// The bucket's current content; an empty BucketInfo if the bucket is not on this node.
+  /// Returns the bucket's current content; an empty BucketInfo if the bucket is not on this node.
   BucketInfo content_of(BucketId bucket);
   Status delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket);
   /// Deletes the bucket and remembers its epoch, so that late messages of the same cluster state, sent while the
@@ -34,7 +34,7 @@ class LocalBuckets {
     std::uint64_t documents = 0;
     std::uint64_t bytes = 0;
     std::uint64_t damaged = 0;  ///< Number of damaged buckets.
-    unsigned min_bits = 0;      ///< The smallest number of bits used by a bucket; 0 if there is no bucket.
+    unsigned min_bits = 0;      ///< The smallest number of bits that a bucket here uses; 0 if there is no bucket.
   };
   Totals totals();
 
@@ -44,24 +44,24 @@ class LocalBuckets {
   /// Returns the buckets of `asked` that exist here. For each of the others it returns the existing buckets that
   /// contain it or that it contains.
   std::vector<BucketId> present_parts(const std::vector<BucketId>& asked) const;
-  /// True if another bucket exists here that contains `bucket` or that `bucket` contains.
+  /// Returns true if another bucket exists here that contains `bucket` or that `bucket` contains.
   bool overlaps_another(BucketId bucket) const;
   rpc::BucketReport report_of(BucketId bucket);
   void add_forgotten(rpc::BucketReport& report) const;
   /// Drops remove entries up to the times in `entry`. The owner sends these times only when all members hold the same
   /// content.
   void forget(const rpc::BucketReplicaSet& entry);
-  /// True for a delayed or duplicate message that was sent before the bucket was deleted.
+  /// Returns true for a delayed or duplicate message that was sent before the bucket was deleted.
   bool is_deleted_since(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) const;
 
   StripeContext& context_;
   DamagedBuckets& damaged_;
   RemovedCensus& removed_;
-  /// Buckets deleted under cluster state `deleted_version_`, each with its epoch at that time. Older entries are not
-  /// needed, because messages of older states are refused anyway.
+  /// Buckets deleted under cluster state `deleted_version_`, with their epochs at that time. Deletions under older
+  /// states are not remembered, because messages of older states are refused anyway.
   std::map<BucketId, std::uint64_t> deleted_;
   std::uint64_t deleted_version_ = 0;
-  unsigned split_to_ = 0;  ///< No bucket uses fewer bits than this.
+  unsigned split_to_ = 0;  ///< All buckets here use at least this many bits.
 };
 
 }  // namespace fjord::storage

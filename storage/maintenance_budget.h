@@ -10,13 +10,13 @@
 namespace fjord::storage {
 
 /// Limits the bytes per second that a storage node moves for maintenance, sent and received together. It is a token
-/// bucket without credit: moved bytes are a debt that is paid off at the current rate, and nothing new begins before it
-/// is paid. So in any span of time the node moves at most rate x time plus one block for each running merge.
+/// bucket without credit: moved bytes are a debt that is paid off at the current rate, and no new move begins before
+/// the debt is paid. So in any span of time the node moves at most rate x time plus one block for each running merge.
 ///
 /// The rate is a YieldingRate between the tunables maintenance.bytes_per_s_min and maintenance.bytes_per_s. Data that
-/// only changes its place has a second debt, at maintenance.moves_bytes_per_s, while users' operations come: unlike
+/// only changes its place has a second debt, at maintenance.moves_bytes_per_s, while users send operations: unlike
 /// missing replicas, moves can wait.
-/// No call blocks: a caller that may not go on receives the time to wait, and asks again afterwards.
+/// No call blocks: a caller that has to wait receives the time, and asks again afterwards.
 ///
 /// Threading: from any thread, without a lock, except end_period(), which one thread calls. Lifetime: `runtime`
 /// outlives it.
@@ -24,8 +24,8 @@ class MaintenanceBudget {
  public:
   enum class Direction { In, Out, Scan };
   enum class Purpose {
-    Safety,  ///< Repairs missing or differing replicas, or removes garbage.
-    Move,    ///< Only moves data to another place.
+    Safety,  ///< The work repairs missing or differing replicas, or removes garbage.
+    Move,    ///< The work only moves data to another place.
   };
   static Purpose purpose_of(bool only_moves) { return only_moves ? Purpose::Move : Purpose::Safety; }
 
@@ -34,7 +34,7 @@ class MaintenanceBudget {
   /// Records the time for which foreground operations waited for their stripe.
   void note_foreground(Duration wait) { waits_.add(wait); }
 
-  /// Returns the time until data may be moved; zero: now. Never longer than a period, because the rate may change then.
+  /// Returns the time until data may be moved; zero: now. It is at most one period, because the rate may change then.
   Duration wait(MonotonicTime now, Purpose purpose) const;
   /// Records moved bytes as debt.
   void charge(MonotonicTime now, std::uint64_t bytes, Direction direction, Purpose purpose);
@@ -43,7 +43,7 @@ class MaintenanceBudget {
   /// Records the time for which maintenance waited because of this budget.
   void note_throttled(Duration waited);
 
-  /// To be called every YieldingRate::kPeriod. `users_come` tells whether users' operations come.
+  /// Must be called every YieldingRate::kPeriod. `users_come` is true if users sent operations lately.
   void end_period(bool users_come);
 
   double bytes_per_s() const { return rate_.load(std::memory_order_relaxed); }

@@ -33,7 +33,7 @@ Status MergeWindow::take_page(const rpc::ListEntriesReply& page) {
   }
   if (!page.more) return Status::ok();
   if (theirs.empty()) return {StatusCode::Corruption, "a merge source has more behind an empty window"};
-  // The source's window holds fewer groups than ours. Our other entries come with the next window.
+  // The source's window ends before this replica's window. The other entries of this replica belong to the next window.
   end = before.first;
   std::erase_if(own, [&](const spi::EntryMeta& ours) { return spi::group_of(ours.gid) > end; });
   return Status::ok();
@@ -54,7 +54,8 @@ bool MergeContext::is_outsider() const {
 }
 
 Status MergeContext::apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results) {
-  // An entry that was missing when the windows were compared may have been removed since, and the remove dropped.
+  // An entry that this replica lacked when the windows were compared may have been removed since, and its remove entry
+  // dropped.
   FJORD_TRY_ASSIGN(const spi::Forgotten now, stripe.provider->forgotten(request.bucket));
   if (now != own_forgotten) return {StatusCode::NotReady, "removed entries were dropped here since the merge began"};
   results.assign(writes.size(), {});

@@ -10,8 +10,8 @@
 
 namespace fjord::storage {
 
-/// An entry that the source has newer than this replica. Ordered by its fields, so that entries written together are
-/// neighbours.
+/// An entry that is newer on the source than on this replica. Ordered by its fields, so that entries written together
+/// are neighbours.
 struct MissingEntry {
   std::uint64_t group = 0;
   std::uint64_t timestamp_us = 0;
@@ -30,28 +30,31 @@ struct MergeWindow {
   std::vector<spi::EntryMeta> own;      ///< Entries of this replica in the window, by (group, gid).
   std::vector<spi::EntryMeta> theirs;   ///< Entries of the source in the window, by (group, gid).
 
-  /// The entry of `gid` as of the beginning of the window; null if there is none.
+  /// Returns this replica's entry of `gid` as of the beginning of the window; null if there is none.
   const spi::EntryMeta* own_of(const GlobalId& gid) const;
   const spi::EntryMeta* theirs_of(const GlobalId& gid) const;
-  /// Takes the source's page, and shortens the window to it. Errors: Corruption if the page does not match the request.
+  /// Adds the source's page, and shortens the window to the groups in it. Errors: Corruption if the page does not match
+  /// the request.
   Status take_page(const rpc::ListEntriesReply& page);
 };
 
-/// What the parts of a merge share. Confined to the stripe's executor.
+/// The state that the parts of a merge share. Confined to the stripe's executor.
 struct MergeContext {
   StripeContext& stripe;
   StripeParts& parts;
   const rpc::MergeBucket request;
   rpc::MergeBucketReply reply = {};
-  std::size_t source = 0;  ///< The source that entries are fetched from, as an index of `request.sources`.
+  std::size_t source = 0;  ///< The source from which entries are fetched, as an index of `request.sources`.
   MergeWindow window = {};
-  spi::Forgotten own_forgotten = {};  ///< What this replica had dropped when the merge from this source began.
+  /// Times up to which this replica had dropped entries when the merge from this source began.
+  spi::Forgotten own_forgotten = {};
 
   bool is_outsider() const;
   /// Records that the source has reported damage.
   void note_damaged_source();
   bool is_source_damaged() const;
-  /// Writes to the engine. Errors: those of the engine; NotReady if remove entries were dropped since the merge began.
+  /// Writes to the engine. Errors: those of the engine; NotReady if remove entries were dropped here since the merge
+  /// began.
   Status apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results);
 };
 

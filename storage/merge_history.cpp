@@ -39,13 +39,13 @@ Status MergeHistory::choose(const rpc::ListEntriesReply& page) {
     }
     return Status::ok();
   }
-  if (merge_.request.epoch == 0) return Status::ok();  // The distributor is of a version that does not drop anything.
+  if (merge_.request.epoch == 0) return Status::ok();  // The distributor has a version that drops nothing.
   if (merge_.is_source_damaged() && !is_damaged) {
     choice_ = HistoryChoice::Own;
     return Status::ok();
   }
   if (is_trusted && (merge_.own_forgotten != source_forgotten_ || is_damaged)) choice_ = HistoryChoice::Source;
-  // This replica must also take the source's remove entries that are older than what it has dropped itself.
+  // This replica must also accept those remove entries of the source that are older than what it has dropped itself.
   spi::Forgotten less = merge_.own_forgotten;
   less.removes = std::min(less.removes, source_forgotten_.removes);
   less.tokens = std::min(less.tokens, source_forgotten_.tokens);
@@ -64,8 +64,9 @@ bool MergeHistory::hides_what_source_has() const {
   });
 }
 
-/// Nothing that counts is lost: the members have taken this replica's acknowledged writes before (BucketMerger::merge()
-/// of the owner). Errors: Corruption if this replica is a member itself, as a member holds what the other members hold.
+/// Empties this replica. No acknowledged write is lost: the members have taken this replica's acknowledged writes
+/// before (BucketMerger::merge() of the owner). Errors: Corruption if this replica is a member itself, as a member
+/// holds what the other members hold.
 Status MergeHistory::empty_replica() {
   FJORD_TRY_ASSIGN(const ReplicaSet set, merge_.stripe.provider->replica_set(merge_.request.bucket));
   if (set.epoch == merge_.request.epoch) {
@@ -80,7 +81,7 @@ Status MergeHistory::empty_replica() {
   return Status::ok();
 }
 
-/// Such a document was removed, and all replicas that knew of the remove have dropped it.
+/// Removes documents that were removed elsewhere: all replicas that had their remove entries have dropped these.
 Status MergeHistory::drop_unknown_to_source() {
   std::vector<GlobalId> gids;
   for (const spi::EntryMeta& ours : merge_.window.own) {
@@ -92,7 +93,7 @@ Status MergeHistory::drop_unknown_to_source() {
     const Result<std::size_t> done = merge_.stripe.provider->read_entries(
         merge_.request.bucket, std::span(gids).subspan(begin), builder, merge_.stripe.options.merge_block_bytes);
     if (!done && done.error().code() != StatusCode::Corruption) return done.error();
-    begin += done ? *done : 1;  // An entry that cannot be read is lost already.
+    begin += done ? *done : 1;  // The entry cannot be read, so it is lost already and is skipped.
     const std::string block = builder.take();
     DocBlockReader reader(block);
     std::vector<spi::Write> writes;

@@ -32,7 +32,7 @@ rpc::ListEntriesReply MergeSource::list_entries(const rpc::ListEntries& request)
   return reply;
 }
 
-/// Lists by gid, for nodes of an earlier version.
+/// Lists entries by gid, for nodes of an earlier version, which know no windows.
 Result<spi::EntryWindow> MergeSource::list_by_gid(const rpc::ListEntries& request, std::size_t limit) {
   FJORD_TRY_ASSIGN(const std::vector<spi::EntryMeta> all, context_.provider->list_entries(request.bucket));
   auto begin = all.begin();

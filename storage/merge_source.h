@@ -9,8 +9,8 @@
 
 namespace fjord::storage {
 
-/// Answers the merges of other nodes: which entries a bucket has here, and the entries themselves, within the node's
-/// maintenance budget. Confined to the stripe's executor.
+/// Answers the merges of other nodes within the node's maintenance budget: says which entries a bucket has here, and
+/// sends the entries. Confined to the stripe's executor.
 class MergeSource {
  public:
   MergeSource(StripeContext& context, DamagedBuckets& damaged) : context_(context), damaged_(damaged) {}

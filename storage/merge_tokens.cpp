@@ -9,7 +9,7 @@ namespace fjord::storage {
 
 void MergeTokens::find_lost(const std::vector<MissingEntry>& missing) {
   lost_tokens_.clear();
-  // A token that a damaged source does not know may be among its losses.
+  // Nothing to find: a token that a damaged source lacks may be among the data that it has lost.
   if (!merge_.request.decides || merge_.is_source_damaged()) return;
   if (merge_.is_outsider()) {
     find_lost_adopted(missing);
@@ -23,9 +23,10 @@ void MergeTokens::note(const EntryView& entry) {
   note_orphan(entry);
 }
 
-/// Finds the tokens that came with our losing versions and that the source does not know.
+/// Finds the tokens that belong to versions on this replica that lose, and that the source does not have.
 void MergeTokens::find_lost_to_member(const std::vector<MissingEntry>& missing) {
-  std::unordered_map<std::uint64_t, GlobalId> losing;  // By the timestamp of our version.
+  // Gids of documents whose version here loses, by the timestamp of that version.
+  std::unordered_map<std::uint64_t, GlobalId> losing;
   for (const MissingEntry& entry : missing) {
     if (const spi::EntryMeta* ours = merge_.window.own_of(entry.gid)) losing.emplace(ours->timestamp.us, entry.gid);
   }
@@ -37,9 +38,10 @@ void MergeTokens::find_lost_to_member(const std::vector<MissingEntry>& missing) 
   }
 }
 
-/// Finds adopted tokens that this source makes invalid. A non-member replica may lack any token of the members, which
-/// proves nothing. But a token that no member had, and whose document version is about to lose against this source's,
-/// is unknown to the winning version too: the distributor that made that version read from members.
+/// Finds adopted tokens that this source makes invalid. A non-member replica may lack any token of the members, so its
+/// lacking a token proves nothing. But if no member had a token, and the token's document version is about to lose
+/// against this source's version, then the winning version was made without the token: its distributor read from
+/// members.
 void MergeTokens::find_lost_adopted(const std::vector<MissingEntry>& missing) {
   if (adopted_tokens_.empty()) return;
   for (const MissingEntry& entry : missing) {
@@ -104,19 +106,19 @@ Status MergeTokens::cancel_orphans() {
   return writes.empty() ? Status::ok() : merge_.apply(writes, results);
 }
 
-/// True for the token of a write if the document has a newer version here that was made without the token. The version
-/// that a non-member replica has of the document may not show this: a later unconditional write may have reached that
-/// replica too, or only that replica.
+/// Returns true for the token of a write if the document has a newer version here that was made without the token. The
+/// version that a non-member replica has of the document may not show this: a later unconditional write may have
+/// reached that replica too, or only that replica.
 bool MergeTokens::loses(const EntryView& entry, bool is_closed) const {
   if (!merge_.request.decides || !entry.removed || !spi::is_token_id(entry.id)) return false;
   const std::optional<spi::TokenEntry> token = spi::TokenEntry::parse(entry.id);
   if (!token) return false;
   const spi::EntryMeta* ours = merge_.window.own_of(token->document);
   const spi::EntryMeta* theirs = merge_.window.theirs_of(token->document);
-  // A member that had the token would still have it, or would drop it at once.
+  // A token that this replica lacks loses: if it had ever had the token, it would still have it, or drop it at once.
   if (is_closed) return merge_.window.own_of(entry.gid) == nullptr;
   if (ours == nullptr || theirs == nullptr) return false;
-  // Members know every acknowledged write, unless they are damaged.
+  // An intact member has every acknowledged write, so a token that it lacks is of a write that was not acknowledged.
   const bool is_unknown = merge_.is_outsider() && merge_.window.own_of(entry.gid) == nullptr &&
                           !merge_.parts.damaged.contains(merge_.request.bucket);
   return ours->timestamp > (is_unknown ? entry.timestamp : theirs->timestamp);

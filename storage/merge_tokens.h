@@ -10,31 +10,31 @@
 
 namespace fjord::storage {
 
-/// The tokens that a merge makes invalid: it finds them and cancels them.
+/// Finds the tokens that a merge makes invalid, and cancels them.
 ///
-/// A token is valid only as long as the document's version is the one it was written with or a successor of that. If
-/// two replicas have different versions and this one decides (MergeBucket::decides), the losing replica's tokens that
-/// the winning replica does not know are cancelled: the winner's writes were made without knowledge of them.
+/// A token is valid only while the document has the version that was written with the token, or a successor of that
+/// version. If two replicas have different versions and this merge decides (MergeBucket::decides), the losing replica's
+/// tokens that the winning replica lacks are cancelled: the winner's writes were made without knowledge of them.
 class MergeTokens {
  public:
   explicit MergeTokens(MergeContext& merge) : merge_(merge) {}
 
-  /// Finds the tokens that become invalid when `missing`, all of the window, comes from the source.
+  /// Finds the tokens that become invalid when the entries in `missing`, all those of the window, come from the source.
   void find_lost(const std::vector<MissingEntry>& missing);
   void clear_lost() { lost_tokens_.clear(); }
-  /// True for the token of a write that has to be cancelled when it is taken. `is_closed`: the entry is from the time
-  /// of which the receiver has complete knowledge and the source does not.
+  /// Returns true for the token of a write if the token has to be cancelled when it is taken. `is_closed`: for the
+  /// entry's time, the receiver has the complete history and the source does not.
   bool loses(const EntryView& entry, bool is_closed) const;
-  /// Remembers an entry that is taken, if a later source may show that it is a token that does not count.
+  /// Remembers an entry that is taken if a later source may show that it is an invalid token.
   void note(const EntryView& entry);
-  /// Adds the writes that cancel the tokens that came with our version of `document`, which another version is about to
+  /// Adds writes that cancel the tokens of this replica's version of `document`, which another version is about to
   /// replace. The writes refer to `ids`.
   void cancel_lost(const GlobalId& document, std::deque<std::string>& ids, std::vector<spi::Write>& writes);
-  /// Cancels tokens from a damaged source if the documents written with them did not come: those writes are lost.
+  /// Cancels tokens from a damaged source whose documents did not come with them: the source has lost those writes.
   Status cancel_orphans();
 
  private:
-  /// A token from a damaged source, which may not have given the document written with it.
+  /// A token from a damaged source, which may have lost the document that was written with the token.
   struct Orphan {
     GlobalId document;
     GlobalId token;

@@ -7,10 +7,10 @@
 
 namespace fjord::storage {
 
-/// The numbers of messages of which a storage node has refused a write that a later duplicate must not apply either.
-/// The numbers of one distributor rise (rpc::Apply::number). Memory is bounded: beyond `remembered` numbers of a
-/// distributor and cluster state the lowest is forgotten, and all numbers up to it count as refused. A sender that
-/// retries such a message uses a new number.
+/// Remembers the numbers of messages of which a storage node has refused a write, so that a later duplicate of the
+/// message does not apply it. The numbers of one distributor rise (rpc::Apply::number). Memory is bounded: beyond
+/// `remembered` numbers of a distributor and cluster state the lowest is forgotten, and all numbers up to it count as
+/// refused. A sender that retries such a message uses a new number.
 /// Threading: not thread-safe.
 class RefusedMessages {
  public:

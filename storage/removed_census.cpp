@@ -5,8 +5,8 @@
 namespace fjord::storage {
 namespace {
 
-// A pass counts no further bucket once it has looked at this many entries, because the stripe serves nothing else
-// meanwhile.
+// After looking at this many entries, a pass counts no further bucket, because the stripe serves nothing else while it
+// counts.
 constexpr std::uint64_t kEntriesOfPass = 200'000;
 
 Gauge& kept(MetricRegistry& registry, const char* kind) {
@@ -58,7 +58,7 @@ void RemovedCensus::judge(const rpc::GetBucketInfo& question, MonotonicTime now,
     if (!found) return;
     show(counted.entries, -1);
     counted = {.entries = *found, .at = now, .is_valid = true};
-    // Entries that come later are newer than everything stored at this time.
+    // Entries that are written after this are newer than everything stored now.
     const Timestamp later{report.info.max_timestamp_us + 1};
     counted.entries.oldest_remove = std::min(counted.entries.oldest_remove, later);
     counted.entries.oldest_token = std::min(counted.entries.oldest_token, later);

@@ -10,9 +10,9 @@
 
 namespace fjord::storage {
 
-/// Counts the remove entries in the buckets of a stripe, for metrics and to tell the owner of a bucket when it has
-/// some to drop. A bucket is counted when it is first asked about, after entries were dropped, and at intervals.
-/// Between two counts the oldest time found by the last one is a lower bound for the oldest remove entry.
+/// Counts the remove entries in the buckets of a stripe, for metrics, and to tell the owner of a bucket when it has old
+/// ones to drop. A bucket is counted at its first report, after entries were dropped, and at intervals. Between two
+/// counts, the oldest time that the last count found is a lower bound for the oldest remove entry.
 ///
 /// Threading: confined to the stripe. Lifetime: provider and registry outlive it.
 class RemovedCensus {
@@ -20,10 +20,10 @@ class RemovedCensus {
   RemovedCensus(MetricRegistry& registry, spi::PersistenceProvider& provider, Duration interval);
   ~RemovedCensus();
 
-  /// Sets BucketReport::may_forget and surplus_tokens_us. A bucket that is due for a count waits for the next pass once
-  /// this pass has looked at enough entries.
+  /// Sets BucketReport::may_forget and surplus_tokens_us. If this pass has looked at enough entries, a bucket that is
+  /// due for a count waits for the next pass.
   void judge(const rpc::GetBucketInfo& question, MonotonicTime now, rpc::BucketReport& report);
-  /// Makes the bucket due for a count.
+  /// Has the bucket counted again in the next pass.
   void count_again(BucketId bucket);
   /// Ends a pass in which all buckets were asked about. `here` lists the existing buckets, sorted; the others are
   /// forgotten.

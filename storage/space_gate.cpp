@@ -12,7 +12,7 @@ void SpaceGate::set(SpaceState space) {
 Status SpaceGate::check(const rpc::StorageOperation& operation) {
   if (operation.kind == rpc::OperationKind::Remove) return Status::ok();
   const std::uint64_t bytes = operation.header.size() + operation.body.size();
-  // A merge would bring this write from another replica anyway, so the limits for merges apply.
+  // Another replica has this write already, and a merge would bring it here anyway. So the limits for merges apply.
   if (operation.is_elsewhere) return check_merge(bytes);
   const std::string node = "storage." + std::to_string(context_.options.index);
   if (Status status = space_.check_external(node); !status) {

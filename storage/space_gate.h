@@ -8,7 +8,7 @@
 
 namespace fjord::storage {
 
-/// Decides which writes a stripe accepts for the space that is left on the disk. Confined to the stripe's executor.
+/// Decides which writes a stripe accepts, depending on the space left on the disk. Confined to the stripe's executor.
 class SpaceGate {
  public:
   explicit SpaceGate(StripeContext& context) : context_(context) {}
@@ -16,18 +16,19 @@ class SpaceGate {
   /// Sets the space stage and limits that apply from now on.
   void set(SpaceState space);
   const SpaceState& state() const { return space_; }
-  /// OK if there is space for the operation. Removes are always allowed, and while throttling a share of the puts.
-  /// Errors: NoSpace, Busy.
+  /// Returns OK if there is space for the operation. Removes are always allowed, and while throttling a share of the
+  /// puts. Errors: NoSpace, Busy.
   Status check(const rpc::StorageOperation& operation);
-  /// OK if there is space for entries of `bytes` bytes that another member of the bucket has. Errors: NoSpace.
+  /// Returns OK if there is space for entries of `bytes` bytes that another member of the bucket has. Errors: NoSpace.
   Status check_merge(std::uint64_t bytes);
 
  private:
   StripeContext& context_;
   SpaceState space_;
-  std::uint64_t put_bytes_ = 0;   ///< Bytes of the puts accepted since the space was last measured.
-  std::uint64_t last_bytes_ = 0;  ///< Bytes accepted in RefuseAll since then, which other members had.
-  unsigned refused_share_ = 0;    ///< Sum of the refused percentages of puts; at 100 the next put is refused.
+  std::uint64_t put_bytes_ = 0;  ///< Bytes of the puts accepted since the last measurement of the space.
+  /// Bytes of writes that other members had, accepted in RefuseAll since the last measurement.
+  std::uint64_t last_bytes_ = 0;
+  unsigned refused_share_ = 0;  ///< Sum of the percentages of puts to refuse; when it reaches 100, a put is refused.
 };
 
 }  // namespace fjord::storage

@@ -45,7 +45,7 @@ double reserve_of(SpaceStage stage, const SpaceLimits& limits) {
   return stage == SpaceStage::RefuseExternal ? 2 * reserve : 0;
 }
 
-/// True if the measured space belongs to `stage` or a later one. `inside`: the stage is in force already; then
+/// Returns true if the measured space belongs to `stage` or a later one. `inside`: the stage is in force already, so
 /// hysteresis applies.
 bool belongs_to(SpaceStage stage, bool inside, const SpaceInfo& space, const SpaceLimits& limits) {
   const double slack = inside ? static_cast<double>(limits.hysteresis_percent) : 0;

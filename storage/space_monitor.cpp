@@ -10,10 +10,10 @@ namespace fjord::storage {
 namespace {
 
 constexpr Duration kInterval = std::chrono::seconds(1);
-/// Bytes on disk that one byte of a put may take before the next measurement: in the journal, in a slotfile, in a
+/// Bytes on disk that one byte of a put may take before the next measurement: in the journal, in a slotfile, and in a
 /// rewrite.
 constexpr std::uint64_t kBytesOfByte = 4;
-/// Part of the reserve that the budget is never below. So the limit is really reached instead of only approached.
+/// The budget is never below the reserve divided by this, so that the limit is really reached and not only approached.
 constexpr std::int64_t kPartOfReserve = 16;
 
 }  // namespace

@@ -11,28 +11,28 @@
 
 namespace fjord::storage {
 
-/// The state of the disk as the stripes need it.
+/// The state of the disk, for the stripes.
 struct SpaceState {
   SpaceStage stage = SpaceStage::Normal;
-  unsigned refused_percent = 0;  ///< Percent of the puts to refuse while throttling.
-  /// Bytes of puts that may be accepted until the next measurement. Without this bound a fast disk could pass a limit
+  unsigned refused_percent = 0;  ///< Percentage of the puts to refuse while throttling.
+  /// Maximum bytes of puts to accept until the next measurement. Without this bound a fast disk could pass a limit
   /// between two measurements.
   std::uint64_t budget_bytes = std::numeric_limits<std::uint64_t>::max();
-  /// Bytes that writes which another member has may take in RefuseAll until the next measurement.
+  /// Bytes that may be written in RefuseAll until the next measurement, by writes that another member has.
   std::uint64_t last_bytes = 0;
   std::string reason;     ///< The measured values and the setting that was exceeded.
-  ErrorDetails exceeded;  ///< This setting and its value.
+  ErrorDetails exceeded;  ///< The exceeded setting and its value.
 
-  /// OK if writes from clients are accepted. Errors: NoSpace, naming the node.
+  /// Returns OK if writes from clients are accepted. Errors: NoSpace, naming the node.
   Status check_external(const std::string& node) const;
-  /// OK if entries from other replicas are accepted without a bound. Errors: NoSpace, naming the node.
+  /// Returns OK if entries from other replicas are accepted without a limit. Errors: NoSpace, naming the node.
   Status check_merge(const std::string& node) const;
 };
 
 /// Measures the space of a node's folder every second and reports it through `tell`. The limits are the tunables
-/// storage.space_*, read at each measurement. The stage stays as it is while the measurement fails.
+/// storage.space_*, read at each measurement. If a measurement fails, the stage stays as it is.
 ///
-/// Threading: has its own executor, on which `tell` is called, so that a hanging file system holds up nothing else.
+/// Threading: has its own executor, on which `tell` is called, so that a file system that hangs delays nothing else.
 /// Lifetime: `runtime` outlives it.
 class SpaceMonitor {
  public:
@@ -59,7 +59,7 @@ class SpaceMonitor {
   Gauge& free_bytes_;
   Counter& failures_;
   SpaceGuard guard_;
-  std::unique_ptr<Executor> executor_;  // Last: its tasks use all members above.
+  std::unique_ptr<Executor> executor_;  // The last member, because its tasks use all others.
 };
 
 }  // namespace fjord::storage

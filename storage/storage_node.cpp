@@ -13,8 +13,8 @@
 namespace fjord::storage {
 namespace {
 
-/// Collects the results of all stripes into one reply; the last stripe to finish sends it. Each stripe writes to places
-/// of its own in the reply, so only the counter is shared between threads.
+/// Collects the results of all stripes in one reply; the last stripe to finish sends it. Each stripe writes to its own
+/// places in the reply, so only the counter is shared between threads.
 template <typename ReplyType>
 struct Join {
   Join(std::size_t parts, rpc::Responder responder) : left(parts), respond(std::move(responder)) {}
@@ -211,7 +211,7 @@ void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder res
     explicit Collected(std::size_t parts) : reports(parts), statuses(parts) {}
     std::vector<std::vector<rpc::BucketReport>> reports;
     std::vector<Status> statuses;
-    SpaceState space;  ///< As known to the first stripe.
+    SpaceState space;  ///< The state of the disk as the first stripe knows it.
   };
   auto collected = std::make_shared<Collected>(stripes_.size());
   auto left = std::make_shared<std::atomic<std::size_t>>(stripes_.size());
@@ -257,7 +257,7 @@ void StorageNode::get_loads(rpc::Responder respond) {
       collected->loads[s] = stripes_[s]->loads();
       if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
       rpc::GetLoadsReply reply;
-      // The total is behind the 2^bits buckets.
+      // The element behind the 2^bits buckets is the total.
       std::size_t buckets = collected->loads[0].size() - 1;
       for (const auto& part : collected->loads) {
         if (part.size() != buckets + 1) {
@@ -336,8 +336,8 @@ Status StorageNode::learn(const rpc::Poll& request) {
     version_before_ = std::max(version_before_, request.info.state_version);
   FJORD_TRY(told_.update(request.info).status());
   const std::shared_ptr<const rpc::ClusterSnapshot> told = told_.get();
-  // A state that still counts an earlier process of this node as up does not show its restart. The node may have lost
-  // writes that were not synced, so it serves nothing before the distributors know of the restart.
+  // A state that still counts an earlier process of this node as up does not show that the node has restarted. The node
+  // may have lost writes that were not synced, so it serves nothing before the distributors know of the restart.
   const std::uint64_t up_since = told->state().node(NodeId::storage(options_.index)).up_since_version;
   if (state_version() == 0 && up_since != 0 && up_since <= version_before_) return Status::ok();
   return snapshots_.update(told->info()).status();
@@ -371,7 +371,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       std::shared_ptr<const rpc::ClusterSnapshot> snapshot = told_.get();
       rpc::PollReply reply;
       for (const Status& health : collected->health) {
-        if (!health) reply.status = health;  // The disk failed: the node no longer counts as up.
+        if (!health) reply.status = health;  // The disk failed, so the node no longer counts as up.
       }
       reply.node_state = "s:u";
       reply.features = known_features();

@@ -53,7 +53,8 @@ void StorageNode::Stripe::maintain() {
 }
 
 void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond) {
-  // The space is checked only when there is something to write: a full replica that lacks nothing is in sync.
+  // Space is checked only when there is something to write, so that a merge succeeds on a full replica that lacks
+  // nothing.
   Status owner = context_.check_owner(request.state_version, request.distributor, request.bucket);
   if (owner && request.epoch != 0) owner = context_.check_epoch(request.bucket, request.epoch);
   if (!owner) {

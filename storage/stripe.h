@@ -17,7 +17,7 @@
 namespace fjord::storage {
 
 /// The buckets of one stripe, their engine, and the parts that work on them. Confined to the stripe's executor: all
-/// calls below and those of the parts run on it.
+/// member functions, and those of the parts, run on it.
 class StorageNode::Stripe {
  public:
   Stripe(const StorageNodeOptions& options, Runtime& runtime, rpc::Transport& transport,
@@ -31,12 +31,12 @@ class StorageNode::Stripe {
   MergeSource& merge_source() { return merge_source_; }
   SpaceGate& space() { return space_; }
   /// Returns the loads of the stripe's buckets by the distribution bits of the state in use, with stored_bytes. The
-  /// last one is the total.
+  /// last element is the total.
   std::vector<rpc::BucketLoad> loads();
   void count_search(const spi::SearchLoad& load) {
     loads_.add_search(load.bucket, load.ns, load.candidates, load.pages);
   }
-  /// Counts loads by the distribution bits of the state in use from now on.
+  /// From now on, counts loads by the distribution bits of the state in use.
   void follow_bits();
   Status health() const { return context_.provider->health(); }
 
@@ -56,7 +56,7 @@ class StorageNode::Stripe {
   MergeSource merge_source_;
   StripeParts parts_;
   bool health_reported_ = false;
-  std::unique_ptr<Executor> executor_;  // Last: its tasks use all members above.
+  std::unique_ptr<Executor> executor_;  // The last member, because its tasks use all others.
 };
 
 }  // namespace fjord::storage

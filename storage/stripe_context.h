@@ -34,7 +34,7 @@ struct StripeMetrics {
   Histogram& remove_seconds;
 };
 
-/// What all parts of a stripe use. Confined to the stripe's executor; outlives the parts.
+/// The objects that all parts of a stripe use. Confined to the stripe's executor; outlives the parts.
 struct StripeContext {
   const StorageNodeOptions& options;
   Clock& clock;
@@ -44,10 +44,10 @@ struct StripeContext {
   StripeMetrics metrics;
   std::unique_ptr<spi::PersistenceProvider> provider;
 
-  /// OK if `distributor` owns `bucket` under cluster state `version` and this is the state in use. Errors: NotReady if
-  /// this node's state is older; WrongDistribution otherwise.
+  /// Returns OK if `distributor` owns `bucket` under cluster state `version` and this is the state in use. Errors:
+  /// NotReady if this node's state is older; WrongDistribution otherwise.
   Status check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const;
-  /// OK if `bucket` does not exist or its replica set is not newer than `epoch`. Errors: WrongDistribution.
+  /// Returns OK if `bucket` does not exist or its replica set is not newer than `epoch`. Errors: WrongDistribution.
   Status check_epoch(BucketId bucket, std::uint64_t epoch) const;
 };
 

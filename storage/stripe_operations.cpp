@@ -15,7 +15,8 @@ void StripeOperations::apply(const rpc::Apply& request, MonotonicTime posted, co
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return request.operations[a].bucket.raw() < request.operations[b].bucket.raw();
   });
-  // A write of the first message may have been reported as not applied, so a duplicate must not apply it.
+  // A write of the first message may have been reported as not applied, so a duplicate of the message must not apply
+  // it.
   const bool is_copy = refused_messages_.contains(request.state_version, request.distributor, request.number);
   for (std::size_t begin = 0; begin < order.size();) {
     BucketId bucket = request.operations[order[begin]].bucket;
@@ -29,8 +30,8 @@ void StripeOperations::apply(const rpc::Apply& request, MonotonicTime posted, co
 }
 
 /// Settles writes that failed for lack of space, and remembers messages of which a write was refused. NO_SPACE promises
-/// that the write is not stored and never will be. Both can be untrue: an earlier duplicate of the message may have
-/// been applied, so the stored version is looked up; and a later duplicate may find space, so the message's number is
+/// that the write is not stored and never will be. Both can be untrue. An earlier duplicate of the message may have
+/// been applied, so the stored version is looked up. A later duplicate may find space, so the message's number is
 /// remembered. The number is also remembered after NOT_READY, because a later duplicate may find the bucket ready.
 void StripeOperations::settle_refused(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
                                       std::vector<rpc::OperationResult>& results) {
@@ -87,7 +88,8 @@ void StripeOperations::apply_bucket(const rpc::Apply& request, bool is_copy, std
   for (std::uint32_t i : indexes) {
     const rpc::StorageOperation& operation = request.operations[i];
     if (operation.epoch < epoch) {
-      // The replica set has changed since this was sent. A delayed message must not change a single replica.
+      // The replica set has changed since the message was sent. A delayed message must not change a single replica
+      // only.
       results[i].status = Status(StatusCode::WrongDistribution, "sent under an older replica set");
       context_.metrics.refused.add();
     } else if (operation.kind == rpc::OperationKind::Get) {
@@ -194,7 +196,7 @@ void StripeOperations::read(const rpc::StorageOperation& operation, rpc::Operati
   }
   const bool removed = found && found->removed;
   if (damaged_.contains(operation.bucket) && (!operation.even_damaged || removed)) {
-    // The newest version may be among the losses, so that an older version or an older remove is found instead.
+    // Drops what was found: the newest version may be lost, and this may be an older version or remove entry.
     result = {};
     result.status =
         Status(StatusCode::Corruption, operation.bucket.to_string() + " is damaged here; another replica knows");
@@ -213,7 +215,8 @@ void StripeOperations::read_token(const rpc::StorageOperation& operation, rpc::O
     if (found.error().code() != StatusCode::NotFound) result.status = found.error();
     return;
   }
-  DocBlockBuilder block;  // A get does not return the id, which contains the other fields of the token entry.
+  // Reads the id from a docblock: a get does not return it, and the id contains the other fields of the token entry.
+  DocBlockBuilder block;
   const GlobalId gids[] = {operation.token_gid};
   Result<std::size_t> done = context_.provider->read_entries(operation.bucket, gids, block, 1);
   if (!done) {
@@ -231,7 +234,7 @@ void StripeOperations::read_token(const rpc::StorageOperation& operation, rpc::O
 Status StripeOperations::compare(const rpc::StorageOperation& operation, const ReplicaSet& set) {
   const bool is_member = set.epoch == operation.epoch && set.contains(context_.options.index);
   Result<spi::StoredDocument> found = context_.provider->get(operation.bucket, operation.gid, spi::Parts::HeaderOnly);
-  // The sender's retry would not help.
+  // Returns Corruption, not NotReady, because a retry by the sender would not help.
   if (!found && found.error().code() == StatusCode::Corruption) return found.error();
   if (!found && found.error().code() != StatusCode::NotFound) {
     return {StatusCode::NotReady, "the version here cannot be read: " + found.error().to_string()};

@@ -34,8 +34,8 @@ class StripeOperations {
                  std::vector<rpc::OperationResult>& results);
   void read(const rpc::StorageOperation& operation, rpc::OperationResult& result);
   void read_token(const rpc::StorageOperation& operation, rpc::OperationResult& result);
-  /// OK if the stored version is the one that the sender read before it decided on this conditional write, or is this
-  /// write itself, or is older and this replica is not a member of `set`.
+  /// Returns OK if the stored version is the one that the sender read before it decided on this conditional write, or
+  /// is this write itself, or is older and this replica is not a member of `set`.
   Status compare(const rpc::StorageOperation& operation, const ReplicaSet& set);
   spi::Durability durability_of(const rpc::StorageOperation& operation) const;
 
@@ -45,7 +45,7 @@ class StripeOperations {
   BucketLoads& loads_;
   /// Numbers of messages of which a write was refused for a temporary reason.
   RefusedMessages refused_messages_;
-  std::vector<spi::Write> writes_;  // A member only to reuse its capacity.
+  std::vector<spi::Write> writes_;  // A member only so that its memory is reused.
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;
 };

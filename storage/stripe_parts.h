@@ -8,7 +8,7 @@
 
 namespace fjord::storage {
 
-/// The parts of a stripe that a merge works with. They outlive it.
+/// The parts of a stripe that a merge works with. They outlive the merge.
 struct StripeParts {
   StripeContext& context;
   DamagedBuckets& damaged;

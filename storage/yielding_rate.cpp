@@ -7,10 +7,13 @@ namespace fjord::storage {
 namespace {
 
 constexpr double kQuantile = 0.95;
-constexpr double kRise = 1.0 / 32;  // Part of the ceiling, per period: from zero to the ceiling takes 6.4 s.
-constexpr double kStart = 0.25;     // Part of the ceiling.
-constexpr double kLearn = 1.0 / 8;  // Part of the difference between wait and baseline, per period.
-constexpr double kDead = 0.9;       // Part of the limit: between this and the limit the rate stays.
+/// Rise of the rate in each period, as a part of the ceiling: from zero to the ceiling takes 6.4 s.
+constexpr double kRise = 1.0 / 32;
+constexpr double kStart = 0.25;  // Rate with which work begins, as a part of the ceiling.
+/// Part of the difference between wait and baseline by which the baseline changes in each period.
+constexpr double kLearn = 1.0 / 8;
+/// While the wait is between this part of the limit and the limit, the rate does not change.
+constexpr double kDead = 0.9;
 constexpr unsigned kForgetAfter = 25;
 
 double start_rate(const YieldingRate::Limits& limits, double floor) {
@@ -25,12 +28,12 @@ double floor_of(const YieldingRate::Limits& limits) {
 
 unsigned WaitCounts::step_of(std::uint64_t us) {
   if (us < kSteps) return static_cast<unsigned>(us);
-  const auto doublings = static_cast<unsigned>(std::bit_width(us)) - 1;  // At least 2.
+  const auto doublings = static_cast<unsigned>(std::bit_width(us)) - 1;  // The result is at least 2.
   const auto step = static_cast<unsigned>((us >> (doublings - 2)) & (kSteps - 1));
   return std::min((doublings - 1) * kSteps + step, kSteps * kDoublings - 1);
 }
 
-/// Returns the bound in µs that all waits of the step are below.
+/// Returns the exclusive upper bound, in µs, of the waits in a step.
 std::uint64_t WaitCounts::end_of(unsigned step) {
   if (step < kSteps) return step + 1;
   const unsigned doublings = step / kSteps + 1;

@@ -9,8 +9,8 @@
 
 namespace fjord::storage {
 
-/// Histogram of the times for which foreground operations waited for their turn in a period. Each step is about a fifth
-/// of its value wide.
+/// Histogram of the times for which foreground operations waited for their stripe in a period. Each step is about a
+/// fifth of its value wide.
 /// Threading: from any thread.
 class WaitCounts {
  public:
@@ -50,11 +50,12 @@ class YieldingRate {
   static constexpr Duration kBaselineMax = std::chrono::milliseconds(25);
 
   struct Limits {
-    std::uint64_t floor = 1;  ///< Bytes per second, like all rates; a floor above the ceiling counts as the ceiling.
+    /// The lowest rate, in bytes per second like all rates; a floor above the ceiling counts as the ceiling.
+    std::uint64_t floor = 1;
     std::uint64_t ceiling = 1;
   };
   struct Period {
-    std::optional<Duration> wait;  ///< The wait w; empty if there were no foreground operations.
+    std::optional<Duration> wait;  ///< The wait w of the class comment; empty if there were no foreground operations.
     bool moved = false;            ///< True if maintenance moved something.
   };
 
@@ -63,7 +64,7 @@ class YieldingRate {
 
   double bytes_per_s() const { return rate_; }
   Duration baseline() const { return Duration(static_cast<std::int64_t>(baseline_us_)); }
-  /// The wait above which the rate is halved.
+  /// Returns the wait above which the rate is halved.
   Duration limit() const { return 2 * baseline() + kSlack; }
 
  private:

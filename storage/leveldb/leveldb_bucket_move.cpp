@@ -40,7 +40,8 @@ Status BucketMove::add_target(BucketId id, const ReplicaSet& replicas) {
     if (from.back()->catalog.damaged) target.bucket.catalog.damaged = true;
   }
   spi::Forgotten& forgotten = target.bucket.catalog.forgotten;
-  if (sources_.size() == 1) forgotten.checksum = 0;  // After a split the halves' parts of the checksum are unknown.
+  // After a split, it is unknown which part of the checksum belongs to each half.
+  if (sources_.size() == 1) forgotten.checksum = 0;
   for (const BucketId source : sources_) {
     const spi::Forgotten& of_source = engine_.find(source)->catalog.forgotten;
     forgotten.removes = std::max(forgotten.removes, of_source.removes);
@@ -54,8 +55,8 @@ Status BucketMove::add_target(BucketId id, const ReplicaSet& replicas) {
   return Status::ok();
 }
 
-/// Copies the entries of all buckets in `from`, by rising gid. Of several versions the newest is taken; of equal ones
-/// the first.
+/// Copies the entries of all buckets in `from`, by rising gid. If several buckets have an entry of one gid, the newest
+/// is copied; among equally new ones, that of the first bucket.
 Status BucketMove::copy(const std::vector<const Bucket*>& from, Target& target) {
   std::vector<Scan> scans;
   for (const Bucket* bucket : from) {

@@ -9,9 +9,9 @@
 
 namespace fjord::leveldb_store {
 
-/// Replaces buckets by others that take over their entries: a split or a join. Copies the entries to keys of new uids
-/// in batches that readers do not see. A final batch makes the new uids valid and the old ones garbage. So a move is as
-/// slow as writing all entries again, and atomic. Used once, within a call of the engine.
+/// Replaces buckets by other buckets that get their entries: a split or a join. Copies the entries to keys of new uids
+/// in batches that readers do not see. A final batch makes the new uids valid and the old ones garbage. So a move is
+/// atomic, and as slow as writing all entries again. Used once, within a call of the engine.
 class BucketMove {
  public:
   BucketMove(Engine& engine, std::vector<BucketId> sources) : engine_(engine), sources_(std::move(sources)) {}

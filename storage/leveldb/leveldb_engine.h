@@ -14,7 +14,7 @@
 namespace fjord::leveldb_store {
 
 struct Bucket {
-  std::uint64_t incarnation = 0;  ///< Distinguishes a bucket from a deleted one with the same id.
+  std::uint64_t incarnation = 0;  ///< Number that distinguishes a bucket from a deleted one with the same id.
   CatalogEntry catalog;
   BucketInfo info;
   /// Bytes deleted or replaced since the bucket's range was compacted; LevelDB still has them on disk.
@@ -53,7 +53,7 @@ class Engine final : public spi::PersistenceProvider {
   Result<bool> is_damaged(BucketId bucket) const override;
   Status health() const override { return store_->health(); }
 
-  // For iterators and moves of buckets.
+  // Gives iterators and moves of buckets access to the store.
   Store& store() { return *store_; }
   Bucket* find(BucketId bucket);
   const Bucket* find(BucketId bucket) const { return const_cast<Engine*>(this)->find(bucket); }
@@ -86,7 +86,7 @@ class Engine final : public spi::PersistenceProvider {
   Status read_part(std::uint64_t uid, Kind kind, const GlobalId& gid, std::size_t length, std::string& value);
   Status add_entry(BucketId id, Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into);
   void report_damage(BucketId id);
-  /// Deletes some garbage. Returns true if there is more.
+  /// Deletes some garbage. Returns true if garbage is left.
   Result<bool> collect_garbage();
   struct Dropped {
     leveldb::WriteBatch changes;
@@ -106,16 +106,16 @@ class Engine final : public spi::PersistenceProvider {
   std::uint64_t next_uid_ = 1;
   std::uint64_t incarnations_ = 0;
   std::vector<BucketId> damaged_;
-  std::string got_header_;  ///< Result of the latest get().
+  std::string got_header_;  ///< Header returned by the latest get().
   std::string got_body_;
   std::string garbage_cursor_;
-  std::uint64_t garbage_bytes_ = 0;  ///< Bytes deleted of the uid that is being deleted.
-  /// Uids whose entries are deleted and still on disk.
+  std::uint64_t garbage_bytes_ = 0;  ///< Bytes deleted so far of the uid that is being deleted.
+  /// Uids whose entries are deleted, but still take space on disk.
   std::vector<std::uint64_t> emptied_;
 };
 
 void add_to(BucketInfo& info, const GlobalId& gid, const EntryHead& head);
-/// Does not change max_timestamp_us, because other entries may have that timestamp.
+/// Subtracts an entry from `info`. Does not change max_timestamp_us, because other entries may have that timestamp.
 void take_from(BucketInfo& info, const GlobalId& gid, const EntryHead& head);
 void delete_entry(leveldb::WriteBatch& batch, std::uint64_t uid, const GlobalId& gid, const EntryHead& head);
 Status no_bucket(BucketId bucket);

@@ -111,7 +111,7 @@ void FileFailures::reset() {
   last_ = Status::ok();
 }
 
-/// Logs, tables and manifests while they are written. Threading: one user at a time.
+/// A log, table or manifest while it is being written. Threading: one user at a time.
 class EnvAdapter::AppendedFile final : public leveldb::WritableFile {
  public:
   AppendedFile(EnvAdapter& adapter, std::string path, std::unique_ptr<fjord::RandomAccessFile> file,
@@ -162,7 +162,7 @@ class EnvAdapter::AppendedFile final : public leveldb::WritableFile {
   std::unique_ptr<fjord::RandomAccessFile> file_;
   std::uint64_t offset_;
   std::string buffer_;
-  bool dirty_ = false;  ///< Written since the last sync.
+  bool dirty_ = false;  ///< True if something was written since the last sync.
   bool name_durable_ = false;
 };
 
@@ -265,7 +265,7 @@ leveldb::Status EnvAdapter::GetFileSize(const std::string& path, std::uint64_t* 
 leveldb::Status EnvAdapter::RenameFile(const std::string& from, const std::string& to) {
   const Status status = env_.rename(from, to);
   if (!status) return report(status);
-  // CURRENT names the manifest. LevelDB removes the old one once the new one is in use.
+  // The renamed file is CURRENT, which names the manifest. It must be durable before LevelDB removes the old manifest.
   if (const Status synced = env_.sync_directory(folder_of(to)); !synced) {
     failures_.note_in_doubt(synced.with_context("a sync failed"));
     return leveldb::Status::IOError(synced.message());

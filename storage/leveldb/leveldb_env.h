@@ -19,7 +19,7 @@ class FileFailures {
   void note(const Status& status);
   /// Records that a sync failed, or that a failed write could not be undone: the content of the files is unknown.
   void note_in_doubt(const Status& status);
-  /// The last failure since reset(), or OK.
+  /// Returns the last failure since reset(), or OK.
   Status last() const;
   Status in_doubt() const;
   void reset();
@@ -32,9 +32,9 @@ class FileFailures {
 
 /// Lets LevelDB work on the files of an Env. Time and threads are those of the system.
 ///
-/// It passes calls on, with three additions. A log that was closed without a sync is synced before the next log is, so
-/// that a record never survives a loss of power without its predecessors. The name of a file is durable after its first
-/// sync. The remains of a failed write are cut off.
+/// It passes calls on to the Env, and does three things in addition. A log that was closed without a sync is synced
+/// before the next log is, so that a record never survives a loss of power without its predecessors. The name of a file
+/// becomes durable with its first sync. The remains of a failed write are cut off.
 ///
 /// Threading: from any thread. Lifetime: `env` outlives it.
 class EnvAdapter final : public leveldb::EnvWrapper {

@@ -13,7 +13,7 @@ constexpr char kEntry = 'e';
 constexpr std::uint8_t kDamaged = 1;
 constexpr std::uint8_t kRemoved = 1;
 
-/// Puts the high byte first, so that keys are in the order of the numbers.
+/// Appends the number with its high byte first, so that keys sort in the order of the numbers.
 void put_big_endian(std::string& out, std::uint64_t value) {
   for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(value >> shift & 0xff));
 }

@@ -11,7 +11,7 @@
 #include "fjord/document/timestamp.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
-/// Keys and values, described in README.md under "Format".
+/// Encodes and decodes keys and values, which README.md describes under "Format".
 namespace fjord::leveldb_store {
 
 inline constexpr std::uint16_t kFormatVersion = 1;
@@ -33,7 +33,7 @@ struct CatalogEntry {
 struct EntryHead {
   Timestamp timestamp;
   bool removed = false;
-  std::uint32_t header_bytes = 0;  ///< Bytes of the header; of the id for a remove entry.
+  std::uint32_t header_bytes = 0;  ///< Bytes of the header; for a remove entry, of its id.
   std::uint32_t body_bytes = 0;
 };
 
@@ -44,7 +44,7 @@ std::string catalog_prefix();
 std::string catalog_key(BucketId bucket);
 std::string garbage_prefix();
 std::string garbage_key(std::uint64_t uid);
-/// Prefix of all keys of a bucket's entries, or of those of one kind.
+/// Returns the prefix of all keys of a bucket's entries, or of those of one kind.
 std::string entries_prefix(std::uint64_t uid);
 std::string entries_prefix(std::uint64_t uid, Kind kind);
 std::string entry_key(std::uint64_t uid, Kind kind, const GlobalId& gid);
@@ -53,11 +53,11 @@ std::string encode(const Settings& settings);
 std::string encode(const CatalogEntry& entry);
 std::string encode(const EntryHead& head);
 
-/// These return nothing if the value is not one that encode() makes.
+/// The decoding functions return nothing if the value is not one that encode() makes.
 std::optional<Settings> decode_settings(std::string_view value);
 std::optional<CatalogEntry> decode_catalog_entry(std::string_view value);
 std::optional<EntryHead> decode_head(std::string_view value);
-/// These take a whole key of the kind.
+/// The functions for keys take a whole key of their kind.
 BucketId bucket_of_key(std::string_view key);
 std::uint64_t uid_of_garbage_key(std::string_view key);
 GlobalId gid_of_key(std::string_view key);

@@ -7,9 +7,9 @@ namespace fjord::leveldb_store {
 
 namespace {
 
-/// Between two calls it keeps the last id and no LevelDB iterator. An iterator would keep files alive that compactions
-/// have replaced, and would be invalid after the database is opened again. Nothing is written within a call, so each
-/// entry has its version of that time, or of the snapshot.
+/// Between two calls, the iterator keeps the last id and no LevelDB iterator. A LevelDB iterator would keep files that
+/// compactions have replaced, and would be invalid after the database is opened again. Nothing is written within a
+/// call, so each entry is given in its version at the time of the call, or of the snapshot.
 class BucketIterator final : public spi::DocumentIterator {
  public:
   BucketIterator(Engine& engine, BucketId bucket, const Bucket& found, const spi::IterateOptions& options)
@@ -32,7 +32,7 @@ class BucketIterator final : public spi::DocumentIterator {
     std::optional<Scan> bodies;
   };
 
-  /// Gives entries to `sink` until `sink` returns false. Returns true if something is left.
+  /// Gives entries to `sink` until `sink` returns false. Returns true if entries are left.
   template <typename Sink>
   Result<bool> walk(const Sink& sink) {
     Bucket* bucket = engine_.find(id_);
@@ -65,7 +65,7 @@ class BucketIterator final : public spi::DocumentIterator {
     return engine_.store().scan(entries_prefix(uid_, kind), false, snapshot_ ? &*snapshot_ : nullptr);
   }
 
-  /// Handles an unreadable entry. In a snapshot the entry may have been replaced since.
+  /// Handles an entry that cannot be read. If the iterator has a snapshot, the entry may have been replaced since.
   void report(Bucket& bucket, const EntryHead& head) const {
     if (snapshot_) {
       engine_.note_damage(id_, bucket);
@@ -74,7 +74,7 @@ class BucketIterator final : public spi::DocumentIterator {
     }
   }
 
-  /// Reads a part of the current entry. Valid until the next read of the same kind.
+  /// Reads a part of the current entry. The result is valid until the next read of the same kind.
   Result<std::string_view> read(Kind kind, std::size_t length, std::optional<Scan>& of_kind) const {
     if (length == 0) return std::string_view{};
     const std::string key = entry_key(uid_, kind, *last_);
@@ -117,7 +117,7 @@ class BucketIterator final : public spi::DocumentIterator {
   const std::uint64_t uid_;
   const spi::EntryFilter filter_;
   std::optional<StoreSnapshot> snapshot_;
-  std::optional<GlobalId> last_;  ///< Empty before the first entry.
+  std::optional<GlobalId> last_;  ///< Id of the last entry given; empty before the first one.
 };
 
 }  // namespace

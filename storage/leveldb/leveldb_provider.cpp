@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kKeysPerStep = 1000;
 constexpr Duration kIdle = std::chrono::seconds(1);
-/// Fewer dead bytes than these are left to LevelDB's own compactions.
+/// A bucket with fewer dead bytes is left to LevelDB's own compactions.
 constexpr std::uint64_t kDeadBytesLeast = 1 << 20;
 
 bool too_large(const spi::Write& write) {
@@ -285,7 +285,7 @@ void Engine::report_damage(BucketId id) {
 }
 
 void Engine::note_damage(BucketId id, Bucket& bucket) {
-  if (bucket.catalog.damaged) return;  // The bucket's info says so already.
+  if (bucket.catalog.damaged) return;  // The bucket's info already shows the loss.
   report_damage(id);
   bucket.catalog.damaged = true;
   // If this write fails, the next start finds the damage again.
@@ -299,7 +299,7 @@ void Engine::lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const 
   leveldb::WriteBatch batch;
   batch.Put(slice(catalog_key(id)), slice(encode(bucket.catalog)));
   delete_entry(batch, bucket.catalog.uid, gid, head);
-  if (!commit(batch)) return;  // Then the entry stays until it is next read.
+  if (!commit(batch)) return;  // If the commit fails, the entry stays until it is read again.
   take_from(bucket.info, gid, head);
   if (head.timestamp.us < bucket.info.max_timestamp_us) return;
   if (const Result<Counted> counted = count_entries(bucket.catalog.uid)) bucket.info = counted->info;
@@ -309,8 +309,8 @@ void Engine::lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const 
 
 struct Engine::Batch {
   leveldb::WriteBatch changes;
-  /// State of the entries after the staged part of the batch.
-  std::map<std::pair<std::uint64_t, GlobalId>, std::optional<EntryHead>> heads;  ///< Empty: the entry is gone.
+  /// Heads of the entries after the part of the batch that is staged so far. Empty: the entry is gone.
+  std::map<std::pair<std::uint64_t, GlobalId>, std::optional<EntryHead>> heads;
   std::map<Bucket*, BucketInfo> infos;
   std::map<Bucket*, std::uint64_t> dead_bytes;
   bool empty() const { return heads.empty(); }
@@ -326,7 +326,7 @@ void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResul
   }
   if (batch.empty()) return;
   if (const Status status = store_->write(batch.changes, syncs(durability)); !status) {
-    // Includes writes that an entry of this batch superseded: without it they would have been stored.
+    // Includes writes that another entry of this batch superseded: without that entry, they would have been stored.
     for (spi::WriteResult& result : results) {
       if (result.status) result = {.status = status};
     }
@@ -469,7 +469,7 @@ Status Engine::for_each_entry(BucketId id, const std::function<void(const spi::E
     sink({.gid = gid_of_key(scan.key()), .timestamp = head->timestamp, .removed = head->removed});
   }
   const Status status = scan.status();
-  // The remaining entries are useful: they show what to fetch from other replicas.
+  // The entries that can be read are returned nevertheless: they show which ones to fetch from other replicas.
   if (corrupt || status.code() == StatusCode::Corruption) {
     note_damage(id, *bucket);
     return Status::ok();
@@ -524,7 +524,7 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
   return {.more = *more || compact_some(), .next_in = kIdle};
 }
 
-/// Compacts one bucket in which enough was deleted. LevelDB itself compacts where writes go, not where much was
+/// Compacts one bucket in which enough was deleted. LevelDB itself compacts where much is written, not where much was
 /// deleted.
 bool Engine::compact_some() {
   if (!emptied_.empty()) {
@@ -544,7 +544,7 @@ bool Engine::compact_some() {
 Result<bool> Engine::collect_garbage() {
   const std::uint64_t uid = *garbage_.begin();
   FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(uid)));
-  // Begins after the keys deleted last, which LevelDB would have to skip each time.
+  // Continues behind the keys deleted last; otherwise LevelDB would have to skip these keys each time.
   if (std::string_view(garbage_cursor_).starts_with(entries_prefix(uid))) scan.seek(garbage_cursor_);
   leveldb::WriteBatch batch;
   for (int i = 0; i < kKeysPerStep && scan.valid(); ++i, scan.next()) {

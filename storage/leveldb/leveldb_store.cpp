@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kFilterBitsPerKey = 10;
 constexpr Duration kRetryAfter = std::chrono::seconds(1);
-/// Free space needed to open the database again, in write buffers: opening writes a table from the log and begins a new
-/// log.
+/// Free space needed to open the database again, as a number of write buffers: opening writes a table from the log and
+/// begins a new log.
 constexpr std::uint64_t kBuffersToOpen = 4;
 
 Status from_leveldb(const leveldb::Status& status) {
@@ -70,8 +70,8 @@ Result<std::unique_ptr<Store>> Store::open(Env& env, const LeveldbOptions& optio
   FJORD_TRY(env.sync_directory(options.directory));
   Status status = store->open_database();
   if (status.code() == StatusCode::Corruption) {
-    // Usually the end of the log, after a loss of power. LevelDB does not tell which writes are missing, so the
-    // readable part is used and every bucket counts as damaged.
+    // After a loss of power, usually the end of the log cannot be read. LevelDB does not tell which writes are missing,
+    // so the readable part is used and every bucket counts as damaged.
     log::error("leveldb", "{}; opened without what cannot be read", status.to_string());
     leveldb::Options lenient = store->database_options();
     lenient.paranoid_checks = false;
@@ -122,7 +122,8 @@ Status Store::write(leveldb::WriteBatch& batch, bool sync) {
     return sync ? Status(StatusCode::Timeout, "in doubt: " + health_.message()) : health_;
   }
   refusal_ = from(written);
-  if (refusal_.code() == StatusCode::Corruption) {  // A compaction found it and would find it again.
+  // A compaction found damage and would find it again, so opening the database again does not help.
+  if (refusal_.code() == StatusCode::Corruption) {
     health_ = Status(StatusCode::IoError, path_ + " takes no writes any more: " + refusal_.message());
     log::error("leveldb", "{}", health_.to_string());
     return health_;
@@ -144,7 +145,8 @@ void Store::recover(MonotonicTime now) {
 
 void Store::compact(const std::string& prefix) {
   if (db_ == nullptr || is_refusing()) return;
-  const std::string end = prefix + std::string(32, '\xff');  // Sorts after every key that begins with `prefix`.
+  // This key sorts after every key that begins with `prefix`.
+  const std::string end = prefix + std::string(32, '\xff');
   const leveldb::Slice first = slice(prefix);
   const leveldb::Slice last = slice(end);
   db_->CompactRange(&first, &last);

@@ -66,7 +66,7 @@ class Store {
   static Result<std::unique_ptr<Store>> open(Env& env, const LeveldbOptions& options);
   ~Store();
 
-  /// Applies the whole batch or nothing. Errors: NoSpace, IoError (nothing was applied); Timeout (a sync failed: the
+  /// Applies the whole batch or none of it. Errors: NoSpace, IoError (nothing was applied); Timeout (a sync failed: the
   /// batch may be there after a restart).
   Status write(leveldb::WriteBatch& batch, bool sync);
   /// Errors: NotFound, Corruption, IoError.
@@ -76,14 +76,14 @@ class Store {
   Result<Scan> scan(std::string prefix, bool keep = false, const StoreSnapshot* snapshot = nullptr);
   /// Frees the disk space of deleted and replaced values with `prefix`. Blocks until this is done.
   void compact(const std::string& prefix);
-  /// OK unless a sync failed.
+  /// Returns OK unless a sync failed.
   Status health() const;
-  /// True if parts of the log could not be read, so that every bucket may lack writes.
+  /// Returns true if parts of the log could not be read, so that every bucket may lack writes.
   bool lost_writes() const { return lost_writes_; }
 
-  /// Tries to write again after a failure, at most once a second.
+  /// Tries to make the store writable again after a failure, at most once a second.
   void recover(MonotonicTime now);
-  /// True if writes are refused until recover() succeeds.
+  /// Returns true if writes are refused until recover() succeeds.
   bool is_refusing() const { return !refusal_.is_ok(); }
 
  private:
@@ -99,13 +99,13 @@ class Store {
   std::unique_ptr<leveldb::Logger> log_;
   std::unique_ptr<leveldb::Cache> cache_;
   std::unique_ptr<const leveldb::FilterPolicy> filter_;
-  Status refusal_;  ///< The reason why nothing is written until recover() has opened the database again.
+  Status refusal_;  ///< Reason why writes are refused until recover() has opened the database again.
   Status health_;
   MonotonicTime retry_at_;
   bool lost_writes_ = false;
   std::uint64_t opened_ = 0;  ///< Number of times that the database was opened.
   friend class StoreSnapshot;
-  std::unique_ptr<leveldb::DB> db_;  ///< Last: uses the other members.
+  std::unique_ptr<leveldb::DB> db_;  ///< The last member, because it uses the other members.
 };
 
 }  // namespace fjord::leveldb_store

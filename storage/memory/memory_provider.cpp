@@ -28,7 +28,7 @@ struct Entry {
 using Entries = std::map<GlobalId, Entry>;
 
 struct Bucket {
-  std::uint64_t incarnation = 0;  ///< Distinguishes a bucket from a deleted one with the same id.
+  std::uint64_t incarnation = 0;  ///< Number that distinguishes a bucket from a deleted one with the same id.
   ReplicaSet set;
   spi::Forgotten forgotten;
   Entries entries;
@@ -89,7 +89,7 @@ class MemoryIterator final : public spi::DocumentIterator {
   const spi::EntryFilter filter_;
   std::optional<Entries> snapshot_;
   bool started_ = false;
-  GlobalId last_;  ///< The last id looked at, once started.
+  GlobalId last_;  ///< The last id that was looked at, once the iteration has started.
 };
 
 class MemoryProvider final : public spi::PersistenceProvider {
@@ -275,7 +275,7 @@ class MemoryProvider final : public spi::PersistenceProvider {
     return at->second;
   }
 
-  /// Drops the entries that `bucket.forgotten` covers. Returns the sum of their hashes.
+  /// Drops the entries that `bucket.forgotten` covers. Returns the sum of their entry_hash() values.
   static std::uint64_t drop_forgotten(Bucket& bucket) {
     std::uint64_t sum = 0;
     std::erase_if(bucket.entries, [&](const auto& item) {
@@ -287,7 +287,7 @@ class MemoryProvider final : public spi::PersistenceProvider {
     return sum;
   }
 
-  /// Makes the bucket drop what one of its sources has dropped.
+  /// Makes the bucket drop the entries that one of its sources has dropped.
   static void inherit_forgotten(Bucket& bucket, const spi::Forgotten& of_source, bool is_whole) {
     bucket.forgotten.removes = std::max(bucket.forgotten.removes, of_source.removes);
     bucket.forgotten.tokens = std::max(bucket.forgotten.tokens, of_source.tokens);

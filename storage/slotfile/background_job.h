@@ -38,7 +38,7 @@ class BackgroundJob {
     std::unique_lock lock(mutex_);
     done_.wait(lock, [&] { return state_ == State::Done; });
   }
-  /// Like join(), and returns the result of the work.
+  /// Waits like join(), and returns the result of the work.
   Status wait() {
     join();
     return status_;

@@ -15,14 +15,15 @@ bool too_large(const spi::Write& write) {
 
 void BatchWriter::apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results, bool sync) {
   ++context_.changes;
-  // Timing every batch would cost as much as a lookup does.
+  // One of this many batches is timed, because timing each would cost as much as a lookup.
   constexpr unsigned kBatchesASample = 8;
   if (context_.options.clock != nullptr && ++batches_ % kBatchesASample == 0) sample_.emplace(context_.options.clock);
   write_batch(writes, results, sync);
   if (sample_) count_sample();
 }
 
-/// Adds the sample to the statistics. Each put counts its own search and an equal share of the rest of the batch.
+/// Adds the sample to the statistics. Each put counts the time of its own search and an equal share of the rest of the
+/// batch.
 void BatchWriter::count_sample() {
   std::uint64_t searches = 0;
   for (const Sample::Put& put : sample_->puts) searches += put.search_us;
@@ -53,8 +54,8 @@ Status BatchWriter::load_for_operation(Slot& slot) {
   return status;
 }
 
-/// Loads the slot for a write. In a sample it also measures the search for the id, which staging then finds in the
-/// processor's cache.
+/// Loads the slot for a write. For a sampled batch, also measures the search for the id; staging then finds the result
+/// in the processor's cache.
 Status BatchWriter::find_place(Slot& slot, const GlobalId& gid) {
   if (!sample_) return load_for_operation(slot);
   const Stopwatch watch(context_.options.clock);
@@ -137,7 +138,7 @@ void BatchWriter::take_back_all(std::span<spi::WriteResult> results, const Statu
   staged_.clear();
 }
 
-/// Makes room before a batch is staged, so that neither held memory nor the journal exceeds its limits.
+/// Makes room for a batch before it is staged, so that neither held memory nor the journal exceeds its limits.
 Status BatchWriter::make_place_for_writes(std::span<const spi::Write> writes) {
   FJORD_TRY(table_.health());
   const SlotfileLimits& limits = context_.options.limits;
@@ -146,14 +147,14 @@ Status BatchWriter::make_place_for_writes(std::span<const spi::Write> writes) {
   }
   Status status;
   if (context_.stats.held_bytes > limits.held_bytes_max) {
-    std::uint64_t wanted = 0;  // No more than this is flushed, because the batch has to wait for it.
+    std::uint64_t wanted = 0;  // At most this many bytes are flushed, because the batch has to wait for the flush.
     for (const spi::Write& write : writes) wanted += write.header.size() + write.body.size();
     status = checkpointer_.flush_for_memory(limits.held_bytes_max - std::min(wanted, limits.held_bytes_max / 2));
   }
   if (status && journal_.bytes() > 2 * limits.journal_bytes_max) status = checkpointer_.run();
   if (status) return status;
   FJORD_TRY(table_.health());
-  // Removes may exceed the limit, because they give space back.
+  // A batch of removes may exceed the limit, because removes give space back.
   const bool only_removes = std::all_of(writes.begin(), writes.end(), [](const spi::Write& w) { return w.remove; });
   if (only_removes && context_.stats.held_bytes <= 2 * limits.held_bytes_max) return Status::ok();
   return status;

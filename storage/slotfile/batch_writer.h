@@ -37,7 +37,7 @@ class BatchWriter {
     std::uint32_t result;
     MetaEntry entry;
   };
-  /// Measurements of the batch that is being written, if its puts are timed.
+  /// Times measured for the batch that is being written; only some batches are measured.
   struct Sample {
     explicit Sample(const Clock* clock) : whole(clock) {}
     struct Put {

@@ -21,7 +21,7 @@ struct Bucket {
   std::uint64_t uid = 0;
   ReplicaSet replicas;
   spi::Forgotten forgotten;
-  bool damaged = false;                      ///< Damage known from an earlier process.
+  bool damaged = false;                      ///< Damage that an earlier process has found.
   std::vector<std::unique_ptr<Slot>> slots;  ///< Sorted by first cell; together they cover all cells.
   std::array<Slot*, kCells> by_cell{};
 
@@ -32,8 +32,8 @@ struct Bucket {
   bool is_damaged() const;
 };
 
-/// The buckets of one stripe, and what its parts share: the journal, the loaded indexes, the numbers of uids and files,
-/// the files to be removed, and whether the stripe still writes.
+/// The buckets of one stripe, and the state that the parts of the engine share: the journal, the loaded indexes, the
+/// numbers of uids and files, the files to be removed, and whether the stripe still writes.
 ///
 /// Threading: confined to the engine's executor. Lifetime: the context and the journal outlive it.
 class BucketTable {
@@ -56,7 +56,7 @@ class BucketTable {
     return (bucket.raw() & (context_.options.stripes - 1)) == context_.options.stripe;
   }
   std::uint64_t take_uid() { return next_uid_++; }
-  /// Adds a bucket. A bucket of the same id is replaced.
+  /// Adds a bucket; it replaces a bucket of the same id.
   Bucket* adopt(std::unique_ptr<Bucket> bucket);
   /// Removes a bucket from memory and retires the files that only it referred to.
   void drop(Bucket& bucket);
@@ -67,26 +67,26 @@ class BucketTable {
   Edit edit_of(std::span<Bucket* const> buckets) const;
   /// Appends the edit to the journal. Errors: those of health() and of the journal.
   Status commit(Edit edit);
-  /// Returns everything as a catalog, without its positions in the journal.
+  /// Returns the whole structure as a catalog, without its positions in the journal.
   Catalog catalog() const;
-  /// Takes over the numbers and successors of a catalog, but not its buckets.
+  /// Takes the numbers and successors from a catalog, but not its buckets.
   void restore(const Catalog& catalog);
 
-  // --- Successors: writes in the journal name the bucket of their time
+  // --- Successors: writes in the journal name the bucket that existed when they were written
 
   void add_successors(const Successors& successors) { successors_[successors.uid] = successors; }
   /// Forgets the splits and joins before `lsn`, when the journal has no older writes.
   void forget_successors_before(std::uint64_t lsn) {
     std::erase_if(successors_, [&](const auto& successors) { return successors.second.lsn < lsn; });
   }
-  /// Returns the bucket with this uid, or its successor that contains `gid`. Null if it was deleted.
+  /// Returns the bucket with this uid, or that of its successors which contains `gid`. Null if the bucket was deleted.
   Bucket* find_successor(std::uint64_t uid, const GlobalId& gid) const;
 
   // --- Slots and files
 
   /// Loads the slot's index, and unloads others if the indexes take too much memory. Errors: IoError.
   Status load(Slot& slot);
-  /// Unloads the indexes used least recently until all take no more memory than they may.
+  /// Unloads the indexes used least recently until the loaded ones are within their memory limit.
   void evict_indexes();
   std::shared_ptr<SlotFile> new_file();
 
@@ -100,7 +100,7 @@ class BucketTable {
   void fail(const Status& status);
   Status health() const { return health_ ? journal_.health() : health_; }
 
-  /// True while a checkpoint flushes: slots made meanwhile take part in it.
+  /// True while a checkpoint flushes: slots that are made meanwhile are flushed by it too.
   bool is_flushing = false;
 
  private:

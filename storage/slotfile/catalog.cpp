@@ -12,9 +12,9 @@ namespace fjord::slotfile {
 
 namespace {
 
-constexpr std::uint32_t kCatalogMagic = 0x41434a46;  // "FJCA"
+constexpr std::uint32_t kCatalogMagic = 0x41434a46;  // The bytes "FJCA" as a little-endian number.
 constexpr std::size_t kChecksumBytes = sizeof(std::uint64_t);
-// Flags of a bucket.
+// Bit in the flags of a bucket: the bucket is damaged.
 constexpr std::uint8_t kDamaged = 1;
 constexpr std::uint8_t kHasForgotten = 2;
 
@@ -77,7 +77,7 @@ void put_bucket(std::string& out, const BucketRecord& bucket) {
   for (const SlotRecord& slot : bucket.slots) put_slot(out, slot);
 }
 
-/// True if the slots, in order, together cover all cells.
+/// Returns true if the slots, in order, together cover all cells.
 bool covers_all_cells(const std::vector<SlotRecord>& slots) {
   unsigned next = 0;
   for (const SlotRecord& slot : slots) {

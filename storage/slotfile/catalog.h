@@ -14,11 +14,11 @@
 
 namespace fjord::slotfile {
 
-/// Feature bit of a catalog: tokens are marked in metadata entries, and buckets record the time up to which they have
-/// dropped tokens.
+/// Feature bit of a catalog: metadata entries say whether they are tokens, and buckets record the time up to which they
+/// have dropped tokens.
 inline constexpr std::uint16_t kFeatureForgotten = 1;
 
-/// A reference to a file as stored: only the entries of `bucket` in the given cells count. The file may contain
+/// A stored reference to a file: only the entries of `bucket` in the given cells count. The file may also contain
 /// documents of other, deleted buckets.
 struct FileShare {
   std::uint32_t number = 0;
@@ -27,18 +27,18 @@ struct FileShare {
   std::uint8_t end_cell = 0;
 };
 
-/// A slot as stored.
+/// The stored form of a slot.
 struct SlotRecord {
   std::uint8_t first_cell = 0;
-  std::uint8_t depth = 0;  ///< The slot has the 64 >> depth cells from first_cell on.
-  BucketInfo info;         ///< Correct unless the journal has writes for the slot.
-  /// Bytes of the newest versions in files; correct unless the journal has writes for the slot.
+  std::uint8_t depth = 0;  ///< The slot covers 64 >> depth cells, beginning with first_cell.
+  BucketInfo info;         ///< Correct unless the journal contains writes to the slot.
+  /// Bytes of the newest versions in files; correct unless the journal contains writes to the slot.
   std::uint64_t live_bytes = 0;
   std::vector<FileShare> files;
 };
 
 struct BucketRecord {
-  /// Never assigned twice, so that a new bucket is not taken for a deleted one.
+  /// Unique number of the bucket, so that a new bucket is never taken for a deleted one with the same id.
   std::uint64_t uid = 0;
   BucketId id;
   ReplicaSet replicas;
@@ -50,15 +50,15 @@ struct BucketRecord {
 /// The successors of a split or joined bucket, for which the journal may still have writes.
 struct Successors {
   std::uint64_t uid = 0;
-  std::uint64_t lsn = 0;  ///< Lsn of the split or join.
-  /// Each successor got the documents that belong to it. A successor may have been deleted since.
+  std::uint64_t lsn = 0;  ///< Number of the journal record of the split or join.
+  /// Each successor got the documents that belong to it. Successors may have been deleted since.
   std::vector<std::pair<std::uint64_t, BucketId>> buckets;
 };
 
-/// A change of the engine's structure. It is one journal record, so that it is atomic.
+/// A change of the engine's structure. Each edit is one journal record, so that it is atomic.
 struct Edit {
   std::vector<std::uint64_t> removed;
-  std::vector<BucketRecord> buckets;  ///< New buckets, or new versions of those with the same uid.
+  std::vector<BucketRecord> buckets;  ///< Buckets that are new, or replace the earlier record with the same uid.
   std::vector<Successors> successors;
   std::map<std::uint32_t, std::uint64_t> file_sizes;  ///< By file number: bytes of each file that are on the device.
   std::uint64_t next_uid = 1;
@@ -71,8 +71,9 @@ Result<Edit> decode_edit(std::string_view bytes);
 /// The whole structure, as of record `lsn` of the journal. Each checkpoint writes it, in two copies.
 struct Catalog {
   std::uint64_t lsn = 0;
-  std::uint64_t first_segment = 0;                ///< The oldest journal segment needed; older ones are in slotfiles.
-  std::map<std::uint64_t, BucketRecord> buckets;  ///< By uid.
+  /// The oldest journal segment that is needed; slotfiles have the content of older ones.
+  std::uint64_t first_segment = 0;
+  std::map<std::uint64_t, BucketRecord> buckets;  ///< All buckets, by uid.
   std::map<std::uint64_t, Successors> successors;
   std::map<std::uint32_t, std::uint64_t> file_sizes;
   std::uint64_t next_uid = 1;

@@ -8,9 +8,9 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// Bytes that a step flushes approximately, so that other work waits some milliseconds at most.
+/// Approximate number of bytes that one step flushes, so that other work waits some milliseconds at most.
 constexpr std::uint64_t kFlushStepBytes = 1 << 20;
-/// Approximate maximum bytes of a run, for the same reason.
+/// Approximate maximum size of a run, so that other work waits some milliseconds at most.
 constexpr std::uint64_t kRunBytes = 2 << 20;
 constexpr std::size_t kSyncFilesMax = 128;
 
@@ -78,7 +78,7 @@ Status Checkpointer::flush_some(std::uint64_t bytes_max) {
   for (; at != table_.by_uid().end(); ++at) {
     Bucket& bucket = *at->second;
     flush_cursor_ = at->first;
-    // A step that ends before the bucket is flushed continues with it.
+    // If a step ends before the bucket is completely flushed, the next step continues with this bucket.
     for (const auto& slot : bucket.slots) {
       while (slot->to_flush != 0 && !slot->rewriting) {
         if (context_.stats.flushed_bytes - before >= bytes_max) return Status::ok();
@@ -104,7 +104,7 @@ Status Checkpointer::flush_for_memory(std::uint64_t goal) {
       }
     }
   }
-  // The remaining entries belong to a slot that is being rewritten, so the rewrite has to finish first.
+  // The remaining held entries belong to a slot that is being rewritten, so the rewrite has to finish first.
   while (rewrites_.is_active() && context_.stats.held_bytes > context_.options.limits.held_bytes_max) {
     FJORD_TRY(rewrites_.step_waiting());
   }
@@ -123,7 +123,7 @@ Status Checkpointer::flush_slot(Bucket& bucket, Slot& slot) {
   return Status::ok();
 }
 
-/// Takes over the result of the last sync job and starts the next one, with some of the files to sync.
+/// Evaluates the last sync job and starts the next one for some of the files that have to be synced.
 Status Checkpointer::sync_some() {
   if (job_ != nullptr) {
     const Status status = std::exchange(job_, nullptr)->wait();
@@ -137,10 +137,11 @@ Status Checkpointer::sync_some() {
   std::vector<std::shared_ptr<RandomAccessFile>> handles;
   for (; synced_end_ < to_sync_.size() && handles.size() < kSyncFilesMax; ++synced_end_) {
     SlotFile& file = *to_sync_[synced_end_].first;
-    if (file.users == 0) continue;  // Retired since.
+    if (file.users == 0) continue;  // The file was retired meanwhile, so it need not be synced.
     auto handle = file.file().share();
     if (!handle) {
-      synced_end_ = synced_begin_;  // The files before it in this group are not synced either.
+      // Files before this one in the group are not synced either, so the whole group is synced again.
+      synced_end_ = synced_begin_;
       return handle.error();
     }
     handles.push_back(std::move(*handle));
@@ -179,7 +180,7 @@ Status Checkpointer::save() {
   table_.retired().begin_save();
   journal_ticket_ = journal_.begin_sync();
   enter(Phase::Save);
-  // The journal is synced first, because a catalog must not be ahead of it.
+  // The job syncs the journal first, because a catalog must not be ahead of the journal.
   job_ = BackgroundJob::start(context_.options.background,
                               [encoded = encode_catalog(catalog, context_.options.stripe, context_.options.stripes),
                                files = journal_ticket_.files, &env = context_.env,

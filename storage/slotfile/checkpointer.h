@@ -13,7 +13,7 @@
 
 namespace fjord::slotfile {
 
-/// Moves what the journal holds to slotfiles, step by step, so that the journal can be shortened: held entries are
+/// Moves the content of the journal to slotfiles, step by step, so that the journal can be shortened: held entries are
 /// flushed, their files synced, and a catalog is saved.
 ///
 /// Threading: confined to the engine's executor; syncs and the catalog's file are written on the background executor.
@@ -37,10 +37,10 @@ class Checkpointer {
   bool is_due() const;
 
   Status begin();
-  /// Does a part of the running checkpoint, about 1 MiB. Errors: IoError, NoSpace; after a failed sync the engine is
-  /// closed.
+  /// Executes a part of the running checkpoint, about 1 MiB. Errors: IoError, NoSpace; after a failed sync the engine
+  /// is closed.
   Status step();
-  /// Runs a complete checkpoint in this call.
+  /// Executes a complete checkpoint in this call.
   Status run();
   /// Flushes until at most `goal` bytes are held, independently of a checkpoint.
   Status flush_for_memory(std::uint64_t goal);

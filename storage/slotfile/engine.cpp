@@ -16,10 +16,10 @@ namespace slotfile {
 namespace {
 
 constexpr Duration kIdle = std::chrono::seconds(1);
-/// Time without writes and reads after which the content of the journal is written to slotfiles, if it is large enough.
+/// After this time without writes and reads, the content of the journal is written to slotfiles, if it is large enough.
 constexpr Duration kQuiet = std::chrono::milliseconds(50);
 constexpr std::uint64_t kWorthACheckpoint = 1 << 20;
-/// On a full disk checkpoints do not wait for a quiet moment and have no minimum size, but they keep this distance.
+/// On a full disk, checkpoints begin at once and with any amount of work, but at most once in this time.
 constexpr Duration kBetweenUrgentCheckpoints = std::chrono::seconds(1);
 constexpr Duration kBetweenMetrics = std::chrono::seconds(2);
 constexpr Duration kWhileSyncing = std::chrono::milliseconds(2);
@@ -128,9 +128,9 @@ Status Engine::set_forgotten(BucketId bucket, const spi::Forgotten& forgotten) {
   return keep_forgotten(*found, before);
 }
 
-/// Sets what the bucket has dropped. Hidden entries stay in the index and in files until their slot is rewritten,
-/// because there they hide older versions of their documents. Returns the sum of the hashes of the entries hidden by
-/// this call.
+/// Sets up to which times the bucket has dropped entries. Hidden entries stay in the index and in files until their
+/// slot is rewritten, because there they hide older versions of their documents. Returns the sum of the hashes of the
+/// entries hidden by this call.
 Result<std::uint64_t> Engine::change_forgotten(Bucket& bucket, const spi::Forgotten& forgotten) {
   const bool brings_back = forgotten.removes < bucket.forgotten.removes || forgotten.tokens < bucket.forgotten.tokens;
   if (brings_back) rewrites_.abandon_of(bucket.uid);
@@ -181,7 +181,8 @@ Status Engine::mark_repaired(BucketId bucket) {
   if (found == nullptr) return no_bucket(bucket);
   const bool was_damaged = found->is_damaged();
   for (const auto& slot : found->slots) {
-    // Without a rewrite the unreadable entries would be found again when the files are next loaded.
+    // A rewrite drops the unreadable entries; otherwise they would be found again when the files are loaded the next
+    // time.
     slot->wants_rewrite = slot->wants_rewrite || slot->is_damaged();
     slot->clear_damage();
   }
@@ -374,8 +375,8 @@ void Engine::follow_settings(MonotonicTime now) {
   metrics_->update(stats());
 }
 
-/// True if the disk is so full that a checkpoint cannot wait. A checkpoint removes unused files and writes removes to
-/// slotfiles; slots with held entries cannot be rewritten.
+/// Returns true if the disk is so full that a checkpoint cannot wait. A checkpoint gives space back: it removes unused
+/// files and writes removes to slotfiles, so that the slots can be rewritten (slots with held entries cannot).
 bool Engine::gives_space_back(MonotonicTime now) const {
   return short_of_space_ && now >= begun_at_ + kBetweenUrgentCheckpoints &&
          (context_.stats.held_bytes > 0 || table_.retired().bytes() > 0);

@@ -17,11 +17,11 @@
 
 namespace fjord::slotfile {
 
-/// Errors: InvalidArgument if a limit is out of its range.
+/// Checks the limits. Errors: InvalidArgument if a limit is out of its range.
 Status check_limits(const SlotfileLimits& limits);
 
-/// The engine of one stripe: the contract, and the choice of what background work comes next. The work is done by its
-/// parts over one BucketTable.
+/// The engine of one stripe. It implements the provider contract and chooses which background work comes next; its
+/// parts do the work, on one BucketTable.
 ///
 /// Threading: confined to its executor, except the jobs that it gives to the background executor.
 class Engine final : public SlotfileProvider {
@@ -38,7 +38,8 @@ class Engine final : public SlotfileProvider {
     if (options.metrics != nullptr) metrics_.emplace(*options.metrics, options.stripe);
   }
 
-  /// Opens the files of the stripe and replays its journal. Called once, first. Errors: those of Recovery.
+  /// Opens the files of the stripe and replays its journal. Called once, before all other calls. Errors: those of
+  /// Recovery.
   Status recover();
 
   std::vector<BucketId> list_buckets() const override { return table_.list(); }
@@ -75,7 +76,7 @@ class Engine final : public SlotfileProvider {
   Status checkpoint() override { return checkpointer_.run(); }
   Result<unsigned> slots_of(BucketId bucket) const override;
 
-  /// For the import of the older format.
+  /// Gives the import of the older format access to the table.
   BucketTable& table() { return table_; }
 
  private:

@@ -21,17 +21,17 @@ namespace fjord::slotfile {
 /// would wait for each page separately.
 inline constexpr std::uint64_t kLargePartBytes = 32 << 10;
 
-/// Estimates whether small documents currently come from the medium or from memory. To check each would cost as much as
-/// reading one that is in memory, so only a sample is checked as long as all checked ones are in memory.
+/// Estimates whether small documents currently come from the medium or from memory. Checking each read would cost as
+/// much as the read of a document in memory. So only a sample is checked as long as all checked reads come from memory.
 class ColdReads {
  public:
-  /// True if the next read is to be checked and reported with note().
+  /// Returns true if the next read is to be checked and its result passed to note().
   bool is_sample() {
     if (left_ != 0) --left_;
     ++stands_for_;
     return left_ == 0;
   }
-  /// Number of reads that the current sample stands for, itself included.
+  /// Returns the number of reads for which the current sample stands, including itself.
   unsigned weight() const { return stands_for_; }
   void note(bool resident) {
     stands_for_ = 0;
@@ -47,13 +47,13 @@ class ColdReads {
   unsigned stands_for_ = 0;
 };
 
-/// Measures the time since its construction, for an engine that may have no clock.
+/// Measures the time since its construction. The engine may have no clock; the time is 0 then.
 class Stopwatch {
  public:
   explicit Stopwatch(const Clock* clock) : clock_(clock) {
     if (clock_ != nullptr) begin_ = clock_->now();
   }
-  /// Time since construction; 0 without a clock.
+  /// Returns the microseconds since construction; 0 without a clock.
   std::uint64_t us() const {
     return clock_ == nullptr ? 0 : static_cast<std::uint64_t>((clock_->now() - begin_).count());
   }
@@ -63,7 +63,7 @@ class Stopwatch {
   MonotonicTime begin_;
 };
 
-/// State shared by the components of one engine.
+/// State shared by the parts of one engine.
 struct EngineContext {
   EngineContext(Env& environment, const SlotfileOptions& slotfile_options)
       : env(environment), options(slotfile_options), files(environment, slotfile_options.open_files_max) {}
@@ -92,14 +92,14 @@ struct EngineContext {
   FileCache files;
   SlotfileStats stats;
   std::uint64_t index_serial = 0;  ///< Serial number of the index that was made last.
-  /// Changes whenever a part of any index may have changed, moved or disappeared.
+  /// Rises whenever a part of any index may have been changed, moved or removed.
   std::uint64_t changes = 0;
   ColdReads cold_reads;
-  /// Buffers that are reused for each run, part and copy.
+  /// Buffer that is reused for each run, part and copy.
   std::string scratch;
-  std::string part_buffers[2];  ///< Header and body read last.
+  std::string part_buffers[2];  ///< The header and the body that were read last.
   ReadWindow metadata_window;
-  ChunkPool chunks;  ///< For held runs.
+  ChunkPool chunks;  ///< Memory for held runs.
   /// ReadWindow buffers for the next iterator. Reusing them pays, because fresh pages from the system cost as much as
   /// reading into them.
   std::vector<std::unique_ptr<char[]>> window_buffers;
@@ -117,7 +117,7 @@ struct EngineContext {
   std::deque<std::shared_ptr<BackgroundJob>> chores_;
 };
 
-/// The error of a call that names a bucket which the store does not have.
+/// Returns the error of a call that names a bucket which the store does not have.
 inline Status no_bucket(BucketId bucket) { return {StatusCode::NotFound, bucket.to_string() + " is not here"}; }
 
 }  // namespace fjord::slotfile

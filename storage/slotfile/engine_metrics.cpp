@@ -3,7 +3,7 @@
 namespace fjord::slotfile {
 
 EngineMetrics::EngineMetrics(MetricRegistry& registry, unsigned stripe) {
-  // The names are written out in full, because docs/reference/metrics.md is generated from calls like these.
+  // The calls below give each name in full, because docs/reference/metrics.md is generated from these calls.
   const auto gauge = [&](const char* name, const char* help, std::uint64_t SlotfileStats::*field) {
     rows_.push_back({registry.gauge(name, help, {{"stripe", std::to_string(stripe)}}), field});
   };

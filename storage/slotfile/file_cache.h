@@ -31,7 +31,7 @@ class FileCache {
   unsigned open_files() const { return open_; }
 
  private:
-  friend class CachedFile;  // the two halves of one intrusive list
+  friend class CachedFile;  // accesses the neighbours in the intrusive list of open files
 
   void link_front(CachedFile& file);
   void unlink(CachedFile& file);
@@ -44,7 +44,7 @@ class FileCache {
   CachedFile* oldest_ = nullptr;
 };
 
-/// A file by path that is opened when it is needed.
+/// A file, named by its path, that is opened when it is needed.
 class CachedFile {
  public:
   CachedFile(FileCache& cache, std::string path) : cache_(cache), path_(std::move(path)) {}
@@ -57,7 +57,7 @@ class CachedFile {
   Result<RandomAccessFile*> get();
   /// Like get(), but the file stays open as long as the caller holds the pointer.
   Result<std::shared_ptr<RandomAccessFile>> share();
-  /// Creates the file, empty.
+  /// Creates an empty file.
   Status create();
   void close();
   const std::string& path() const { return path_; }

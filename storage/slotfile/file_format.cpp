@@ -26,7 +26,8 @@ template <typename T>
 std::optional<T> parse_hex(std::string_view text, std::size_t digits) {
   if (text.size() != digits) return std::nullopt;
   for (char c : text) {
-    if (c >= 'A' && c <= 'F') return std::nullopt;  // Only lower-case digits, so that each number has one name.
+    // Only lower-case digits are accepted, so that each number has one file name.
+    if (c >= 'A' && c <= 'F') return std::nullopt;
   }
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -40,7 +41,7 @@ std::string encode_file_header(const FileHeader& header) {
   std::string out;
   put_fixed<std::uint32_t>(out, kSlotfileMagic);
   put_fixed<std::uint16_t>(out, kFormatVersion);
-  put_fixed<std::uint16_t>(out, 0);  // features
+  put_fixed<std::uint16_t>(out, 0);  // feature bits: none
   put_fixed<std::uint32_t>(out, header.number);
   put_fixed<std::uint32_t>(out, 0);
   put_fixed<std::uint64_t>(out, header.bucket.raw());

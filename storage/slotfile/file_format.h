@@ -14,9 +14,9 @@
 /// Constants and codecs of slotfiles, described in storage/FORMAT.md. Any change here changes the format.
 namespace fjord::slotfile {
 
-inline constexpr std::uint32_t kSlotfileMagic = 0x4c534a46;    // "FJSL"
-inline constexpr std::uint32_t kRunHeaderMagic = 0x4e524a46;   // "FJRN"
-inline constexpr std::uint32_t kRunTrailerMagic = 0x45524a46;  // "FJRE"
+inline constexpr std::uint32_t kSlotfileMagic = 0x4c534a46;    // The bytes "FJSL" as a little-endian number.
+inline constexpr std::uint32_t kRunHeaderMagic = 0x4e524a46;   // The bytes "FJRN" as a little-endian number.
+inline constexpr std::uint32_t kRunTrailerMagic = 0x45524a46;  // The bytes "FJRE" as a little-endian number.
 inline constexpr std::uint16_t kFormatVersion = 2;
 
 inline constexpr std::uint64_t kFileHeaderBytes = 64;
@@ -27,15 +27,16 @@ inline constexpr std::size_t kPartChecksumBytes = 4;
 /// cells.
 inline constexpr unsigned kCellBits = 6;
 inline constexpr unsigned kCells = 1U << kCellBits;
-/// Positions in a file have 32 bits.
+/// Maximum size of a slotfile: positions in a file have 32 bits.
 inline constexpr std::uint64_t kFileBytesMax = 0xffff0000;
-/// Lengths have 27 bits, enough for kPartBytesMax.
+/// Lengths of parts have 27 bits, enough for kPartBytesMax.
 inline constexpr std::uint32_t kPartLengthMask = (1U << 27) - 1;
-inline constexpr unsigned kCompressionShift = 28;  ///< Two bits in each of the two length words.
+/// Position of the compression: two bits in each of the two length words.
+inline constexpr unsigned kCompressionShift = 28;
 inline constexpr std::uint32_t kCompressionMask = 3U << kCompressionShift;
-inline constexpr std::uint32_t kFlagRemoved = 1U << 27;  ///< In header_length_flags.
-inline constexpr std::uint32_t kFlagToken = 1U << 30;    ///< In header_length_flags: the remove entry is a token's.
-inline constexpr std::uint32_t kFlagVoid = 1U << 27;     ///< In body_length_flags: the entry holds nothing.
+inline constexpr std::uint32_t kFlagRemoved = 1U << 27;  ///< Bit in header_length_flags: the entry is a remove entry.
+inline constexpr std::uint32_t kFlagToken = 1U << 30;    ///< Bit in header_length_flags: the remove entry is a token.
+inline constexpr std::uint32_t kFlagVoid = 1U << 27;     ///< Bit in body_length_flags: the entry holds nothing.
 
 enum class Part { Header, Body };
 
@@ -51,12 +52,12 @@ struct MetaEntry {
   std::uint32_t header_length_flags = 0;
   std::uint32_t body_length_flags = 0;
   GlobalId gid;
-  /// Not stored: ordinal of the slot's file that contains the entry. kHeld: not in a file yet; positions refer to the
-  /// slot's held run. kGone: taken out of the index.
+  /// Not stored: ordinal of the slot's file that contains the entry. kHeld: the entry is not in a file yet; positions
+  /// refer to the slot's held run. kGone: the entry was removed from the index.
   std::uint16_t file = 0;
 
   bool removed() const { return (header_length_flags & kFlagRemoved) != 0; }
-  /// False for tokens that were written before this flag existed.
+  /// Returns false for tokens that were written before this flag existed.
   bool is_token() const { return (header_length_flags & kFlagToken) != 0; }
   bool is_void() const { return (body_length_flags & kFlagVoid) != 0; }
   bool held() const { return file == kHeld; }
@@ -69,18 +70,18 @@ struct MetaEntry {
     return static_cast<spi::Compression>((flags & kCompressionMask) >> kCompressionShift);
   }
   Timestamp timestamp() const { return Timestamp{timestamp_us}; }
-  /// Bytes of the document's parts as stored; 0 for a remove entry.
+  /// Returns the bytes of the document's parts as stored; 0 for a remove entry.
   std::uint64_t document_bytes() const {
     return removed() ? 0 : std::uint64_t{header_length()} + std::uint64_t{body_length()};
   }
-  /// Bytes that the entry and its parts take in a slotfile.
+  /// Returns the bytes that the entry and its parts take in a slotfile.
   std::uint64_t stored_bytes() const;
 
   friend bool operator==(const MetaEntry&, const MetaEntry&) = default;
 };
 static_assert(sizeof(MetaEntry) == kEntryBytes);
 
-/// Bytes that a part takes in its file, including its checksum.
+/// Returns the bytes that a part takes in its file, including its checksum.
 constexpr std::uint64_t stored_bytes(std::uint64_t length) { return length == 0 ? 0 : length + kPartChecksumBytes; }
 inline std::uint64_t MetaEntry::stored_bytes() const {
   return kEntryBytes + slotfile::stored_bytes(header_length()) + slotfile::stored_bytes(body_length());
@@ -106,12 +107,12 @@ struct RunFrame {
 
   friend bool operator==(const RunFrame&, const RunFrame&) = default;
 };
-/// `offset` is the frame's own offset in file `number`.
+/// `offset` is the offset of the frame itself in file `number`.
 std::string encode_run_frame(const RunFrame& frame, std::uint32_t magic, std::uint32_t number, std::uint64_t offset);
 std::optional<RunFrame> decode_run_frame(std::string_view bytes, std::uint32_t magic, std::uint32_t number,
                                          std::uint64_t offset);
 
-/// `offset` is the entry's own offset in file `number`.
+/// `offset` is the offset of the entry itself in file `number`.
 void encode_entry(const MetaEntry& entry, std::uint32_t number, std::uint64_t offset, char* into);
 /// Returns nothing if the checksum or a reserved bit is wrong.
 std::optional<MetaEntry> decode_entry(const char* from, std::uint32_t number, std::uint64_t offset);
@@ -127,13 +128,13 @@ inline unsigned cell_of(const GlobalId& gid) { return static_cast<unsigned>(gid.
 
 inline constexpr std::string_view kTemporarySuffix = ".tmp";
 
-/// For example "0000001f.slot".
+/// Returns for example "0000001f.slot".
 std::string slotfile_name(std::uint32_t number);
 std::optional<std::uint32_t> parse_slotfile_name(std::string_view name);
-/// For example "journal-01-0000000000000004": stripe and segment.
+/// Returns for example "journal-01-0000000000000004": stripe and segment.
 std::string journal_name(unsigned stripe, std::uint64_t segment);
 std::optional<std::uint64_t> parse_journal_name(std::string_view name, unsigned stripe);
-/// "catalog-01.a", "catalog-01.b"
+/// Returns for example "catalog-01.a" or "catalog-01.b": stripe and copy.
 std::string catalog_name(unsigned stripe, unsigned copy);
 
 }  // namespace fjord::slotfile

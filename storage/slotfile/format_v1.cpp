@@ -14,8 +14,8 @@ namespace fjord::slotfile::v1 {
 
 namespace {
 
-constexpr std::uint32_t kSlotfileMagic = 0x4c534a46;  // "FJSL"
-constexpr std::uint32_t kManifestMagic = 0x4d424a46;  // "FJBM"
+constexpr std::uint32_t kSlotfileMagic = 0x4c534a46;  // The bytes "FJSL" as a little-endian number.
+constexpr std::uint32_t kManifestMagic = 0x4d424a46;  // The bytes "FJBM" as a little-endian number.
 constexpr std::uint16_t kVersion = 1;
 constexpr std::size_t kHeaderCopyBytes = 64;
 constexpr std::size_t kHeaderAreaBytes = 4096;
@@ -161,8 +161,9 @@ Result<EntryList> read_entries(const RandomAccessFile& file, const FileHeader& h
   std::string bytes(std::min(header.entry_capacity, there) * kEntryBytes, '\0');
   FJORD_TRY_ASSIGN(const std::size_t got, file.read(entries_begin(), bytes));
   EntryList list;
-  std::unordered_map<GlobalId, Entry> newest;  // The list is sorted below.
-  std::uint64_t unreadable = 0;                // Since the last valid entry; lost if another entry follows.
+  std::unordered_map<GlobalId, Entry> newest;  // Newest entry by gid, in no order; the result is sorted below.
+  // Unreadable entries since the last valid one; they count as lost if a valid entry follows.
+  std::uint64_t unreadable = 0;
   for (std::uint64_t index = 0; index < got / kEntryBytes; ++index) {
     const std::string_view stored = std::string_view(bytes).substr(index * kEntryBytes, kEntryBytes);
     if (stored.find_first_not_of('\0') == std::string_view::npos) {
@@ -177,8 +178,8 @@ Result<EntryList> read_entries(const RandomAccessFile& file, const FileHeader& h
       if (entry->timestamp_us > known.timestamp_us) known = *entry;
       continue;
     }
-    // An interrupted write leaves one end of an entry empty. Any other invalid entry was acknowledged, so the version
-    // that it replaced must not come back.
+    // An interrupted write leaves one end of an entry empty, and was not acknowledged. Any other invalid entry was
+    // acknowledged, so the version that it replaced must not come back.
     ++unreadable;
     if (stored.front() == 0 || stored.back() == 0) continue;
     list.lost += std::exchange(unreadable, 0);

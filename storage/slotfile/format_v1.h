@@ -12,14 +12,14 @@
 #include "fjord/document/document_id.h"
 
 /// Reads format version 1, for the import: a folder for each bucket, with a manifest and 2^k slotfiles whose regions
-/// had fixed sizes. The format is described in test/data/slotfile/v1/README.md. Nothing here writes.
+/// had fixed sizes. The format is described in test/data/slotfile/v1/README.md. This code writes nothing.
 namespace fjord::slotfile::v1 {
 
 /// The manifest of a bucket, which names its slotfiles.
 struct Manifest {
   BucketId bucket;
   std::uint32_t generation = 0;
-  unsigned slot_bits = 0;  ///< k
+  unsigned slot_bits = 0;  ///< k: the bucket has 2^k slotfiles.
   ReplicaSet replicas;
 };
 /// Errors: Corruption; NotImplemented for another version or an unknown feature.
@@ -59,13 +59,13 @@ Result<std::string> read_part(const RandomAccessFile& file, const FileHeader& he
 
 inline constexpr std::string_view kManifestName = "manifest";
 
-/// For example "4000000000000012".
+/// Parses the name of a bucket's folder, for example "4000000000000012".
 std::optional<BucketId> parse_bucket_name(std::string_view name);
 struct SlotfileName {
   std::uint32_t generation = 0;
   std::uint32_t slot = 0;
 };
-/// For example "00000001-03.slot": generation and slot, hexadecimal.
+/// Returns for example "00000001-03.slot": generation and slot, hexadecimal.
 std::string slotfile_name(SlotfileName name);
 std::optional<SlotfileName> parse_slotfile_name(std::string_view name);
 

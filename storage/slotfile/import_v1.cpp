@@ -32,14 +32,15 @@ class BucketImport {
     FJORD_TRY(read_manifest(names));
     for (unsigned slot = 0; found_ && slot < (1U << manifest_.slot_bits); ++slot) FJORD_TRY(import_slotfile(slot));
     FJORD_TRY(write_batch());
-    // Without a manifest and entries the bucket was being made, and its creation was never acknowledged.
+    // Without a manifest and entries, the bucket was just being created when the process ended, and this was not
+    // acknowledged.
     if (!has_manifest_ && bytes_ == 0 && damage_ == 0) return Status::ok();
     FJORD_TRY(engine_.create_bucket(id_));
     if (damage_ != 0) {
       mark_damaged();
     } else {
-      // Only the import has written to this bucket, so it has now brought back what a loss of power took from the
-      // journal during an earlier import.
+      // Only the import has written to this bucket, so it has now restored everything that a loss of power during an
+      // earlier import took from the journal.
       FJORD_TRY(engine_.mark_repaired(id_));
     }
     return engine_.set_replica_set(id_, manifest_.replicas);
@@ -55,7 +56,7 @@ class BucketImport {
     std::string body;
   };
 
-  /// Reports damage and counts it in one of the engine's statistics.
+  /// Logs damage and adds one to `count`, one of the engine's statistics.
   void note(std::uint64_t& count, const std::string& what) {
     ++count;
     ++damage_;
@@ -82,9 +83,10 @@ class BucketImport {
     return find_generation(names);
   }
 
-  /// Used without a manifest: finds the newest generation of which all slotfiles exist.
+  /// Finds, if there is no manifest, the newest generation of which all slotfiles exist.
   Status find_generation(const std::vector<std::string>& names) {
-    std::map<std::uint32_t, std::pair<unsigned, unsigned>> generations;  // Slot bits, and the number of slotfiles.
+    // By generation: number of slot bits, and number of slotfiles found.
+    std::map<std::uint32_t, std::pair<unsigned, unsigned>> generations;
     for (const std::string& name : names) {
       const std::optional<v1::SlotfileName> parsed = v1::parse_slotfile_name(name);
       if (!parsed) continue;
@@ -172,7 +174,7 @@ class BucketImport {
 
   void mark_damaged() {
     Bucket& bucket = *engine_.table().find(id_);
-    bucket.damaged = true;  // Becomes durable together with the replica set.
+    bucket.damaged = true;  // The mark becomes durable together with the replica set, which is stored next.
     for (const auto& slot : bucket.slots) slot->set_lost_entries();
     engine_.table().note_damage(bucket);
   }
@@ -182,7 +184,7 @@ class BucketImport {
   const BucketId id_;
   const std::string directory_;
   bool has_manifest_ = false;
-  bool found_ = false;  ///< True if a readable generation exists.
+  bool found_ = false;  ///< True if a generation was found whose slotfiles can be read.
   v1::Manifest manifest_;
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
@@ -215,8 +217,8 @@ class Import {
   }
 
  private:
-  /// Renames and removes old folders whose content is durable. Syncs the renaming before writes are possible: a folder
-  /// that came back after a loss of power would bring back documents that were deleted since.
+  /// Renames and removes old folders whose content is durable. Syncs the renaming before writes are possible: if an old
+  /// folder came back after a loss of power, it would bring back documents that were deleted since.
   Status finish_some() {
     if (done_.empty()) return Status::ok();
     FJORD_TRY(engine_.checkpoint());
@@ -235,7 +237,8 @@ class Import {
 
   Engine& engine_;
   EngineContext& context_;
-  std::vector<std::pair<std::string, std::string_view>> done_;  ///< Old folders with their new suffixes.
+  /// Old folders that are no longer needed, each with the suffix that it gets.
+  std::vector<std::pair<std::string, std::string_view>> done_;
   std::uint64_t bytes_ = 0;
 };
 

@@ -46,18 +46,19 @@ struct JournalCursor {
     std::string path;
     std::uint64_t offset = 0;
   };
-  std::optional<std::uint64_t> last_lsn;  ///< Lsn of the record before; nothing if unknown.
-  std::optional<Broken> broken;  ///< A record that failed verification, if no valid one was found after it so far.
+  std::optional<std::uint64_t> last_lsn;  ///< Lsn of the preceding record; nothing if it is unknown.
+  std::optional<Broken> broken;  ///< A record that failed verification, while no valid record has been found after it.
 
-  /// Advances to `lsn`, of a record or of the first record of a segment that begins there. Returns false if it is not
-  /// after the last one.
+  /// Advances to `lsn`, which is that of a record, or of the first record of a segment that begins there. Returns false
+  /// if it is not after the last one.
   bool arrive(std::uint64_t lsn, const std::string& path, std::uint64_t offset, FindingSink& sink);
   void settle(bool number_was_used_again, FindingSink& sink);
-  /// To be called at the end of the last segment.
+  /// Must be called at the end of the last segment.
   void finish(FindingSink& sink) const;
 };
-/// Reads a segment and gives each valid record to `visit`, in order. Segments must come in the order of their numbers.
-/// `last` tells that no segment follows, so that its creation may have been interrupted. Errors: NotFound, IoError.
+/// Reads a segment and passes each valid record to `visit`, in order. Segments must be read in the order of their
+/// numbers. `last` says that no segment follows, so that its creation may have been interrupted. Errors: NotFound,
+/// IoError.
 Result<SegmentReport> inspect_segment(Env& env, const std::string& path, std::optional<std::uint64_t> number, bool last,
                                       JournalCursor& cursor, FindingSink& sink,
                                       const std::function<void(const FoundRecord&)>& visit);
@@ -65,7 +66,7 @@ Result<SegmentReport> inspect_segment(Env& env, const std::string& path, std::op
 /// Inspects a slotfile in two steps: first its entries, which determine the newest versions, then its parts.
 class SlotfileInspection {
  public:
-  /// `counted`: bytes of the file that the catalog counts; nothing: all of them.
+  /// `counted` is the number of bytes of the file that the catalog counts; nothing: all bytes count.
   SlotfileInspection(std::string path, std::optional<std::uint32_t> number, std::optional<std::uint64_t> counted,
                      FindingSink& sink)
       : sink_(sink), counted_(counted), number_(number) {
@@ -75,8 +76,8 @@ class SlotfileInspection {
   /// Reads headers, frames and entries. The report contains the state of an entry only if it does not depend on other
   /// entries: Bad or Void. Errors: NotFound, IoError.
   Status read_entries(Env& env);
-  /// Calls `judge` for each of the other entries, which sets state and bucket, and then verifies its parts. Errors:
-  /// IoError.
+  /// Calls `judge`, which sets state and bucket, for each entry that is neither Bad nor Void, and then verifies the
+  /// parts of the entry. Errors: IoError.
   Status read_parts(Env& env, const std::function<void(EntryReport&, const MetaEntry&)>& judge, bool keep_entries);
 
   std::uint32_t number() const { return report_.number; }

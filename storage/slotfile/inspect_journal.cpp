@@ -62,7 +62,8 @@ class SegmentInspection {
         offset += header->bytes();
         continue;
       }
-      // Checked only where a record is expected; remains of earlier segments do not matter.
+      // Checks for flipped bits only where a record is expected; elsewhere the bytes may be remains of earlier
+      // segments.
       if (offset == expected_ && !header && repair_header(bytes, report_.number, offset)) {
         sink_.problem(report_.path, offset, "a record's header has a flipped bit");
         gap_told_ = true;
@@ -153,8 +154,8 @@ StructureReport report_of(const Catalog& catalog) {
   return report;
 }
 
-/// Reports a broken record: a note if the next record has its number, because then it was never acknowledged; otherwise
-/// a problem.
+/// Reports a broken record. It is a note if the next record has the same number, because then the broken record was
+/// never acknowledged; otherwise it is a problem.
 void JournalCursor::settle(bool number_was_used_again, FindingSink& sink) {
   if (!broken) return;
   if (number_was_used_again) {
@@ -205,7 +206,7 @@ Result<SegmentReport> inspect_segment(Env& env, const std::string& path, std::op
     sink.problem(path, 0, found.error().message());
     if (!number) return report;
   } else if (number && found->number != *number) {
-    // The last segment may be an old one that was renamed but not yet written.
+    // The last segment may be an old one that was renamed for reuse but not yet written.
     const std::string what = fmt::format("the header is that of segment {}", found->number);
     last ? sink.note(path, 0, what) : sink.problem(path, 0, what);
     return report;

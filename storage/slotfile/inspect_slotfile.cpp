@@ -33,7 +33,7 @@ Status SlotfileInspection::read_entries(Env& env) {
 }
 
 Status SlotfileInspection::read_header(const RandomAccessFile& file) {
-  if (report_.counted_bytes == 0) return Status::ok();  // The file was begun, and nothing refers to it.
+  if (report_.counted_bytes == 0) return Status::ok();  // The file was created, and nothing refers to it yet.
   FJORD_TRY_ASSIGN(const std::string head, read_bytes(file, 0, kFileHeaderBytes));
   const Result<FileHeader> header = decode_file_header(head);
   if (!header) {
@@ -67,7 +67,7 @@ Status SlotfileInspection::read_runs(const RandomAccessFile& file) {
     offset += frame->bytes();
   }
   if (offset >= size) return Status::ok();
-  // The runs after an unreadable frame are found from the end.
+  // Runs behind an unreadable frame, found by reading from the end of the file.
   std::vector<std::pair<std::uint64_t, RunFrame>> behind;
   std::uint64_t end = size;
   while (end - offset >= 2 * kRunFrameBytes) {
@@ -94,7 +94,7 @@ Status SlotfileInspection::read_run(const RandomAccessFile& file, std::uint64_t 
   FJORD_TRY_ASSIGN(const std::string bytes, read_bytes(file, begin, frame.entries_bytes()));
   for (std::uint64_t i = 0; i < frame.entries; ++i) {
     const std::uint64_t at = begin + i * kEntryBytes;
-    if ((i + 1) * kEntryBytes > bytes.size()) {  // The file ends here, which was reported.
+    if ((i + 1) * kEntryBytes > bytes.size()) {  // The file ends here. This has been reported already.
       run.entries.emplace_back();
       continue;
     }

@@ -35,13 +35,13 @@ const NewestVersions::OfSlot* NewestVersions::owner(std::uint32_t file, const Gl
   return nullptr;
 }
 
-/// Returns the bucket with this uid, or its successor that contains `gid`. Null if it was deleted.
+/// Returns the bucket with this uid, or that of its successors which contains `gid`. Null if the bucket was deleted.
 const BucketRecord* NewestVersions::successor(std::uint64_t uid, const GlobalId& gid) const {
   if (const auto found = buckets_.find(uid); found != buckets_.end()) return &found->second;
   const auto successors = successors_.find(uid);
   if (successors == successors_.end()) return nullptr;
   for (const auto& [next, id] : successors->second.buckets) {
-    // A bucket is newer than those that it replaces. Anything else would lead to a cycle.
+    // A bucket has a higher uid than the buckets that it replaces. The check prevents a cycle in damaged data.
     if (next > uid && bucket_of(gid, id.used_bits()) == id) return successor(next, gid);
   }
   return nullptr;

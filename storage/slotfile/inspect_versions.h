@@ -15,8 +15,8 @@
 namespace fjord::slotfile {
 
 /// Finds out which version of each document counts, as an engine would: from the catalog, all entries of slotfiles and
-/// all writes of the journal. All of them must be added before the first question. Without a structure, or with one
-/// that refers to no files, entries are compared by id alone.
+/// all writes of the journal. All entries and writes must be added before judge() is called. Without a structure, or
+/// with one that refers to no files, entries are compared by id alone.
 class NewestVersions {
  public:
   void set_structure(const Catalog& catalog);
@@ -30,7 +30,7 @@ class NewestVersions {
   /// Sets state and bucket of the report. All entries and writes must have been added.
   void judge(std::uint32_t file, const MetaEntry& entry, EntryReport& report);
   void judge_write(std::uint64_t uid, EntryReport& report) const;
-  /// Compares what was found in each slot with the catalog. To be called after all entries were judged. Slots with
+  /// Compares the entries found in each slot with the catalog. Must be called after all entries were judged. Slots with
   /// writes in the journal are skipped, because the catalog is out of date for them.
   void compare_with_catalog(const std::string& catalog_path, FindingSink& sink) const;
 
@@ -43,7 +43,7 @@ class NewestVersions {
     bool in_journal = false;
   };
   struct Share {
-    std::size_t slot;  ///< Index in slots_.
+    std::size_t slot;  ///< Index of the slot in slots_.
     FileShare share;
   };
   struct Key {
@@ -60,10 +60,10 @@ class NewestVersions {
 
   std::map<std::uint64_t, BucketRecord> buckets_;
   std::map<std::uint64_t, Successors> successors_;
-  std::vector<OfSlot> slots_;                               ///< The slots of one bucket are neighbours.
-  std::map<std::uint64_t, std::size_t> first_slot_;         ///< By uid.
-  std::map<std::uint32_t, std::vector<Share>> shares_;      ///< By file.
-  std::unordered_map<Key, std::uint64_t, KeyHash> newest_;  ///< Newest timestamps; never iterated.
+  std::vector<OfSlot> slots_;                           ///< Grouped by bucket.
+  std::map<std::uint64_t, std::size_t> first_slot_;     ///< Index in slots_ of the first slot of each bucket, by uid.
+  std::map<std::uint32_t, std::vector<Share>> shares_;  ///< The slots that use each file, by file number.
+  std::unordered_map<Key, std::uint64_t, KeyHash> newest_;  ///< Newest timestamps; the map is never iterated.
 };
 
 }  // namespace fjord::slotfile

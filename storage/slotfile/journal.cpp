@@ -39,15 +39,15 @@ Result<Journal::ReplayResult> Journal::replay(std::uint64_t first, const std::fu
   segments_.clear();
   unsynced_.clear();
   replayed_ends_.clear();
-  for (const std::string& name : names) {  // Sorted by name, and therefore by number.
+  for (const std::string& name : names) {  // The names are sorted, and therefore in the order of the segments' numbers.
     const auto number = parse_journal_name(name, context_.options.stripe);
     if (!number) continue;
     segment_ = std::max(segment_, *number);
     if (*number >= first) {
       segments_.push_back({*number, 0});
     } else {
-      // Not reused: after a loss of power undoes its last renaming, it may hold records of a number that this process
-      // will assign to a segment.
+      // Removes the segment instead of reusing it. If a loss of power undoes its last renaming, it may hold records
+      // with a number that this process will assign to another segment.
       static_cast<void>(context_.env.remove_file(context_.path(name)));  // If this fails, the next start removes it.
     }
   }
@@ -66,11 +66,11 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
                                ReplayResult& result) {
   const std::string path = context_.path(journal_name(context_.options.stripe, number));
   FJORD_TRY_ASSIGN(const std::shared_ptr<RandomAccessFile> file, context_.env.open_random_access(path));
-  unsynced_.emplace_back(number, file);  // It is unknown whether the previous process synced it.
+  unsynced_.emplace_back(number, file);  // The previous process may not have synced this segment.
   FJORD_TRY_ASSIGN(const std::uint64_t size, file->size());
   ReadWindow window;
   FJORD_TRY_ASSIGN(std::string_view bytes, window.read(*file, 0, kSegmentHeaderBytes, size));
-  // Records contain the number of their segment, so they can be used without the segment's header.
+  // Each record contains the number of its segment, so records can be used without the segment's header.
   FJORD_TRY_ASSIGN(const std::optional<std::uint64_t> first_lsn, first_lsn_of(bytes, number));
   if (first_lsn && !result.begun) {
     result.begun = true;
@@ -81,7 +81,7 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
     FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, kRecordHeaderBytes, size));
     const std::optional<RecordHeader> header = decode_record_header(bytes, number, offset);
     if (!header || offset + header->bytes() > size) {
-      // There may be intact records after a broken one, but not at the end of the journal.
+      // Searches on, because intact records may follow a broken one. At the end of the journal none follows.
       offset += kRecordAlignment;
       FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, std::min(size - offset, kScanBytes), size));
       offset += bytes_before_magic(bytes);
@@ -101,7 +101,7 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
     if (std::exchange(result.begun, true)) {
       result.lost_records += header->lsn - result.last_lsn - 1;
     } else if (at != kSegmentHeaderBytes) {
-      ++result.lost_records;  // At least one is lost.
+      ++result.lost_records;  // Records are missing here; at least one is lost.
     }
     result.last_lsn = header->lsn;
     result.bytes += header->bytes();
@@ -196,8 +196,8 @@ Status Journal::append(RecordType type, std::string_view meta, std::span<const s
   return sync_it ? sync() : Status::ok();
 }
 
-/// Makes later segments larger if records are large: a new segment costs a sync of the folder, so it should have room
-/// for several records.
+/// Makes later segments larger if records are large. Creating a segment costs a sync of the folder, so each segment
+/// should have room for several records.
 void Journal::grow_segments_for(std::uint64_t record_bytes) {
   constexpr std::uint64_t kRecords = 8;
   const std::uint64_t least = context_.options.journal_segment_bytes;
@@ -205,11 +205,11 @@ void Journal::grow_segments_for(std::uint64_t record_bytes) {
   segment_bytes_ = std::clamp(std::max(segment_bytes_, record_bytes * kRecords), least, most);
 }
 
-/// Overwrites a failed record, so that a replay does not find it.
+/// Overwrites a record whose writing failed, so that a replay does not find it.
 Status Journal::take_back(Status why) {
   const std::string zeros(kRecordHeaderBytes, '\0');
   Status status = file_->write(position_, zeros);
-  // On a full disk there may be no room for zeros at the end of the file. Truncating the file needs none.
+  // On a full disk there may be no room for zeros at the end of the file. Truncating the file needs no space.
   if (status.code() == StatusCode::NoSpace) status = file_->truncate(position_);
   if (!status) {
     health_ = status.with_context("a broken journal record could not be taken back; closed until the next start");
@@ -247,7 +247,7 @@ Journal::SyncTicket Journal::begin_sync() const {
 
 void Journal::end_sync(const SyncTicket& ticket) {
   std::erase_if(unsynced_, [&](const auto& older) { return older.first < ticket.segment; });
-  // The caller has made the segments' names durable.
+  // A newer segment has begun. The caller has made the segments' names durable.
   if (ticket.segment != segment_) return;
   name_durable_ = true;
   synced_position_ = std::max(synced_position_, ticket.position);

@@ -13,14 +13,14 @@
 
 namespace fjord::slotfile {
 
-/// The acknowledged writes and edits that are not yet in slotfiles and catalog: segments of records in the order in
-/// which they happened.
+/// The acknowledged writes and edits that are not yet in slotfiles and catalog: records in segments, in the order in
+/// which the writes and edits were made.
 ///
 /// Threading: confined to its engine. Lifetime: the context outlives it.
 class Journal {
  public:
   struct Record {
-    std::uint64_t lsn;  ///< Rises by one from record to record.
+    std::uint64_t lsn;  ///< Number of the record; each record has the number of its predecessor plus one.
     RecordType type;
     std::string_view meta;
     std::string_view parts;
@@ -31,18 +31,19 @@ class Journal {
     std::uint64_t end = 0;  ///< End of the last record in the segment replayed last.
     std::uint64_t bytes = 0;
     std::uint64_t records = 0;
-    /// Number of records missing before intact ones: more than an unfinished end is lost.
+    /// Number of missing records that are followed by intact ones: these were lost, not just left unfinished at the
+    /// end.
     std::uint64_t lost_records = 0;
   };
 
   explicit Journal(EngineContext& context) : context_(context), segment_bytes_(context.options.journal_segment_bytes) {}
 
-  /// Gives all valid records of the segments from `first` on to `visit`, in order. `visit` returns Corruption for a
+  /// Passes all valid records of the segments from `first` on to `visit`, in order. `visit` returns Corruption for a
   /// record that it cannot use. Errors: IoError; other errors of `visit`; NotImplemented for a newer format.
   Result<ReplayResult> replay(std::uint64_t first, const std::function<Status(const Record&)>& visit);
 
-  /// Writes the replayed bytes again in their place, so that the next sync certainly covers them. After a failed sync
-  /// of the previous process the system may keep them in memory only and treat them as written. Errors: IoError.
+  /// Writes the replayed bytes again at the same place, so that the next sync certainly covers them. After a failed
+  /// sync of the previous process, the system may keep them in memory only and treat them as written. Errors: IoError.
   Status rewrite_replayed();
 
   /// Begins a new segment whose records are numbered from `next_lsn` on. Errors: NoSpace, IoError.
@@ -56,8 +57,8 @@ class Journal {
   Status append(RecordType type, std::string_view meta, std::span<const std::string_view> parts, bool sync);
   /// Makes all appended records durable. Errors: Timeout; see health().
   Status sync();
-  /// The files that another thread has to sync to make all appended records durable. end_sync() records that this was
-  /// done.
+  /// The files that another thread has to sync to make all appended records durable. A call of end_sync() then records
+  /// that they are synced.
   struct SyncTicket {
     std::vector<std::shared_ptr<RandomAccessFile>> files;
     std::uint64_t segment = 0;
@@ -65,12 +66,13 @@ class Journal {
   };
   SyncTicket begin_sync() const;
   void end_sync(const SyncTicket& ticket);
-  /// Not OK after a failed sync, or if a broken record could not be undone. Nothing is appended from then on.
+  /// Returns an error after a failed sync, or if a broken record could not be overwritten. Nothing is appended from
+  /// then on.
   const Status& health() const { return health_; }
 
   std::uint64_t last_lsn() const { return next_lsn_ - 1; }
   std::uint64_t segment() const { return segment_; }
-  /// Bytes in all segments that are kept.
+  /// Returns the bytes in all segments that are kept.
   std::uint64_t bytes() const;
   /// Releases the segments before `segment`; one of them is kept for reuse.
   void retire(std::uint64_t segment);
@@ -92,9 +94,10 @@ class Journal {
   std::vector<std::string> spare_;
   std::shared_ptr<RandomAccessFile> file_;
   std::vector<std::uint64_t> replayed_ends_;  ///< End of the last record of each replayed segment.
-  std::vector<std::pair<std::uint64_t, std::shared_ptr<RandomAccessFile>>> unsynced_;  ///< Older segments by number.
+  /// Older segments that are not synced, by number.
+  std::vector<std::pair<std::uint64_t, std::shared_ptr<RandomAccessFile>>> unsynced_;
   std::uint64_t segment_ = 0;
-  std::uint64_t segment_bytes_;  ///< A segment of this size is full.
+  std::uint64_t segment_bytes_;  ///< The next segment begins when one has this size.
   std::uint64_t position_ = 0;
   std::uint64_t synced_position_ = 0;
   std::uint64_t next_lsn_ = 1;

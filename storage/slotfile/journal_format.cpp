@@ -20,7 +20,7 @@ std::string encode_segment_header(const SegmentHeader& header) {
   std::string out;
   put_fixed<std::uint32_t>(out, kSegmentMagic);
   put_fixed<std::uint16_t>(out, kFormatVersion);
-  put_fixed<std::uint16_t>(out, 0);  // features
+  put_fixed<std::uint16_t>(out, 0);  // feature bits: none
   put_fixed<std::uint64_t>(out, header.number);
   put_fixed<std::uint64_t>(out, header.first_lsn);
   out.resize(kSegmentHeaderBytes - sizeof(std::uint32_t), '\0');

@@ -11,8 +11,8 @@
 /// Constants and codecs of journal segments, described in storage/FORMAT.md. Any change here changes the format.
 namespace fjord::slotfile {
 
-inline constexpr std::uint32_t kSegmentMagic = 0x534a4a46;  // "FJJS"
-inline constexpr std::uint32_t kRecordMagic = 0x524a4a46;   // "FJJR"
+inline constexpr std::uint32_t kSegmentMagic = 0x534a4a46;  // The bytes "FJJS" as a little-endian number.
+inline constexpr std::uint32_t kRecordMagic = 0x524a4a46;   // The bytes "FJJR" as a little-endian number.
 inline constexpr std::uint64_t kSegmentHeaderBytes = 64;
 inline constexpr std::uint64_t kRecordHeaderBytes = 40;
 inline constexpr std::uint64_t kRecordAlignment = 8;
@@ -40,20 +40,20 @@ struct RecordHeader {
 
   std::uint64_t bytes() const { return kRecordHeaderBytes + record_aligned(std::uint64_t{meta_bytes} + parts_bytes); }
 };
-/// `offset` is the record's own offset in segment `segment`.
+/// `offset` is the offset of the record itself in segment `segment`.
 void append_record_header(std::string& out, const RecordHeader& header, std::uint64_t segment, std::uint64_t offset);
 std::optional<RecordHeader> decode_record_header(std::string_view bytes, std::uint64_t segment, std::uint64_t offset);
 
 /// One write in a record of type Writes, with its parts in stored form.
 struct JournalWrite {
   std::uint64_t uid = 0;  ///< Uid of the bucket.
-  MetaEntry entry;        ///< Without positions.
+  MetaEntry entry;        ///< Its positions are not set.
   std::string_view header;
   std::string_view body;
 };
-/// Writes kWriteMetaBytes bytes to `into`.
+/// Encodes a write without its parts as kWriteMetaBytes bytes, at `into`.
 void encode_write_meta(std::uint64_t uid, const MetaEntry& entry, char* into);
-/// The views refer to `parts`. Errors: Corruption if anything fails verification.
+/// Decodes the writes of a record. The views refer to `parts`. Errors: Corruption if anything fails verification.
 Result<std::vector<JournalWrite>> decode_writes(std::string_view meta, std::string_view parts);
 
 }  // namespace fjord::slotfile

@@ -6,7 +6,7 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// Capacity of the first chunk. It is small, because most slots hold little.
+/// Capacity of the first chunk. It is small, because most slots hold few bytes.
 constexpr std::size_t kLeastBytes = 4096;
 
 }  // namespace

@@ -7,7 +7,7 @@
 
 namespace fjord::slotfile {
 
-/// Keeps large pieces of memory for reuse, because fresh pages from the system cost as much as writing to them.
+/// Keeps large blocks of memory for reuse, because fresh pages from the system cost as much as writing to them.
 /// Threading: confined to its engine.
 class ChunkPool {
  public:
@@ -34,8 +34,8 @@ class ChunkPool {
   std::vector<std::string> spare_;
 };
 
-/// Document parts one after the other, as they will be in a file. They are in pieces of memory that do not move while
-/// the buffer grows. Positions count all bytes; a part is never divided between pieces.
+/// Document parts one after the other, as they will be in a file. They are in chunks of memory that do not move while
+/// the buffer grows. Positions count all bytes; a part is never divided between chunks.
 ///
 /// Threading: confined to its engine. Lifetime: the pool outlives it.
 class PartBuffer {
@@ -61,7 +61,7 @@ class PartBuffer {
  private:
   struct Chunk {
     std::uint64_t begin;  ///< Position of the first byte; 0 for the first chunk.
-    std::string bytes;    ///< Never grows beyond its capacity.
+    std::string bytes;    ///< Its capacity is never exceeded, so that the bytes do not move.
   };
   std::uint64_t end() const { return chunks_.back().begin + chunks_.back().bytes.size(); }
 

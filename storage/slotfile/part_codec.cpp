@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 constexpr int kZstdLevel = 3;
-/// From this level on lz4 stands for its slower and denser variant.
+/// From this level on, lz4 uses its slower variant, which compresses more.
 constexpr int kLz4DenseLevel = 2;
 
 /// Returns the number of bytes written to `to`, or 0 if they do not fit.
@@ -35,7 +35,7 @@ std::size_t compress(const PartCompression& wanted, std::string_view bytes, char
 spi::Compression append_compressed(std::string& into, std::string_view bytes, const PartCompression& wanted) {
   const std::size_t before = into.size();
   if (wanted.codec != spi::Compression::None && bytes.size() >= wanted.min_bytes && bytes.size() > 2 * kLengthBytes) {
-    // An output that does not fit in this many bytes saves too little.
+    // If the compressed bytes do not fit into this many bytes, compression saves too little.
     const std::size_t most = std::min<std::size_t>(bytes.size() - 1, bytes.size() * wanted.percent_max / 100);
     const std::size_t capacity = most > kLengthBytes ? most - kLengthBytes : 0;
     into.resize(before + kLengthBytes + capacity);

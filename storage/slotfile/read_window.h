@@ -10,13 +10,13 @@
 
 namespace fjord::slotfile {
 
-/// Reads rising ranges of a file with few long reads: bytes read ahead are kept for the next range.
+/// Reads ascending ranges of a file with few long reads: bytes that were read ahead are kept for the next range.
 /// Lifetime: a view is valid until the next call.
 class ReadWindow {
  public:
   static constexpr std::uint64_t kBytesMax = 1 << 20;
 
-  /// Uses `buffer`, which has kBytesMax bytes or is null, instead of an own one.
+  /// Uses `buffer`, which has kBytesMax bytes, instead of allocating one; null has no effect.
   void lend(std::unique_ptr<char[]> buffer) {
     capacity_ = buffer == nullptr ? 0 : kBytesMax;
     buffer_ = std::move(buffer);
@@ -34,7 +34,7 @@ class ReadWindow {
   bool contains(std::uint64_t begin, std::uint64_t length) const {
     return size_ != 0 && begin >= begin_ && begin + length <= begin_ + size_;
   }
-  /// Offset one past the last byte read.
+  /// Returns the offset one past the last byte read.
   std::uint64_t end() const { return begin_ + size_; }
 
   /// Returns the bytes [begin, begin + length); fewer only at the end of the file. If they are not in the buffer, it

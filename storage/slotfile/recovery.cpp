@@ -31,19 +31,20 @@ Status Recovery::run() {
     loaded.catalog.next_file = 0;
     FJORD_TRY(context_.env.sync_directory(parent_of(context_.options.directory)));
   }
-  // Two passes: the edits determine the buckets and slots, then each write finds its place in them.
+  // Replays in two passes: first the edits, which determine the buckets and slots; then the writes, which find their
+  // places in them.
   FJORD_TRY(replay_edits(loaded));
   FJORD_TRY(build(loaded.catalog));
   FJORD_TRY(replay_writes(loaded.catalog.first_segment));
   FJORD_TRY(journal_.rewrite_replayed());
   const Status started = journal_.start(std::max(journal_.last_lsn(), loaded.catalog.lsn) + 1);
-  // A store on a full disk can be read. The journal begins with the first record for which there is space.
+  // A store on a full disk can still be read. The journal then begins with the first record for which there is space.
   if (!started && (started.code() != StatusCode::NoSpace || !loaded.found)) return started;
-  // Data that is read from now on must survive a loss of power.
+  // Data that is read from now on must survive a loss of power, so the replayed records are synced.
   if (context_.options.syncs_changes()) FJORD_TRY(journal_.sync());
   FJORD_TRY(remove_leftovers());
-  // The first catalog records the number of stripes. The first catalog of this version keeps earlier programs from
-  // opening the store.
+  // Writes a first catalog. In a new store it records the number of stripes. In a store of an earlier version, it keeps
+  // earlier programs from opening the store.
   if (!loaded.found) FJORD_TRY(checkpointer_.run());
   if (loaded.found && loaded.features != kFeatureForgotten) {
     const Status saved = checkpointer_.run();
@@ -55,11 +56,11 @@ Status Recovery::run() {
 Status Recovery::replay_edits(LoadedCatalog& loaded) {
   const std::uint64_t known = loaded.catalog.lsn;
   const auto visit = [&](const Journal::Record& record) -> Status {
-    // Decoding the writes here already tells lost records from those that were never finished.
+    // Decodes the writes in this pass, which distinguishes lost records from records that were never finished.
     if (record.type == RecordType::Writes) {
       FJORD_TRY_ASSIGN(const std::vector<JournalWrite> writes, decode_writes(record.meta, record.parts));
       for (const JournalWrite& write : writes) {
-        // The bucket's edit may be lost. No other bucket may get this uid while this record exists.
+        // The edit that created the bucket may be lost. No other bucket may get this uid while this record exists.
         loaded.catalog.next_uid = std::max(loaded.catalog.next_uid, write.uid + 1);
       }
       return Status::ok();
@@ -106,7 +107,7 @@ Status Recovery::build(const Catalog& catalog) {
       bucket->slots.push_back(std::move(slot));
     }
     bucket->index_cells();
-    // The edit that removed the older bucket of the same id was lost.
+    // The older bucket is still there if the edit that removed it was lost.
     const bool has_older = table_.find(record.id) != nullptr;
     if (bucket->damaged && !has_older) table_.report_damaged(bucket->id);
     table_.adopt(std::move(bucket));
@@ -129,18 +130,19 @@ Status Recovery::replay_write_record(const Journal::Record& record) {
   FJORD_TRY_ASSIGN(const std::vector<JournalWrite> writes, decode_writes(record.meta, record.parts));
   for (const JournalWrite& write : writes) {
     Bucket* bucket = table_.find_successor(write.uid, write.entry.gid);
-    if (bucket == nullptr) continue;  // Deleted later.
+    if (bucket == nullptr) continue;  // The bucket was deleted later.
     Slot& slot = bucket->slot_for(write.entry.gid);
     FJORD_TRY(table_.load(slot));
     slot.stage_stored(write.entry, write.header, write.body, bucket->damaged || slot.is_damaged());
     if (context_.stats.held_bytes <= context_.options.limits.held_bytes_max) continue;
     const Status status = checkpointer_.flush_slot(*bucket, slot);
-    if (!status && status.code() != StatusCode::NoSpace) return status;  // On a full disk the writes stay in memory.
+    // On a full disk the replayed writes stay in memory.
+    if (!status && status.code() != StatusCode::NoSpace) return status;
   }
   return Status::ok();
 }
 
-/// Removes slotfiles that nothing refers to: left by an interrupted change, or due to be removed.
+/// Removes slotfiles to which nothing refers: an interrupted change left them, or they were already to be removed.
 Status Recovery::remove_leftovers() {
   std::set<std::uint32_t> known;
   for (const auto& [uid, bucket] : table_.by_uid()) {
@@ -154,8 +156,8 @@ Status Recovery::remove_leftovers() {
     const std::optional<std::uint32_t> number = parse_slotfile_name(name);
     const bool ours = number && *number % context_.options.stripes == context_.options.stripe;
     if (!ours || known.contains(*number)) continue;
-    // The journal shows that the file is not needed. It is synced first, because the previous process may not have done
-    // so.
+    // The journal shows that the file is not needed. The journal is synced first, because the previous process may not
+    // have synced it.
     if (!std::exchange(durable, true)) FJORD_TRY(journal_.sync());
     FJORD_TRY(context_.env.remove_file(context_.path(name)));
     ++context_.stats.leftovers_removed;

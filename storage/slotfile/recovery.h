@@ -13,8 +13,8 @@ class Recovery {
   Recovery(BucketTable& table, Checkpointer& checkpointer)
       : table_(table), context_(table.context()), journal_(table.journal()), checkpointer_(checkpointer) {}
 
-  /// Errors: InvalidArgument for a store with another number of stripes; Corruption; IoError. A store on a full disk
-  /// can be opened.
+  /// Runs the recovery. Errors: InvalidArgument for a store with another number of stripes; Corruption; IoError. A
+  /// store on a full disk can be opened.
   Status run();
 
  private:

@@ -10,8 +10,8 @@
 
 namespace fjord::slotfile {
 
-/// Files that no slot refers to any more. A file is removed once a catalog without it is saved, because an older
-/// catalog names it.
+/// Files to which no slot refers any more. A file is removed once a catalog without it is saved, because an older
+/// catalog still names it.
 class RetiredFiles {
  public:
   /// Adds those of `files` that no slot refers to.
@@ -23,12 +23,12 @@ class RetiredFiles {
       fresh_.push_back(file);
     }
   }
-  /// Called when a catalog is made: it names none of the files added so far.
+  /// Must be called when a catalog is made: that catalog names none of the files added so far.
   void begin_save() {
     saving_.insert(saving_.end(), fresh_.begin(), fresh_.end());
     fresh_.clear();
   }
-  /// Called when that catalog is durable: removes those files.
+  /// Must be called when that catalog is durable: removes the files that it does not name.
   void end_save() {
     for (const auto& file : saving_) {
       bytes_ -= file->size();
@@ -41,7 +41,7 @@ class RetiredFiles {
 
  private:
   std::vector<std::shared_ptr<SlotFile>> fresh_;
-  std::vector<std::shared_ptr<SlotFile>> saving_;  ///< Not named by the catalog that is being saved.
+  std::vector<std::shared_ptr<SlotFile>> saving_;  ///< Files that the catalog which is being saved does not name.
   std::uint64_t bytes_ = 0;
 };
 

@@ -7,18 +7,18 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// Bytes that a step copies approximately, so that other work waits some milliseconds at most.
+/// Approximate number of bytes that one step copies, so that other work waits some milliseconds at most.
 constexpr std::uint64_t kRewriteStepBytes = 1 << 20;
-/// Fewer dead bytes in a file than these are ignored.
+/// A file with fewer dead bytes is not rewritten because of them.
 constexpr std::uint64_t kDeadBytesLeast = kFileHeaderBytes + 8 * kRunFrameBytes;
-/// A slot is rewritten if more than one in this number of its entries is a dropped remove entry.
+/// A slot is rewritten if more than 1/kForgottenPart of its entries are dropped remove entries.
 constexpr std::uint64_t kForgottenPart = 4;
 constexpr std::uint64_t kForgottenPartIdle = 16;
 constexpr std::size_t kFilesOfSlotMax = 8;
 
 }  // namespace
 
-/// True if the slot is worth rewriting: if `idle`, by limits for times when nothing else is to be done.
+/// Returns true if the slot is worth rewriting. If `idle`, lower limits apply, because there is no other work.
 bool RewriteScheduler::needs_rewrite(const Slot& slot, bool idle) const {
   if (slot.files().empty() || !slot.held().empty()) return false;
   const std::uint64_t size = slot.files_bytes();
@@ -27,7 +27,8 @@ bool RewriteScheduler::needs_rewrite(const Slot& slot, bool idle) const {
   const std::uint64_t entries = slot.info().entries + slot.forgotten_entries();
   if (slot.forgotten_entries() * (idle ? kForgottenPartIdle : kForgottenPart) > entries) return true;
   const bool shared = std::any_of(slot.files().begin(), slot.files().end(), [](const auto& f) { return f->users > 1; });
-  // The dead space of a shared file is in use by other slots: it costs reading time, not space.
+  // Several slots share a file: the others may use this slot's dead space, so a rewrite saves reading time, not space.
+  // It is worthwhile only if two thirds of the bytes are dead, or a fifth if idle.
   if (shared) return idle ? size > live + live / 4 : size / 3 > live;
   const std::uint64_t dead = size > live ? size - live : 0;
   const std::uint64_t limit = context_.options.limits.dead_percent_max;

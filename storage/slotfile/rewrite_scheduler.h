@@ -23,11 +23,12 @@ class RewriteScheduler {
   bool is_waiting() const { return job_ != nullptr && !job_->is_done(); }
   /// Returns true if a slot with entries to flush is being rewritten.
   bool blocks_flush() const { return rewrite_ != nullptr && rewrite_->slot().to_flush != 0; }
-  /// Begins to rewrite a slot that is worth it. If `busy`, only one that cannot wait. Returns false if there is none.
+  /// Begins to rewrite a slot that is worth it. If `busy`, takes only a slot that cannot wait. Returns false if there
+  /// is none.
   bool pick(bool busy);
-  /// Copies about 1 MiB, or finishes. Errors: IoError, NoSpace; after a failed sync the engine is closed.
+  /// Copies about 1 MiB, or finishes the rewrite. Errors: IoError, NoSpace; after a failed sync the engine is closed.
   Status step();
-  /// As step(), but waits for a sync that runs.
+  /// Like step(), but waits for a sync that is running.
   Status step_waiting() {
     if (job_ != nullptr) job_->join();
     return step();

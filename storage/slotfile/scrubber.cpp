@@ -8,7 +8,7 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// Bytes that a step reads approximately, so that other work waits some milliseconds at most.
+/// Approximate number of bytes that one step reads, so that other work waits some milliseconds at most.
 constexpr std::uint64_t kScrubStepBytes = 1 << 20;
 
 }  // namespace
@@ -38,7 +38,8 @@ void Scrubber::step(MonotonicTime now) {
   });
   context_.stats.scrubbed_bytes += bytes;
   next_ = now + Duration(static_cast<std::int64_t>(bytes * 1'000'000 / rate));
-  if (!more || !*more) pass_.reset();  // Unverified entries are now in quarantine and counted.
+  // The pass over the bucket ends here. Entries that failed verification are in quarantine and counted.
+  if (!more || !*more) pass_.reset();
 }
 
 }  // namespace fjord::slotfile

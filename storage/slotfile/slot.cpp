@@ -81,7 +81,7 @@ FileRef Slot::part_of(const FileRef& from) const {
           .end_cell = std::min(from.end_cell, end_cell())};
 }
 
-/// True if all entries of the last file belong to this slot alone and `bytes` more fit into it.
+/// Returns true if all entries of the last file belong to this slot alone and `bytes` more bytes fit into it.
 bool Slot::may_append(std::uint64_t bytes) const {
   return !files_.empty() && !files_.back().missing && files_.back()->users == 1 &&
          files_.back() == whole(files_.back().file) && files_.back()->size() + bytes <= kFileBytesMax;
@@ -126,7 +126,8 @@ Status Slot::load() {
   if (index_ != nullptr) return Status::ok();
   auto index = std::make_unique<SlotIndex>();
   index->reserve(info_.entries);
-  // In the order in which the files were made, so that an unreadable entry is known to be newer than those before it.
+  // Visits the files in the order in which they were made, so that an unreadable entry is known to be newer than those
+  // before it.
   std::vector<std::uint16_t> order(files_.size());
   std::iota(order.begin(), order.end(), std::uint16_t{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return files_[a]->number() < files_[b]->number(); });
@@ -154,8 +155,8 @@ Status Slot::load() {
 void Slot::ask_for_lists() {
   for (const FileRef& ref : files_) {
     const Result<RandomAccessFile*> file = ref->file().get();
-    if (!file) return;  // The next reader reports it.
-    // If the file was rewritten, its first run contains all entries.
+    if (!file) return;  // The next reader of the file reports the error.
+    // Announces the beginning of the file: if the file was rewritten, its first run contains all entries.
     const std::uint64_t lists = kFileHeaderBytes + kRunFrameBytes + info_.entries * kEntryBytes;
     (*file)->will_need(0, std::min(lists, ref->size()));
   }
@@ -168,7 +169,7 @@ Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {
     if (!ref.covers(found.gid)) return;
     const std::uint32_t number = index.find(found.gid);
     if (!valid) {
-      // The lost entry replaced the one that was written before it.
+      // The unreadable entry replaced the older entry of the same id, which must not come back.
       if (number != SlotIndex::kNone) index.erase(number);
       quarantine_.emplace_back(found.gid, 0);
       return;
@@ -317,12 +318,12 @@ std::string_view Slot::held_part(const MetaEntry& entry, Part part) const {
   return run.view(entry.position(part), stored_bytes(entry.length(part)));
 }
 
-/// The oldest part of the held run.
+/// The oldest part of the held run, which is written to a file.
 struct Slot::Prefix {
   std::size_t staged = 0;
   std::uint64_t header_bytes = 0;
   std::uint64_t body_bytes = 0;
-  std::vector<std::uint32_t> numbers;  ///< Numbers of the entries that are still the newest of their id.
+  std::vector<std::uint32_t> numbers;  ///< Index numbers of those entries that are still the newest of their id.
 };
 
 Slot::Prefix Slot::first_held(std::uint64_t bytes_max) const {
@@ -368,7 +369,7 @@ void add_piece(std::vector<std::string_view>& pieces, std::string_view piece) {
 
 }  // namespace
 
-/// Writes the run, and sets the positions of `entries` to those in the file.
+/// Writes the run of the prefix to the file, and changes the positions in `entries` to positions in the file.
 Status Slot::append_prefix(const Prefix& prefix, std::vector<MetaEntry>& entries,
                            const std::function<std::shared_ptr<SlotFile>()>& make_file) {
   std::vector<std::string_view> headers;
@@ -379,7 +380,7 @@ Status Slot::append_prefix(const Prefix& prefix, std::vector<MetaEntry>& entries
   if (entries.size() == prefix.staged) {
     held_.headers.list(prefix.header_bytes, headers);
     held_.bodies.list(prefix.body_bytes, bodies);
-  } else {  // Leaves out the entries that were replaced.
+  } else {  // The run has replaced entries, which are left out.
     frame.header_bytes = frame.body_bytes = 0;
     for (MetaEntry& entry : entries) {
       const std::string_view header = held_part(entry, Part::Header);

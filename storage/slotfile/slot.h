@@ -14,14 +14,15 @@
 
 namespace fjord::slotfile {
 
-/// The writes of a slot that are in the journal and not yet in a slotfile, laid out as the run that they will become.
+/// The writes of a slot that are in the journal and not yet in a slotfile, in the layout of the run that will be
+/// written to a slotfile.
 struct HeldRun {
   struct Staged {
     std::uint32_t number;  ///< Number of the entry in the index.
     std::uint32_t header_position;
     std::uint32_t body_position;
 
-    /// False if the entry was replaced or written to a file since.
+    /// Returns false if the entry was replaced or written to a file meanwhile.
     bool is(const MetaEntry& entry) const {
       return entry.held() && entry.header_position == header_position && entry.body_position == body_position;
     }
@@ -36,7 +37,7 @@ struct HeldRun {
   std::uint64_t bytes() const { return headers.size() + bodies.size() + staged.size() * kEntryBytes; }
 };
 
-/// A reference to a file, restricted to some of its entries.
+/// A file with the range of entries in it that count.
 struct FileRef {
   std::shared_ptr<SlotFile> file;
   BucketId bucket;
@@ -83,50 +84,50 @@ class Slot {
   unsigned first_cell() const { return first_cell_; }
   unsigned end_cell() const { return first_cell_ + (kCells >> depth_); }
   unsigned depth() const { return depth_; }
-  /// True if documents with this id belong to this slot.
+  /// Returns true if documents with this id belong to this slot.
   bool covers(const GlobalId& gid) const { return whole(nullptr).covers(gid); }
   SlotRecord record() const;
 
   const BucketInfo& info() const { return info_; }
-  /// Bytes of the newest versions in files, including held ones.
+  /// Returns the bytes of the newest versions, in files and held.
   std::uint64_t live_bytes() const { return live_bytes_; }
   std::uint64_t files_bytes() const;
   const std::vector<FileRef>& files() const { return files_; }
   void add_file(FileRef ref);
-  /// Sets the info read from the catalog.
+  /// Sets the info and the live bytes that the catalog has.
   void set_info(const BucketInfo& info, std::uint64_t live_bytes);
   /// Hides the remove entries that `forgotten` covers: they are no longer counted or visible. Requires a loaded index
-  /// if this changes the visible entries. Returns by how much the checksum decreased.
+  /// if this changes which entries are visible. Returns by how much the checksum decreased.
   std::uint64_t set_forgotten(const spi::Forgotten& forgotten);
   bool is_forgotten(const MetaEntry& entry) const {
     return entry.removed() && forgotten_.covers(entry.timestamp(), entry.is_token());
   }
-  /// True for an index entry that readers may see.
+  /// Returns true for an index entry that readers may see.
   bool is_visible(const MetaEntry& entry) const { return entry.file != MetaEntry::kGone && !is_forgotten(entry); }
   /// Returns the number of the entry of `gid` if readers may see it, else SlotIndex::kNone.
   std::uint32_t find_visible(const GlobalId& gid) const {
     const std::uint32_t number = index_->find(gid);
     return number == SlotIndex::kNone || is_forgotten(index_->at(number)) ? SlotIndex::kNone : number;
   }
-  /// Number of dropped entries that are still in the index and in files.
+  /// Returns the number of dropped entries that are still in the index and in files.
   std::uint64_t forgotten_entries() const { return forgotten_entries_; }
 
   bool is_loaded() const { return index_ != nullptr; }
   /// Loads the index from the metadata in the files. Damage is counted in the statistics and makes is_damaged() true.
   /// Errors: IoError.
   Status load();
-  /// Asks the system to read in advance what load() will need.
+  /// Asks the system to read in advance the metadata that load() will need.
   void ask_for_lists();
-  /// Frees the index. Requires that nothing is held.
+  /// Frees the index. Requires that no entry is held.
   void unload();
   SlotIndex& index() { return *index_; }
-  /// Changes whenever numbers in the index may mean other entries.
+  /// Returns a number that changes whenever an entry's number in the index may have changed.
   std::uint64_t index_serial() const { return index_serial_; }
   std::uint64_t index_bytes() const { return index_ == nullptr ? 0 : index_->memory_bytes(); }
 
   const HeldRun& held() const { return held_; }
 
-  /// The state needed to take a staged write back.
+  /// The state that is needed to undo a staged write.
   struct Undo {
     Slot* slot;
     std::uint32_t number;
@@ -139,10 +140,10 @@ class Slot {
   /// Adds a write to the held run if it is newer than the stored entry. Requires a loaded index. Returns true and fills
   /// `undo` if it was newer.
   bool stage(const spi::Write& write, spi::WriteResult& result, Undo& undo);
-  /// Like stage(), for parts in stored form, from the journal. With `replaces_equal` the write also replaces the same
-  /// version in a file, which may be damaged. Returns false if nothing changed.
+  /// Like stage(), for a write with parts in stored form, from the journal. With `replaces_equal` the write also
+  /// replaces the same version in a file, which may be damaged. Returns false if nothing changed.
   bool stage_stored(MetaEntry entry, std::string_view header, std::string_view body, bool replaces_equal);
-  /// Undoes the latest stage() that was not taken back.
+  /// Undoes the latest stage() that was not undone yet.
   void take_back(const Undo& undo);
   /// Returns a part of a held entry, including its checksum.
   std::string_view held_part(const MetaEntry& entry, Part part) const;
@@ -152,14 +153,14 @@ class Slot {
   /// entries are then still held.
   Status flush(std::uint64_t bytes_max, const std::function<std::shared_ptr<SlotFile>()>& make_file);
 
-  /// Sorts the index by position in the files, so that readers of all documents need not sort. Numbers change. Does
-  /// nothing while entries are held or the slot is being rewritten.
+  /// Sorts the index by position in the files, so that readers of all documents need not sort. Changes the numbers of
+  /// entries. Does nothing while entries are held or the slot is being rewritten.
   void sort_index();
 
   /// Makes an empty index for a new slot. adopt() then adds entries of other slots together with their files.
   void make_index(std::uint64_t expected_entries);
   void adopt(MetaEntry entry, const FileRef& from);
-  /// Stages the held entries of another slot that belong to this slot.
+  /// Stages those held entries of another slot that belong to this slot.
   void adopt_held(const Slot& other);
   void inherit_damage(const Slot& other);
 
@@ -171,17 +172,18 @@ class Slot {
   unsigned read_ahead(const MetaEntry& entry, bool body) {
     return entry.held() ? 0 : files_[entry.file]->read_ahead(entry, body);
   }
-  /// Takes an entry out of the index and remembers its id, so that no reader is told that it does not exist.
+  /// Removes an entry from the index and remembers its id, so that readers are not told that the document does not
+  /// exist.
   void quarantine(std::uint32_t number);
-  /// Quarantines the entry. If its file was truncated, also quarantines all entries in the missing part, which a merge
-  /// would otherwise take for present.
+  /// Quarantines the entry. If its file was truncated, also quarantines all entries in the missing part; a merge would
+  /// otherwise believe that they are present.
   void quarantine_with_cut_off(std::uint32_t number);
-  /// Removes a dropped remove entry from the index for good.
+  /// Removes a dropped remove entry from the index.
   void forget(std::uint32_t number);
-  /// True if damage makes it unknown whether the id exists.
+  /// Returns true if damage makes it unknown whether a document with this id exists.
   bool is_uncertain(const GlobalId& gid) const;
-  /// True while entries are lost: until newer or equal versions of them are here or, for lost metadata, until
-  /// clear_damage().
+  /// Returns true while entries are lost: until newer or equal versions of them are here or, for lost metadata, until
+  /// clear_damage() is called.
   bool is_damaged();
   void clear_damage();
   void set_lost_entries() { lost_entries_ = true; }
@@ -189,13 +191,13 @@ class Slot {
   /// Ends a rewrite that has copied the live entries into `file`, which replaces all other files.
   void replace_files(std::shared_ptr<SlotFile> file);
 
-  // For the engine's bookkeeping.
-  std::size_t to_flush = 0;  ///< Number of held writes, from the oldest, that the checkpoint has still to write.
+  // Members that the other parts of the engine use.
+  std::size_t to_flush = 0;  ///< Number of held writes, from the oldest, that the checkpoint still has to write.
   bool rewriting = false;
   bool wants_rewrite = false;
-  bool pinned = false;  ///< True if its index must not be unloaded.
+  bool pinned = false;  ///< True while the index must not be unloaded.
   bool damage_reported = false;
-  /// True while the journal is replayed: then a difference from the catalog's info is no damage.
+  /// True while the journal is replayed: a difference from the catalog's info is no damage then.
   bool adopting_info = false;
 
  private:
@@ -228,8 +230,9 @@ class Slot {
   std::unique_ptr<SlotIndex> index_;
   std::uint64_t index_serial_ = 0;
   HeldRun held_;
-  std::vector<std::pair<GlobalId, std::uint64_t>> quarantine_;  ///< Ids of the lost entries with their timestamps.
-  bool lost_entries_ = false;                                   ///< True if metadata was lost for good.
+  /// Ids of entries that could not be read, with their timestamps.
+  std::vector<std::pair<GlobalId, std::uint64_t>> quarantine_;
+  bool lost_entries_ = false;  ///< True if metadata was lost and cannot be restored from this node.
   Slot* newer_ = nullptr;
   Slot* older_ = nullptr;
   bool linked_ = false;

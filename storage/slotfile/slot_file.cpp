@@ -49,7 +49,7 @@ Result<SlotFile::Corrupt> SlotFile::walk(const std::function<void(const MetaEntr
     offset += frame->bytes();
   }
   if (offset >= size_) return corrupt;
-  // A frame cannot be read. The runs after it are found from the end of the file.
+  // A frame cannot be read. The runs after it are found by reading from the end of the file.
   std::vector<std::pair<std::uint64_t, RunFrame>> behind;
   std::uint64_t end = size_;
   while (end > offset) {
@@ -75,7 +75,7 @@ Status SlotFile::walk_run(const RunFrame& frame, std::uint64_t offset,
                      context_.metadata_window.read(*file, begin, count * kEntryBytes, begin + count * kEntryBytes));
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::string_view stored = bytes.substr(std::min<std::size_t>(bytes.size(), i * kEntryBytes), kEntryBytes);
-      if (stored.size() < kEntryBytes) {  // The file was truncated.
+      if (stored.size() < kEntryBytes) {  // The file ends within this entry: it was truncated.
         ++corrupt.entries;
         continue;
       }
@@ -178,13 +178,13 @@ unsigned SlotFile::read_ahead(const MetaEntry& entry, bool body) {
   const Result<std::string_view> all = mapped();
   if (!all || all->empty()) return 0;
   const Result<RandomAccessFile*> file = file_.get();
-  if (!file) return 0;  // The next reader reports it.
+  if (!file) return 0;  // The next reader of the file reports the error.
   const unsigned weight = large ? 1 : cold.weight();
   const bool header_resident = (*file)->is_resident(entry.header_position, header_bytes);
   const bool body_resident = (*file)->is_resident(entry.body_position, body_bytes);
   cold.note(header_resident && body_resident);
   if (!header_resident) {
-    // Headers are small and close together: reading a block of them takes the medium hardly longer than reading one.
+    // Headers are small and close together; the medium needs hardly more time for a block of them than for one.
     constexpr std::uint64_t kBlock = 64 << 10;
     const std::uint64_t begin = entry.header_position / kBlock * kBlock;
     const std::uint64_t end = std::max(begin + kBlock, entry.header_position + header_bytes);

@@ -17,7 +17,7 @@ namespace fjord::slotfile {
 /// Threading: confined to its engine. Lifetime: the context outlives it.
 class SlotFile {
  public:
-  /// `size`: valid bytes of an existing file; 0 for a new one.
+  /// `size` is the number of valid bytes of an existing file; 0 for a new one.
   SlotFile(EngineContext& context, std::uint32_t number, std::uint64_t size);
   /// Removes the file if remove_when_unused() was called.
   ~SlotFile();
@@ -26,7 +26,7 @@ class SlotFile {
 
   std::uint32_t number() const { return number_; }
   std::uint64_t size() const { return size_; }
-  /// Bytes that are known to be on the device.
+  /// Returns the number of bytes that are known to be on the device.
   std::uint64_t synced_size() const { return synced_size_; }
   void set_synced_size(std::uint64_t size) { synced_size_ = std::max(synced_size_, size); }
   bool is_dirty() const { return synced_size_ < size_; }
@@ -37,35 +37,35 @@ class SlotFile {
   unsigned users = 0;
 
   struct Corrupt {
-    std::uint64_t frames = 0;   ///< Runs of which nothing can be read.
-    std::uint64_t entries = 0;  ///< Metadata entries that fail verification.
-    /// Entries with one flipped bit, which were corrected and visited.
+    std::uint64_t frames = 0;   ///< Number of runs of which nothing can be read.
+    std::uint64_t entries = 0;  ///< Number of metadata entries that fail verification.
+    /// Number of entries in which one flipped bit was corrected; they were visited as valid.
     std::uint64_t repaired = 0;
     bool any() const { return frames + entries != 0; }
   };
-  /// Calls `visit(entry, valid)` for each entry in the order of writing: with the entry if it is valid, and with its
-  /// gid, as far as it can be read, if it is not. Errors: NotFound (the file is missing), IoError.
+  /// Calls `visit(entry, valid)` for each entry in the order in which they were written: with the whole entry if it is
+  /// valid; otherwise with its gid only, as far as that can be read. Errors: NotFound (the file is missing), IoError.
   Result<Corrupt> walk(const std::function<void(const MetaEntry& entry, bool valid)>& visit);
 
-  /// Appends a run; `frame` holds the total sizes of `headers` and `bodies`. The positions in `entries` are relative to
-  /// these on entry and are changed to positions in the file. A new file is created, for `bucket`. After an error the
-  /// file is unchanged.
+  /// Appends a run; `frame` holds the total sizes of `headers` and `bodies`. The positions in `entries` are first
+  /// relative to `headers` and `bodies`; the call changes them to positions in the file. A new file is created, for
+  /// `bucket`. After an error the file is unchanged.
   Status append(BucketId bucket, const RunFrame& frame, std::span<MetaEntry> entries,
                 std::span<const std::string_view> headers, std::span<const std::string_view> bodies);
 
-  /// Sets the size of a file that is written piece by piece, once everything up to it is written.
+  /// Sets the size of a file that is written in pieces, when all bytes before this size are written.
   void set_size(std::uint64_t size) { size_ = size; }
 
   /// Returns the size on disk: less than size() if the file was truncated; size() if the size cannot be read.
   std::uint64_t size_on_disk();
-  /// Returns the whole file as mapped memory, or nothing; see RandomAccessFile::mapped(). Valid as long as the handle
-  /// is open.
+  /// Returns the whole file as mapped memory; empty if that is not possible (RandomAccessFile::mapped()). Valid as long
+  /// as the file is open.
   Result<std::string_view> mapped();
   /// Reads and verifies one part as stored, and returns it without its checksum. The view refers to the mapped file or
   /// to `buffer`. Errors: Corruption, IoError.
   Result<std::string_view> read_part(const MetaEntry& entry, Part part, std::string& buffer);
-  /// Starts reading the parts that are not in memory, both at the same time, or the header alone. Returns the number of
-  /// reads from the medium that this one stands for; 0 if it need not wait or was not checked.
+  /// Starts reading the parts that are not in memory: the header, and with `body` both at the same time. Returns the
+  /// number of reads from the medium for which this one stands; 0 if it need not wait or was not checked.
   unsigned read_ahead(const MetaEntry& entry, bool body);
 
  private:
@@ -79,11 +79,11 @@ class SlotFile {
   CachedFile file_;
   std::uint64_t size_;
   std::uint64_t synced_size_;
-  std::uint64_t checked_size_ = 0;  ///< The file on disk has at least this size.
+  std::uint64_t checked_size_ = 0;  ///< The file was checked to have at least this size on disk.
   bool remove_ = false;
 };
 
-/// True if `stored`, a part with its checksum, is intact and belongs to `entry`.
+/// Returns true if `stored`, a part with its checksum, is intact and belongs to `entry`.
 bool verify_part(const MetaEntry& entry, Part part, std::string_view stored);
 
 }  // namespace fjord::slotfile

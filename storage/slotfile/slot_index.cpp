@@ -7,8 +7,8 @@
 namespace fjord::slotfile {
 
 std::size_t SlotIndex::home(const GlobalId& gid) const {
-  // Multiplicative hashing, because some of the bits are the same for all documents of a slot, but not the product's
-  // high bits.
+  // Multiplicative hashing: all documents of a slot have some bits of their ids in common, but the high bits of the
+  // product differ.
   return static_cast<std::size_t>(((gid.hash_bits() ^ gid.location_bits()) * 0x9e3779b97f4a7c15ULL) >> shift_);
 }
 

@@ -36,9 +36,9 @@ class SlotIndex {
 
   MetaEntry& at(std::uint32_t number) { return entries_[number]; }
   const MetaEntry& at(std::uint32_t number) const { return entries_[number]; }
-  /// Includes erased entries, with file kGone.
+  /// Returns all entries, including erased ones, whose file is kGone.
   std::span<const MetaEntry> entries() const { return entries_; }
-  /// Number of entries without erased ones.
+  /// Returns the number of entries, without erased ones.
   std::size_t size() const { return live_; }
   std::size_t memory_bytes() const {
     return entries_.capacity() * sizeof(MetaEntry) + table_.capacity() * sizeof(std::uint32_t);
@@ -50,8 +50,9 @@ class SlotIndex {
   void place(std::uint32_t number);
 
   std::vector<MetaEntry> entries_;
-  std::vector<std::uint32_t> table_;  ///< Numbers or kNone; size a power of two, at most three quarters full.
-  unsigned shift_ = 64;               ///< 64 - log2(table size)
+  /// Entry numbers, or kNone for free places. The size is a power of two; at most three quarters are used.
+  std::vector<std::uint32_t> table_;
+  unsigned shift_ = 64;  ///< A hash is shifted by 64 - log2(size of table_) bits.
   std::size_t live_ = 0;
 };
 

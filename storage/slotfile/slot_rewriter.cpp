@@ -11,7 +11,7 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// Gaps between wanted parts up to this size are read too, instead of beginning a new read.
+/// A gap of at most this size between wanted parts is read too, instead of beginning a new read.
 constexpr std::uint64_t kGapBytesMax = 32 << 10;
 constexpr std::uint64_t kWriteBytes = 1 << 20;
 

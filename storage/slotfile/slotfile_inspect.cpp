@@ -121,7 +121,7 @@ class StripeInspection {
       stripes_ = loaded->stripes;
       catalog_ = std::move(loaded->catalog);
     }
-    // A new engine has no catalog yet.
+    // A new engine has not written a catalog yet, so two missing copies are no problem.
     for (const std::string& path : missing) {
       if (any) sink_.problem(path, 0, "this copy of the catalog is missing");
     }
@@ -280,7 +280,7 @@ Status read_one_slotfile(Env& env, const std::string& path, std::string_view nam
                          StripeReport& stripe, FindingSink& sink) {
   SlotfileInspection file(path, parse_slotfile_name(name), std::nullopt, sink);
   FJORD_TRY(file.read_entries(env));
-  NewestVersions versions;  // Has no structure, so entries are compared by document id alone.
+  NewestVersions versions;  // The object gets no structure, so entries are compared by document id alone.
   file.for_each([&](const MetaEntry& entry) { versions.add_entry(file.number(), entry); });
   const auto judge = [&](EntryReport& report, const MetaEntry& entry) { versions.judge(file.number(), entry, report); };
   FJORD_TRY(file.read_parts(env, judge, options.entries));

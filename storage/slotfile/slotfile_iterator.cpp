@@ -12,10 +12,10 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// Reading over a gap of this size costs less than another call.
+/// Reading a gap of up to this size costs less than another call.
 constexpr std::uint64_t kScanGapBytesMax = 64 << 10;
 
-/// Bytes of mapped files that are requested in advance.
+/// Number of bytes of a mapped file that the system is asked to read in advance.
 constexpr std::uint64_t kAskBytes = 8 << 20;
 
 constexpr std::size_t kBuffersKept = 8;
@@ -55,12 +55,12 @@ Result<bool> SlotfileIterator::next(DocBlockBuilder& into, std::size_t max_bytes
     const std::size_t count = into.count();
     const LostPages lost;
     into.add(entry);
-    if (lost.any()) into.rewind(size, count);  // hand_over() reports the error.
+    if (lost.any()) into.rewind(size, count);  // A page was lost during the read. hand_over() reports the error.
     return into.size() < max_bytes;
   });
 }
 
-/// Gives an entry to the sink. Verified bytes of a mapped file may be gone by the time they are read again, which is
+/// Passes an entry to the sink. Verified bytes of a mapped file may be lost by the time they are read again; this is
 /// reported as Corruption.
 Result<SlotfileIterator::Given> SlotfileIterator::hand_over(const EntryView& entry, const Sink& sink) {
   const LostPages lost;
@@ -159,7 +159,8 @@ Status SlotfileIterator::start_slot() {
   slot.sort_index();
   pending_.clear();
   at_ = 0;
-  const bool whole = slot.first_cell() == next_cell_;  // If false, the first cells were given before slots were joined.
+  // False if the first cells of the slot were already given, before slots were joined.
+  const bool whole = slot.first_cell() == next_cell_;
   const std::span<const MetaEntry> entries = slot.index().entries();
   pending_.reserve(slot.index().size());
   for (std::uint32_t number = 0; number < entries.size(); ++number) {
@@ -199,7 +200,7 @@ void SlotfileIterator::look_at(std::size_t i) {
   const MetaEntry& entry = pending_[i].entry;
   matches_[i] = Matches::Unknown;
   if (entry.removed() || entry.held() || entry.header_length() == 0) return;
-  // An unreadable header is met again, and reported, when it is its turn.
+  // An unreadable header is skipped here; it is reported when its entry is given.
   const Result<std::string_view> stored = stored_part(entry, Part::Header);
   if (!stored || mapped_.empty() || !verify_part(entry, Part::Header, *stored)) return;
   const Result<std::string_view> header = plain(entry, Part::Header, stored->substr(0, entry.header_length()));
@@ -214,13 +215,14 @@ void SlotfileIterator::look_at(std::size_t i) {
 
 /// Requests the first data of the next slot while the second half of this one is processed.
 void SlotfileIterator::ask_for_next_slot() {
-  if (next_cell_ >= kCells || on_corruption_ == OnCorruption::Skip) return;  // The scrub is slow on purpose.
+  // The scrub reads slowly on purpose, so it requests nothing in advance.
+  if (next_cell_ >= kCells || on_corruption_ == OnCorruption::Skip) return;
   Slot& next = *bucket_->by_cell[next_cell_];
   constexpr std::uint64_t kIndexBytesOfEntry = 64;
   const std::uint64_t index_bytes = context_.stats.index_bytes + next.info().entries * kIndexBytesOfEntry;
-  // Loading it would unload others.
+  // Loads no index in advance that would make others be unloaded.
   if (!next.is_loaded() && index_bytes > context_.options.limits.index_bytes_max) return;
-  if (!table_.load(next)) return;  // Reported when it is its turn.
+  if (!table_.load(next)) return;  // The error is reported when the iterator reaches the slot.
   for (std::uint16_t ordinal = 0; ordinal < next.files().size(); ++ordinal) {
     const Result<RandomAccessFile*> file = next.files()[ordinal]->file().get();
     if (!file) return;
@@ -253,7 +255,7 @@ Result<SlotfileIterator::Given> SlotfileIterator::give(const Sink& sink) {
   moved_ = now->timestamp_us != listed.timestamp_us || listed.held();
   if (!moved_) return give_entry(listed, sink);
   if (!filter_.wants(now->timestamp(), now->removed())) return Given::Nothing;
-  const MetaEntry copy = *now;  // A copy, because reading may put the entry in quarantine.
+  const MetaEntry copy = *now;  // Copied, because reading may put the entry in quarantine and change the index.
   return give_entry(copy, sink);
 }
 
@@ -303,7 +305,8 @@ Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part par
   FJORD_TRY_ASSIGN(std::string_view stored, stored_part(entry, part));
   bool is_right = verify_part(entry, part, stored);
   if (!is_right && !mapped_.empty() && !entry.held()) {
-    mapped_ = {};  // Missing pages of a mapping are zeros. A read call returns the content of the file.
+    // Lost pages of a mapping are zeros. From here on a read call is used, which returns the content of the file.
+    mapped_ = {};
     FJORD_TRY_ASSIGN(stored, stored_part(entry, part));
     is_right = verify_part(entry, part, stored);
   }
@@ -365,15 +368,15 @@ void SlotfileIterator::ask_for(Side& side, const MetaEntry& entry, Part part) {
   const std::uint64_t from = std::max(begin, side.asked_end);
   const std::uint64_t to = std::min(std::max(from, end) + kAskBytes, side.last_end);
   side.asked_end = std::max(to, end);
-  // Requesting data that is in memory already costs a check of each page.
+  // Checks only every so many bytes whether data is in memory, because the request checks each page.
   constexpr std::uint64_t kBetweenSamples = 256 << 10;
   bool resident = true;
   for (std::uint64_t at = from; resident && at < to; at += kBetweenSamples) resident = handle_->is_resident(at, 1);
   if (!resident) handle_->will_need(from, to - from);
 }
 
-/// Reads a part of an entry that was in memory when the list was made, or was replaced since. `entry` is its current
-/// state.
+/// Reads a part of an entry that was held in memory when the list was made, or was replaced since. `entry` is its
+/// current state.
 Result<std::string_view> SlotfileIterator::moved_part(const MetaEntry& entry, Part part) {
   Slot& slot = bucket_->slot_for(entry.gid);
   Side& side = sides_[part == Part::Header ? 0 : 1];
@@ -400,8 +403,9 @@ void SlotfileIterator::report(const MetaEntry& entry) {
   table_.note_damage(*bucket_);
 }
 
-/// Returns the offset at which the next read should end. Without a selection the list determines the wanted parts. With
-/// one, bodies are wanted here and there, so the distance doubles each time that the last reading ahead was useful.
+/// Returns the offset at which the next read should end. Without a selection, the list determines the wanted parts.
+/// With a selection, only some bodies are wanted, so the distance doubles each time that the last read-ahead was
+/// useful.
 std::uint64_t SlotfileIterator::read_ahead(const MetaEntry& entry, Part part) {
   const std::uint64_t begin = entry.position(part);
   const std::uint64_t length = stored_bytes(entry.length(part));

@@ -12,10 +12,10 @@
 namespace fjord::slotfile {
 
 /// Walks through the cells of a bucket slot by slot, and through each slot in the order of its files, with reads of up
-/// to 1 MiB. The entries of a slot are listed once, when its turn comes. Files do not change and are kept until then,
-/// so splits, joins and rewrites in between do no harm. Each document is looked up again before it is given, because it
-/// may have been replaced or removed. A snapshot instead lists all slots at once, copies what is held in memory, and
-/// looks up nothing. It takes 48 bytes for each entry, plus the held data.
+/// to 1 MiB. The entries of a slot are listed once, when the iterator reaches it. Files do not change and are kept
+/// until then, so splits, joins and rewrites in between do no harm. Each document is looked up again before it is
+/// given, because it may have been replaced or removed. A snapshot instead lists all slots at once, copies the data
+/// that is held in memory, and looks up nothing. A snapshot takes 48 bytes for each entry, plus the held data.
 class SlotfileIterator final : public spi::DocumentIterator {
  public:
   enum class OnCorruption { Fail, Skip };
@@ -36,7 +36,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
 
   struct Side {
     ReadWindow window;
-    std::string held;  ///< A part that was compressed, or could not be mapped.
+    std::string held;  ///< Holds a part that was compressed, or could not be mapped.
     /// Number of bytes that are worth reading at once; see read_ahead().
     std::uint64_t ahead = 0;
     /// End of the range of a mapped file that the system was asked to read.
@@ -49,7 +49,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   Status start_slot();
   bool start_listed();
   void copy_held();
-  /// True if the list is up to date, or is a snapshot.
+  /// Returns true if the list is up to date, or is a snapshot.
   bool is_list_valid() const { return is_snapshot_ || changes_ == context_.changes; }
   Status open_file_of(const MetaEntry& entry);
   void ask_for(Side& side, const MetaEntry& entry, Part part);
@@ -80,7 +80,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   const bool looks_ahead_;
   unsigned next_cell_ = 0;
 
-  /// Valid during next(). Null if the bucket is gone, which only a snapshot survives.
+  /// Valid during next(). Null if the bucket no longer exists; only a snapshot continues without it.
   Bucket* bucket_ = nullptr;
   struct Pending {
     MetaEntry entry;
@@ -91,19 +91,19 @@ class SlotfileIterator final : public spi::DocumentIterator {
     std::vector<FileRef> files;
   };
   const bool is_snapshot_;
-  std::deque<Listed> listed_;  ///< The slots of a snapshot that are still to be given.
-  /// Parts that a snapshot found in memory; positions of held entries refer to it.
+  std::deque<Listed> listed_;  ///< The slots of a snapshot that have not been given yet.
+  /// Copies of parts that were held in memory when the snapshot was made; positions of held entries refer to it.
   std::string held_copy_;
   std::vector<Pending> pending_;
   /// The slot of pending_; valid as long as its index has the serial number slot_serial_.
   Slot* slot_ = nullptr;
   std::uint64_t slot_serial_ = 0;
-  /// EngineContext::changes when the list was last found up to date.
+  /// The value of EngineContext::changes when the list was last known to be up to date.
   std::uint64_t changes_ = 0;
-  bool moved_ = false;          ///< True if the current entry is not where the list says.
-  std::vector<FileRef> files_;  ///< The files of pending_.
+  bool moved_ = false;          ///< True if the current entry has another place than the list says.
+  std::vector<FileRef> files_;  ///< The files to which the entries in pending_ refer.
   std::size_t at_ = 0;
-  /// Results of the selection for the entries before looked_end_, as far as known.
+  /// Results of the selection for the entries before looked_end_, as far as they are known.
   enum class Matches : std::uint8_t { Unknown, No, Yes };
   std::vector<Matches> matches_;
   std::size_t looked_end_ = 0;

@@ -16,12 +16,13 @@ Status no_bit_left(BucketId bucket) {
 bool StructureEditor::wants_split(const Bucket& bucket, const Slot& slot) const {
   const SlotfileLimits& limits = context_.options.limits;
   if (bucket.slots.size() >= limits.slotfiles_max || slot.depth() == kCellBits || slot.info().entries < 2) return false;
-  if (slot.rewriting) return false;  // Tried again later.
-  // A split copies held entries, so they should be flushed first, unless the slot grows too fast for that.
+  if (slot.rewriting) return false;  // The slot is being rewritten, so the split is tried again later.
+  // If more bytes than this are held, they are flushed before the split, which would copy them; if urgent, they are
+  // not.
   constexpr std::uint64_t kHeldBytesMost = 8 << 20;
   const bool urgent = slot.info().entries / 4 > limits.entries_max || slot.live_bytes() / 4 > limits.file_bytes_max;
   if (slot.held().bytes() > kHeldBytesMost && !urgent) return false;
-  // Documents so large that they do not fit beside others are no reason, because splitting does not help them.
+  // Documents so large that one fills a file are no reason to split, because splitting does not help them.
   return slot.info().entries > limits.entries_max ||
          (slot.live_bytes() > limits.file_bytes_max && slot.live_bytes() / slot.info().entries < limits.file_bytes_max);
 }
@@ -37,7 +38,7 @@ Status StructureEditor::prepare(Bucket& bucket, unsigned first_cell, unsigned en
   return Status::ok();
 }
 
-/// Makes a slot that refers to the files of the sources, with all entries, held ones included, that belong to it.
+/// Makes a slot that refers to the files of the sources, with all entries that belong to the slot, including held ones.
 std::unique_ptr<Slot> StructureEditor::combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell,
                                                unsigned depth, const spi::Forgotten& forgotten) {
   auto made = std::make_unique<Slot>(context_, table_.loaded(), id, first_cell, depth);
@@ -78,7 +79,7 @@ std::unique_ptr<Bucket> StructureEditor::combine_all(std::span<Bucket* const> so
     made->damaged = made->damaged || source->damaged;
     made->forgotten.removes = std::max(made->forgotten.removes, source->forgotten.removes);
     made->forgotten.tokens = std::max(made->forgotten.tokens, source->forgotten.tokens);
-    // The half's part of the checksum is unknown.
+    // The part of the checksum that belongs to one half of a bucket is unknown.
     const bool is_whole = source->id.used_bits() >= id.used_bits();
     if (is_whole) made->forgotten.checksum += source->forgotten.checksum;
   }
@@ -86,7 +87,7 @@ std::unique_ptr<Bucket> StructureEditor::combine_all(std::span<Bucket* const> so
     made->slots.push_back(combine(sources, id, cell, depth, made->forgotten));
   }
   made->index_cells();
-  // Entries that only one of the sources had dropped are now dropped too.
+  // After a join, entries that only one of the sources had dropped are dropped, too.
   const bool is_join = std::all_of(sources.begin(), sources.end(),
                                    [&](const Bucket* source) { return source->id.used_bits() > id.used_bits(); });
   if (!is_join) return made;
@@ -95,7 +96,7 @@ std::unique_ptr<Bucket> StructureEditor::combine_all(std::span<Bucket* const> so
   return made;
 }
 
-/// Replaces the slots in these cells by slots of the given depth.
+/// Replaces the slots in these cells by slots that cover 64 >> depth cells each.
 Status StructureEditor::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_cell, unsigned depth) {
   FJORD_TRY(prepare(bucket, first_cell, end_cell));
   Bucket* const source = &bucket;
@@ -120,7 +121,7 @@ Status StructureEditor::replace_slots(Bucket& bucket, unsigned first_cell, unsig
   return status;
 }
 
-/// Splits a slot that a batch made too large, before it grows further: the time of a split rises with its size.
+/// Splits a slot that a batch made too large, before it grows further: a split takes longer the larger the slot is.
 bool StructureEditor::split_some_slot() {
   while (!overfull_.empty()) {
     const auto found = table_.by_uid().find(*overfull_.begin());

@@ -20,9 +20,9 @@ class StructureEditor {
 
   // --- Slots
 
-  /// Notes that a slot of this bucket may have become too large.
+  /// Notes that a slot of the bucket with this uid may have become too large.
   void note_overfull(std::uint64_t uid) { overfull_.insert(uid); }
-  /// Splits a slot that a batch made too large, before it grows further: the time of a split rises with its size.
+  /// Splits a slot that a batch made too large, before it grows further: a split takes longer the larger the slot is.
   bool split_some_slot();
   /// Splits the first slot of the bucket that is too large. Returns false if there is none.
   Result<bool> split_slot_of(Bucket& bucket);
@@ -31,7 +31,7 @@ class StructureEditor {
 
   // --- Buckets
 
-  /// Errors: NotFound; InvalidArgument; those of BucketTable::commit().
+  /// Splits a bucket into its halves. Errors: NotFound; InvalidArgument; those of BucketTable::commit().
   Status split_bucket(BucketId bucket);
   Status join_buckets(BucketId parent);
   void drop(Bucket& bucket);
@@ -50,7 +50,7 @@ class StructureEditor {
   BucketTable& table_;
   EngineContext& context_;
   RewriteScheduler& rewrites_;
-  std::set<std::uint64_t> overfull_;  ///< Uids of buckets.
+  std::set<std::uint64_t> overfull_;  ///< Uids of buckets in which a slot may be too large.
 };
 
 }  // namespace fjord::slotfile

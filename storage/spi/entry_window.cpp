@@ -36,7 +36,7 @@ class Selector {
   EntryWindow take() {
     std::sort(kept_.begin(), kept_.end());
     std::size_t end = std::min(max_, kept_.size());
-    if (end < kept_.size()) {  // The window must not end within a group.
+    if (end < kept_.size()) {  // The window must end behind the last entry of a group.
       while (end > 0 && kept_[end - 1].group == kept_[end].group) --end;
       if (end == 0) end = end_of_first_group();
     }
@@ -48,7 +48,7 @@ class Selector {
   }
 
  private:
-  /// Drops the entries of all groups after the one in which the window ends at the latest.
+  /// Drops the entries of all groups behind the last group that can be in the window.
   void prune() {
     const auto middle = kept_.begin() + static_cast<std::ptrdiff_t>(max_);
     std::nth_element(kept_.begin(), middle, kept_.end());
@@ -67,7 +67,7 @@ class Selector {
   const GroupRange range_;
   const std::size_t max_;
   std::size_t prune_at_;
-  std::uint64_t last_ = kLastGroup;  ///< Groups after this one are not part of the window.
+  std::uint64_t last_ = kLastGroup;  ///< The last group of the window at most.
   std::vector<Keyed> kept_;
   bool more_ = false;
 };

@@ -52,7 +52,7 @@ std::string hash_of(std::string_view token) {
 GlobalId token_gid(const GlobalId& document, std::string_view token) {
   const std::uint64_t mixed = hash64(token, hash64(document.view()));
   std::uint64_t bits = (document.hash_bits() & kBucketHashBits) | (mixed & ~kBucketHashBits);
-  if (bits == document.hash_bits()) bits ^= 1;  // The gid must differ from the document's.
+  if (bits == document.hash_bits()) bits ^= 1;  // The gid must differ from the gid of the document.
   GlobalId gid = document;
   std::memcpy(gid.bytes.data() + sizeof(std::uint32_t), &bits, sizeof bits);
   return gid;

@@ -34,12 +34,12 @@ struct StorageNodeOptions {
   std::uint32_t merge_block_bytes = 256U << 10;
   /// Durability of writes for which the client asks for none.
   spi::Durability durability = spi::Durability::Process;
-  /// Folder of the engine's files. When its file system fills up, the node accepts fewer and fewer writes. Empty: the
-  /// free space is not watched.
+  /// Folder of the engine's files. When its file system fills up, the node accepts fewer and fewer writes. If this is
+  /// empty, the free space is not watched.
   std::string directory = {};
-  /// Time that a peer may take for one page or block of a merge.
+  /// Maximum time for which a merge waits for one page or block of a peer.
   Duration peer_timeout = seconds(10);
-  /// Interval at which the remove entries of a bucket are counted. They are also counted after some were dropped.
+  /// Interval at which the remove entries of a bucket are counted. They are also counted after some have been dropped.
   Duration count_removed_interval = seconds(600);
   /// Share of the machine that this process uses, 0 to 1; called on a stripe's executor. Empty: only the time that
   /// stripes spend on operations counts as load (ApplyReply::utilisation_permille).
@@ -55,12 +55,12 @@ struct StorageNodeHealth {
   /// Reason why the node refuses the fleet controller's polls: they are addressed to a node of another name. Empty: the
   /// name is right.
   std::string misnamed;
-  std::uint32_t space_stage = 0;  ///< As PollReply::space_stage.
-  std::string space;              ///< The measured space and the limit exceeded; empty in the normal stage.
+  std::uint32_t space_stage = 0;  ///< See PollReply::space_stage.
+  std::string space;              ///< The measured space and the limit that it exceeds; empty in the normal stage.
   std::uint64_t damaged_buckets = 0;
 };
 
-/// Opens the engine of one stripe.
+/// Opens the engine of stripe number `stripe`, of `stripes` in all.
 using ProviderFactory =
     std::function<Result<std::unique_ptr<spi::PersistenceProvider>>(unsigned stripe, unsigned stripes)>;
 
@@ -68,7 +68,7 @@ using ProviderFactory =
 /// entries from other replicas.
 ///
 /// Threading: `handle` and `on_stripe` from any thread; a bucket is touched only on its stripe's executor.
-/// Lifetime: `runtime` and `transport` outlive it; nothing calls it once its destructor has begun.
+/// Lifetime: `runtime` and `transport` outlive the node; nothing calls it once its destructor has begun.
 class StorageNode final : public rpc::Service, public spi::BucketAccess {
  public:
   /// Opens all stripes. Errors: those of the engine.
@@ -80,19 +80,19 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) override;
   void count_searches(std::span<const spi::SearchLoad> loads) override;
 
-  /// The cluster state by which this node acts; null until a state counts this process as started.
+  /// Returns the holder of the cluster state in use. It is empty until a state counts this process as started.
   const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
 
-  /// Version of the cluster state in use; 0 before there is one.
+  /// Returns the version of the cluster state in use; 0 before there is one.
   std::uint64_t state_version() const;
 
-  /// Threading: from any thread.
+  /// Threading: any thread may call it.
   StorageNodeHealth health() const;
 
  private:
   class Stripe;
-  friend class BucketMerge;  // Works on behalf of a stripe.
-  friend class GarbageScan;  // Works on behalf of a stripe.
+  friend class BucketMerge;  // A merge works with the stripe's private parts.
+  friend class GarbageScan;  // A garbage scan works with the stripe's private parts.
   StorageNode(const StorageNodeOptions& options, Runtime& runtime);
 
   std::size_t stripe_of(BucketId bucket) const { return bucket.raw() & (stripes_.size() - 1); }
@@ -104,7 +104,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond);
   void delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond);
   void poll(rpc::Poll request, rpc::Responder respond);
-  /// Takes over the cluster state and schemas that a poll carries. Errors: InvalidArgument if the poll is addressed to
+  /// Applies the cluster state and schemas that a poll carries. Errors: InvalidArgument if the poll is addressed to
   /// another node; those of SnapshotHolder::update.
   Status learn(const rpc::Poll& request);
   rpc::GetClusterInfoReply cluster_info() const;
@@ -114,15 +114,15 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   StorageNodeOptions options_;
   Clock& clock_;
   std::uint64_t incarnation_;
-  MonotonicTime began_at_;  // When the counts of loads began.
+  MonotonicTime began_at_;  // Time since which loads are counted.
   Gauge& damaged_buckets_;
-  const std::string name_;  ///< For example "storage.2".
+  const std::string name_;  ///< Name of this node, for example "storage.2".
   mutable std::mutex learning_;
-  std::string misnamed_ FJORD_GUARDED_BY(learning_);  ///< StorageNodeHealth::misnamed
+  std::string misnamed_ FJORD_GUARDED_BY(learning_);  ///< See StorageNodeHealth::misnamed.
   std::uint32_t space_stage_ FJORD_GUARDED_BY(learning_) = 0;
   std::string space_ FJORD_GUARDED_BY(learning_);
   std::atomic<std::uint64_t> damaged_ = 0;
-  /// Newest state version received before the fleet controller knew this process by its incarnation.
+  /// Version of the newest state received before the fleet controller knew this process by its incarnation.
   std::uint64_t version_before_ FJORD_GUARDED_BY(learning_) = 0;
   rpc::SnapshotHolder told_;  ///< The newest cluster state received from the fleet controller, whether in use or not.
   rpc::SnapshotHolder snapshots_;
@@ -131,7 +131,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::unique_ptr<ForegroundCpus> foreground_cpus_;
   std::unique_ptr<UtilisationMeter> utilisation_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
-  std::unique_ptr<SpaceMonitor> space_monitor_;  // Last: it calls the stripes.
+  std::unique_ptr<SpaceMonitor> space_monitor_;  // The last member, because it calls the stripes.
 };
 
 }  // namespace fjord::storage

@@ -17,10 +17,10 @@ struct LeveldbOptions {
   /// This engine serves only the buckets with (raw() & (stripes - 1)) == stripe. The number of stripes of a folder
   /// never changes.
   unsigned stripe = 0;
-  unsigned stripes = 1;  ///< A power of two, at most 256.
+  unsigned stripes = 1;  ///< Number of stripes of the folder: a power of two, at most 256.
   /// Minimum durability of writes, whatever they ask for.
   spi::Durability durability = spi::Durability::Process;
-  /// Minimum durability of changes of buckets: replica sets, splits, deletions. Never less than `durability`.
+  /// Minimum durability of changes of buckets (replica sets, splits, deletions). Never less than `durability`.
   spi::Durability change_durability = spi::Durability::Process;
   std::size_t cache_bytes = std::size_t{64} << 20;  ///< Memory for cached blocks of tables.
   /// Memory for writes that are not yet in a table; LevelDB uses up to twice that.
@@ -28,18 +28,18 @@ struct LeveldbOptions {
   int open_files_max = 1000;
 };
 
-/// Opens an engine that implements the contract on LevelDB, as the yardstick for the other engines. Keys and values:
-/// storage/leveldb/README.md.
+/// Opens an engine that implements the provider contract on LevelDB, as a reference for measuring the other engines.
+/// Keys and values: storage/leveldb/README.md.
 ///
 /// Threading: like every provider; LevelDB compacts on a thread of its own, so the engine is not for simulations.
-/// Lifetime: `env` outlives it and must allow calls from that thread. The caller ensures that the folder is open only
-/// once.
+/// Lifetime: `env` outlives the engine and must allow calls from that thread. The caller ensures that the folder is
+/// open only once.
 /// Errors: InvalidArgument (options, another number of stripes), Corruption, NotImplemented (a newer format), NoSpace,
 /// IoError.
 Result<std::unique_ptr<spi::PersistenceProvider>> open_leveldb_provider(Env& env, const LeveldbOptions& options);
 
-/// Returns the number of stripes with which the folder was made; nothing if this engine did not make it. Errors: those
-/// of open_leveldb_provider().
+/// Returns the number of stripes with which this engine made the folder; nothing if it did not make the folder. Errors:
+/// those of open_leveldb_provider().
 Result<std::optional<unsigned>> leveldb_stripes_of(Env& env, const std::string& directory);
 
 }  // namespace fjord

@@ -22,8 +22,8 @@ namespace fjord {
 /// A place in a file that deserves attention.
 struct InspectFinding {
   enum class Severity {
-    Note,     ///< Harmless: left behind by a crash or an interrupted change.
-    Problem,  ///< Damage.
+    Note,     ///< Harmless: a crash or an interrupted change left it behind.
+    Problem,  ///< Damage that may have lost data.
   };
   Severity severity = Severity::Problem;
   std::string path;
@@ -35,14 +35,14 @@ std::string to_string(const InspectFinding& finding);
 
 /// The state of a metadata entry in a slotfile, or of a write in the journal.
 enum class EntryState {
-  Newest,     ///< The newest version of the document.
-  Replaced,   ///< A newer version of the same document exists.
+  Newest,     ///< The entry is the newest version of its document.
+  Replaced,   ///< There is a newer version of the same document.
   Forgotten,  ///< A remove entry that its bucket has dropped; it disappears when its slot is rewritten.
-  Unused,     ///< Belongs to a bucket that was deleted or has other files now.
-  Void,       ///< Its document could not be read when the file was rewritten.
+  Unused,     ///< The entry belongs to a bucket that was deleted or has other files now.
+  Void,       ///< The document of the entry could not be read when the file was rewritten.
   Bad,        ///< The checksum is wrong; an acknowledged write may be lost.
 };
-/// "newest", "replaced", "forgotten", "unused", "void", "bad".
+/// Returns "newest", "replaced", "forgotten", "unused", "void" or "bad".
 std::string_view to_string(EntryState state);
 
 struct EntryReport {
@@ -53,8 +53,8 @@ struct EntryReport {
   std::uint64_t timestamp_us = 0;
   bool removed = false;
   std::string id;                     ///< Document id; empty if it could not be read.
-  std::uint64_t header_position = 0;  ///< Position in the file; 0 for writes in the journal.
-  std::uint32_t header_length = 0;    ///< Bytes as stored: compressed, without the checksum.
+  std::uint64_t header_position = 0;  ///< Position in the file; 0 for a write in the journal.
+  std::uint32_t header_length = 0;    ///< Length of the header as stored: compressed, without the checksum.
   spi::Compression header_compression = spi::Compression::None;
   std::uint64_t body_position = 0;
   std::uint32_t body_length = 0;
@@ -74,12 +74,12 @@ struct SlotfileReport {
   std::uint32_t number = 0;
   BucketId made_for;
   std::uint64_t bytes = 0;
-  std::uint64_t counted_bytes = 0;  ///< File size in the catalog. Bytes after it are in the journal too, or unused.
+  std::uint64_t counted_bytes = 0;  ///< File size in the catalog. Bytes beyond it are also in the journal, or unused.
   std::uint64_t live_bytes = 0;     ///< Bytes of the newest versions, including their metadata.
   std::vector<RunReport> runs;
 };
 
-/// The part of a slotfile that a slot uses: the entries of `bucket` in the cells [first_cell, end_cell).
+/// The part of a slotfile that a slot uses: the entries of `bucket` in the cells from first_cell to end_cell - 1.
 struct ShareReport {
   std::uint32_t number = 0;
   BucketId bucket;
@@ -89,7 +89,7 @@ struct ShareReport {
 struct SlotReport {
   unsigned first_cell = 0;
   unsigned end_cell = 0;
-  BucketInfo info;  ///< As in the catalog, without the writes in the journal.
+  BucketInfo info;  ///< As in the catalog; does not include writes in the journal.
   std::uint64_t live_bytes = 0;
   std::vector<ShareReport> files;
 };
@@ -110,7 +110,7 @@ struct SuccessorsReport {
 /// The content of a catalog, or of a journal record that changes it.
 struct StructureReport {
   std::vector<BucketReport> buckets;
-  std::vector<std::uint64_t> removed;  ///< Uids of removed buckets.
+  std::vector<std::uint64_t> removed;  ///< Uids of buckets that the edit removes.
   std::vector<SuccessorsReport> successors;
   std::vector<std::pair<std::uint32_t, std::uint64_t>> file_sizes;  ///< Size by file number.
   std::uint64_t next_uid = 0;
@@ -136,7 +136,7 @@ struct RecordReport {
 struct SegmentReport {
   std::string path;
   std::uint64_t number = 0;
-  bool needed = true;  ///< False if slotfiles hold all of its content, so that the segment can be reused.
+  bool needed = true;  ///< False if slotfiles have all its content, so that the engine can reuse the segment.
   std::uint64_t bytes = 0;
   std::uint64_t used_bytes = 0;  ///< Bytes up to the end of the last record.
   std::vector<RecordReport> records;
@@ -144,9 +144,9 @@ struct SegmentReport {
 
 struct StripeReport {
   unsigned stripe = 0;
-  std::vector<CatalogReport> catalogs;  ///< The readable ones of the two copies.
+  std::vector<CatalogReport> catalogs;  ///< The catalog has two copies; these are the readable ones.
   std::vector<SegmentReport> segments;  ///< Oldest first.
-  StructureReport structure;            ///< The newer catalog with the changes in the journal applied.
+  StructureReport structure;            ///< The newer catalog, with the changes in the journal applied to it.
   std::vector<SlotfileReport> slotfiles;
 };
 
@@ -159,8 +159,8 @@ struct StoreReport {
 };
 
 struct InspectOptions {
-  /// False: leaves out the entries of slotfiles and the writes of the journal to save memory. They are read and
-  /// verified nevertheless. In either case about 100 bytes are needed for each document.
+  /// If false, the report leaves out the entries of slotfiles and the writes of the journal to save memory. They are
+  /// read and verified nevertheless. In either case about 100 bytes are needed for each document.
   bool entries = true;
 };
 

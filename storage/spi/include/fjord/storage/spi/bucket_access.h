@@ -10,12 +10,12 @@
 
 namespace fjord::spi {
 
-/// What searches cost because of the keywords of a bucket.
+/// The cost of searches that is due to the keywords of one bucket.
 struct SearchLoad {
   BucketId bucket;
   std::uint64_t ns = 0;
-  std::uint64_t candidates = 0;  ///< Keywords that matched.
-  std::uint64_t pages = 0;       ///< Pages of index files that were read.
+  std::uint64_t candidates = 0;  ///< Number of keywords that matched.
+  std::uint64_t pages = 0;       ///< Number of pages of index files that were read.
 };
 
 /// Gives services that run beside the storage node, such as visitors, access to its buckets.
@@ -23,12 +23,12 @@ struct SearchLoad {
 class BucketAccess {
  public:
   virtual ~BucketAccess() = default;
-  /// The number of the stripe that owns `bucket`.
+  /// Returns the number of the stripe that owns `bucket`.
   virtual std::size_t stripe_of(BucketId bucket) const = 0;
   /// Runs `task` on the executor of the stripe that owns `bucket`, with the provider of that stripe. An iterator made
   /// there is used and destroyed there.
   virtual void on_stripe(BucketId bucket, UniqueFunction<void(PersistenceProvider&)> task) = 0;
-  /// Adds to the loads of the buckets, if loads are counted. Call it in a task of on_stripe() for their stripe.
+  /// Adds to the loads of the buckets, if loads are counted. To be called in a task of on_stripe() for their stripe.
   virtual void count_searches(std::span<const SearchLoad> /*loads*/) {}
 };
 

@@ -7,23 +7,23 @@
 
 namespace fjord::spi {
 
-/// Decides which entries an iteration gives, according to its IterateOptions. Every engine uses this class, so that
-/// the options mean the same everywhere.
+/// Decides which entries an iteration gives, according to its IterateOptions. Every engine uses this class, so that the
+/// options have the same meaning in all engines.
 /// Threading: confined to its owner. Lifetime: shares ownership of the options' types and selection.
 class EntryFilter {
  public:
   /// Requires `options.types` if there is a selection.
   explicit EntryFilter(const IterateOptions& options);
 
-  /// True if the metadata of an entry passes the filter: its timestamp is in the range, and remove entries are
-  /// wanted if it is one.
+  /// Returns true if the metadata of an entry passes the filter: its timestamp is in the range, and if it is a remove
+  /// entry, these are wanted.
   bool wants(Timestamp timestamp, bool removed) const;
-  /// True if entries have to pass `matches` too.
+  /// Returns true if entries have to pass `matches` too.
   bool has_selection() const { return options_.selection != nullptr; }
-  /// True if `matches` needs the body.
+  /// Returns true if `matches` needs the body.
   bool selects_on_body() const;
-  /// True if the document passes the selection. A document whose header cannot be read does not match, because its
-  /// fields are unknown.
+  /// Returns true if the document passes the selection. A document whose header cannot be read does not match, because
+  /// its fields are unknown.
   bool matches(std::string_view header, std::string_view body) const;
 
   bool wants_body() const { return options_.parts == Parts::All; }

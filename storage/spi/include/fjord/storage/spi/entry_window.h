@@ -14,10 +14,10 @@ namespace fjord::spi {
 /// operations have the same group, which hardly any other document shares. Groups are ordered like the bucket tree.
 std::uint64_t group_of(const GlobalId& gid);
 
-/// The highest group.
+/// The highest possible group.
 inline constexpr std::uint64_t kLastGroup = std::numeric_limits<std::uint64_t>::max();
 
-/// The groups after `after` up to and including `last`, in terms of group_of().
+/// The groups (see group_of()) after `after`, up to and including `last`.
 struct GroupRange {
   bool from_start = true;  ///< If true, `after` is ignored and the range begins at the first group.
   std::uint64_t after = 0;
@@ -31,9 +31,9 @@ struct EntryWindow {
   bool more = false;               ///< True if the range holds more entries after these.
 };
 
-/// Returns the first groups of the range, each of them whole: as many as have at most `max_entries` entries together,
-/// and at least one group, however large. Looks at all entries of the bucket, but keeps only about twice as many in
-/// memory as it returns.
+/// Returns the first groups of the range, each group completely: as many as have at most `max_entries` entries
+/// together, and at least one group, however large. Looks at all entries of the bucket, but keeps only about twice as
+/// many in memory as it returns.
 /// Errors: those of PersistenceProvider::for_each_entry.
 Result<EntryWindow> list_window(PersistenceProvider& provider, BucketId bucket, const GroupRange& range,
                                 std::size_t max_entries);

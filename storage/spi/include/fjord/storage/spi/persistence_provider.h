@@ -21,7 +21,7 @@
 
 namespace fjord::spi {
 
-/// The largest header or body part that an engine accepts; a larger one is refused with TooLarge.
+/// Maximum size of a header or body part. An engine refuses a larger part with TooLarge.
 inline constexpr std::size_t kPartBytesMax = std::size_t{64} << 20;
 
 /// The point at which a write counts as done.
@@ -39,7 +39,7 @@ struct Write {
   Timestamp timestamp;
   bool remove = false;
   std::string_view id;
-  std::string_view header;  ///< Empty for a remove.
+  std::string_view header;  ///< The header part of a put; empty for a remove.
   std::string_view body;
   /// The compression that the document's type asks for; an engine may store the part uncompressed nevertheless.
   PartCompression header_compression = {};
@@ -61,7 +61,7 @@ struct StoredDocument {
   std::string_view body;
 };
 
-/// The metadata of an entry, by which merges compare replicas.
+/// The metadata of an entry. Merges compare replicas by it.
 struct EntryMeta {
   GlobalId gid;
   Timestamp timestamp;
@@ -70,12 +70,12 @@ struct EntryMeta {
   friend bool operator==(const EntryMeta&, const EntryMeta&) = default;
 };
 
-/// True if `id` is that of a remove entry that keeps an idempotency token (token_entry.h). No document has such
-/// an id.
+/// Returns true for the id of a remove entry that keeps an idempotency token (token_entry.h). No document has such an
+/// id.
 inline bool is_token_id(std::string_view id) { return id.starts_with("token:"); }
 
-/// The remove entries that a bucket has dropped: those older than these times. They are no longer read, listed or
-/// counted.
+/// Says which remove entries a bucket has dropped: those older than these times. Dropped entries are no longer read,
+/// listed or counted.
 struct Forgotten {
   Timestamp removes{0};        ///< All remove entries older than this, except tokens, are dropped.
   Timestamp tokens{0};         ///< All tokens older than this are dropped.
@@ -85,7 +85,7 @@ struct Forgotten {
   friend bool operator==(const Forgotten&, const Forgotten&) = default;
 };
 
-/// The remove entries that a bucket still keeps: the answer to a RemovedQuestion.
+/// The remove entries that a bucket still has: the answer to a RemovedQuestion.
 struct RemovedEntries {
   std::uint64_t removes = 0;  ///< Number of remove entries, without tokens.
   std::uint64_t tokens = 0;
@@ -98,7 +98,7 @@ struct RemovedEntries {
   /// Tokens older than this exceed RemovedQuestion::tokens_max; 0 if the bucket does not have more tokens than that.
   Timestamp surplus_tokens{0};
 };
-/// The limits by which count_removed() tells which remove entries could be dropped.
+/// The limits by which count_removed() decides which remove entries could be dropped.
 struct RemovedQuestion {
   Timestamp removes_before{0};
   Timestamp tokens_before{0};
@@ -133,11 +133,11 @@ struct IterateOptions {
   /// The parts that returned entries have. A selection may depend on further parts, which are then read for it.
   Parts parts = Parts::All;
   bool include_removed = false;
-  Timestamp from{0};                                        ///< Inclusive.
-  Timestamp to{std::numeric_limits<std::uint64_t>::max()};  ///< Inclusive.
-  /// If true, the iteration gives the bucket's content as of the iterator's creation, even if the bucket is changed,
-  /// deleted, split or joined meanwhile. Costs memory for each entry until the iterator is destroyed, and time when
-  /// it is made.
+  Timestamp from{0};                                        ///< Oldest timestamp to give, inclusive.
+  Timestamp to{std::numeric_limits<std::uint64_t>::max()};  ///< Newest timestamp to give, inclusive.
+  /// If true, the iteration gives the bucket's content at the time when the iterator was made, even if the bucket is
+  /// changed, deleted, split or joined meanwhile. This takes memory for each entry until the iterator is destroyed, and
+  /// time to make the iterator.
   bool snapshot = false;
 };
 
@@ -160,7 +160,7 @@ class DocumentIterator {
   virtual Result<bool> visit(const std::function<bool(const EntryView&)>& sink);
 };
 
-/// The background work that is left.
+/// What background work is left.
 struct Maintenance {
   bool more = false;    ///< True if a further step is due at once.
   Duration next_in{0};  ///< Time until the next step is due, if `more` is false.
@@ -170,15 +170,15 @@ struct Maintenance {
 /// newest of each document id counts. Every implementation runs the same test suite, test/conformance/provider.
 ///
 /// Threading: one instance serves the buckets of one stripe and is confined to that stripe's executor.
-/// Durability: once a call has returned OK, its effect survives a crash of the process. Writes are at least as
-/// durable as their `Durability` says; changes of buckets are as durable as the writes that follow them.
+/// Durability: once a call has returned OK, its effect survives a crash of the process. Writes are at least as durable
+/// as their `Durability` says. A change of a bucket is at least as durable as the writes that follow it.
 class PersistenceProvider {
  public:
   virtual ~PersistenceProvider() = default;
 
-  /// All buckets of this stripe, sorted by raw id.
+  /// Returns all buckets of this stripe, sorted by raw id.
   virtual std::vector<BucketId> list_buckets() const = 0;
-  /// Makes an empty bucket with replica set epoch 0. Returns OK if the bucket exists already.
+  /// Creates an empty bucket with replica set epoch 0. Returns OK if the bucket exists already.
   virtual Status create_bucket(BucketId bucket) = 0;
   /// Removes the bucket with its content. Returns OK if the bucket does not exist.
   virtual Status delete_bucket(BucketId bucket) = 0;
@@ -202,16 +202,16 @@ class PersistenceProvider {
   /// Errors: NotFound.
   virtual Result<std::unique_ptr<DocumentIterator>> iterate(BucketId bucket, const IterateOptions& options) = 0;
 
-  /// All entries by rising gid, removed ones included.
+  /// Returns all entries by rising gid, including remove entries.
   virtual Result<std::vector<EntryMeta>> list_entries(BucketId bucket) = 0;
-  /// Gives all entries to `sink`, in any order. `sink` must not call the provider. This default builds a list first;
-  /// an engine may do without.
+  /// Passes all entries to `sink`, in any order. `sink` must not call the provider. This default builds a list first;
+  /// an engine can avoid the list.
   virtual Status for_each_entry(BucketId bucket, const std::function<void(const EntryMeta&)>& sink);
-  /// Like for_each_entry(), with only the entries newer than `after`. This default looks at all entries; an engine
-  /// may skip older ones.
+  /// Like for_each_entry(), but passes only the entries newer than `after`. This default looks at all entries; an
+  /// engine may skip older ones.
   virtual Status for_each_newer(BucketId bucket, Timestamp after, const std::function<void(const EntryMeta&)>& sink);
   /// Appends the newest versions of `gids`, in their order, to a docblock until it has `max_bytes`. Ids that are not
-  /// stored are skipped. Returns how many of `gids` are dealt with, at least one.
+  /// stored are skipped. Returns how many of `gids` were appended or skipped, at least one.
   virtual Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
                                            std::size_t max_bytes) = 0;
 
@@ -224,18 +224,18 @@ class PersistenceProvider {
   /// of its halves, or epoch 0 if theirs differ. Errors: NotFound (neither half exists); InvalidArgument (`parent`
   /// cannot use more bits).
   virtual Status join_buckets(BucketId parent) = 0;
-  /// Drops remove entries older than `removes_before` and tokens older than `tokens_before`; a time that is not
-  /// later than in an earlier call changes nothing. Dropped entries disappear at once for all readers and from the
-  /// bucket's information; their space is reclaimed later. The cluster calls this once every replica holds the
-  /// entries. A remove entry that is written later with a timestamp before these times hides an older document and
-  /// is dropped itself.
+  /// Drops remove entries older than `removes_before` and tokens older than `tokens_before`; a time that is not later
+  /// than in an earlier call changes nothing. Dropped entries disappear at once for all readers and from the bucket's
+  /// information; their space is reclaimed later. The cluster calls this once every replica holds the entries. A remove
+  /// entry that is written later with a timestamp before these times still hides an older document, but is dropped at
+  /// once.
   /// Errors: NotFound; IoError (nothing was dropped).
   virtual Status forget(BucketId bucket, Timestamp removes_before, Timestamp tokens_before) = 0;
-  /// Replaces what the bucket counts as dropped by what another replica has dropped. That may be less than before:
-  /// the bucket then accepts remove entries again that it had dropped. Errors: like forget().
+  /// Replaces the times up to which the bucket has dropped entries by those of another replica. These may be earlier
+  /// than before: the bucket then accepts remove entries again that it had dropped. Errors: like forget().
   virtual Status set_forgotten(BucketId bucket, const Forgotten& forgotten) = 0;
-  /// Returns what the bucket has dropped. After a split or join that is everything that any of the original buckets
-  /// had dropped. Errors: NotFound.
+  /// Returns what the bucket has dropped. After a split or join this is everything that any of the original buckets had
+  /// dropped. Errors: NotFound.
   virtual Result<Forgotten> forgotten(BucketId bucket) const = 0;
   /// Counts the remove entries, and those that could be dropped. Looks at all entries; an engine may do so without
   /// reading their documents. Errors: those of iterate().
@@ -250,8 +250,8 @@ class PersistenceProvider {
   /// repeatedly, between other calls.
   virtual Maintenance maintain(MonotonicTime now) = 0;
   /// Tells the engine whether the disk is so full that writes are slowed down or refused. While it is, the engine
-  /// reclaims space without waiting for a moment without reads and writes. An engine that never waits for such a
-  /// moment may ignore the call.
+  /// reclaims space at once, not only in times without reads and writes. An engine that never waits for such times may
+  /// ignore the call.
   virtual void set_short_of_space(bool /*is_short*/) {}
   /// Returns the buckets in which damage was found since the last call, each once. Such a bucket may lack
   /// acknowledged writes; its BucketInfo describes what is left.
@@ -259,9 +259,9 @@ class PersistenceProvider {
   /// Ends the bucket's damaged state, after other replicas have brought back what was lost. Until then reading an
   /// absent document gives Corruption, because the document may be among those that were lost. Errors: NotFound.
   virtual Status mark_repaired(BucketId bucket) = 0;
-  /// True if the bucket has lost something and was not marked as repaired since. Errors: NotFound.
+  /// Returns true if the bucket has lost data and was not marked as repaired since. Errors: NotFound.
   virtual Result<bool> is_damaged(BucketId bucket) const = 0;
-  /// OK unless a sync failed. After a failed sync the engine writes nothing until it is opened again.
+  /// Returns OK unless a sync failed. After a failed sync the engine writes nothing until it is opened again.
   virtual Status health() const = 0;
 };
 

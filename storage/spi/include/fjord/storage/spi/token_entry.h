@@ -28,7 +28,7 @@ struct TokenEntry {
   std::string token_hash;
   State state = State::New;
 
-  /// Returns the entry with this id. Errors: empty if `id` is not the id of a token entry.
+  /// Returns the entry with this id; empty if `id` is not the id of a token entry.
   static std::optional<TokenEntry> parse(std::string_view id);
   static TokenEntry of(const GlobalId& document, std::string_view token, bool existed);
 
