@@ -9,7 +9,7 @@
 namespace fjord::affinity {
 namespace {
 
-/// The same cache, told slowly.
+/// A simple and slow model of the cache, to compare CacheModel with.
 class SlowCache {
  public:
   SlowCache(std::uint64_t capacity, bool by_frequency) : capacity_(capacity), by_frequency_(by_frequency) {}
@@ -57,7 +57,7 @@ TEST_CASE("the list that was least used since it entered leaves first, of equal 
   std::vector<WordId> evicted;
   for (const WordId word : {0, 1, 2, 3, 0, 1, 0}) cache.use(word, 1, evicted);
   CHECK(evicted.empty());
-  // Uses: 0 three times, 1 twice, 2 and 3 once; 2 longer ago.
+  // Word 0 was used three times, word 1 twice, words 2 and 3 once each; word 2 before word 3.
   cache.use(4, 1, evicted);
   CHECK(evicted == std::vector<WordId>{2});
   cache.use(5, 3, evicted);

@@ -6,7 +6,7 @@
 namespace fjord::affinity {
 namespace {
 
-/// Two groups of words; each query has three words of one group. Odd words are twice as large.
+/// Makes queries for two groups of words: each query has three words of one group. Odd words are twice as large.
 QueryLog two_groups(std::size_t words, std::size_t queries, Random& random) {
   QueryLog log;
   for (std::size_t i = 0; i < queries; ++i) {
@@ -39,9 +39,9 @@ TEST_CASE("words that occur less than four times have no replica") {
 
 TEST_CASE("a query goes where it cuts least") {
   QueryLog log;
-  log.add({0, 1, 2});  // 5 pages of replica 0, 4 of replica 1: cuts 4.
-  log.add({0, 2});     // 2 and 4: cuts 2.
-  log.add({3});        // Left out.
+  log.add({0, 1, 2});  // 5 of its pages are on replica 0, 4 on replica 1: sent to replica 0, it cuts 4.
+  log.add({0, 2});     // 2 of its pages are on replica 0, 4 on replica 1: sent to replica 1, it cuts 2.
+  log.add({3});        // This query does not count: word 3 is on no replica.
   const ListPages pages{2, 3, 4, 50};
   CHECK(cut_part(log, pages, {0, 0, 1, kNoReplica}, 2) == Approx(6.0 / 15.0));
   CHECK(cut_part(log, pages, {0, 0, 0, kNoReplica}, 2) == 0.0);
@@ -55,7 +55,7 @@ TEST_CASE("partitioning finds groups of words that are asked for together, and b
   Random random(2);
   const std::size_t words = 400;
   const QueryLog log = two_groups(words, 20'000, random);
-  // Equal sums of pages in both groups.
+  // Both groups have the same sum of pages.
   ListPages pages;
   for (std::size_t word = 0; word < words; ++word) pages.push_back(static_cast<std::uint32_t>(1 + word / 2 % 9));
   const Result<Clustering> clustering = partition(log, pages, {.replicas = 2});
@@ -90,7 +90,7 @@ TEST_CASE("with a tolerance for load the pages accessed are balanced too") {
   Random random(9);
   const std::size_t words = 400;
   QueryLog log;
-  // Group 0 is asked for four times as often. Words of group 1 come with some of group 0, too.
+  // Four of five queries are about group 0. Some queries about group 1 also have a word of group 0.
   for (int i = 0; i < 20'000; ++i) {
     const std::uint64_t group = random.below(5) == 0 ? 1 : 0;
     const std::uint64_t other = random.chance(0.3) ? 0 : group;

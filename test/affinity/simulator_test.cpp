@@ -14,7 +14,7 @@ QueryLog log_of(const std::vector<std::vector<WordId>>& queries) {
   return log;
 }
 
-/// Goes through the replicas in turns, and keeps what it was told.
+/// Chooses the replicas in turn, and adds up the answers that it receives.
 class Turns final : public ReplicaChooser {
  public:
   explicit Turns(unsigned replicas) : replicas_(replicas) {}
@@ -44,14 +44,14 @@ TEST_CASE("the first pass warms the caches up, the second one counts") {
 }
 
 TEST_CASE("a small cache misses, and misses and accesses are counted in pages") {
-  // 6 pages: word 2 (5 pages) throws word 1 (2 pages) out, and the other way round. Word 0 (1 page) stays.
+  // In a cache of 6 pages word 2 (5 pages) evicts word 1 (2 pages), and word 1 evicts word 2. Word 0 (1 page) stays.
   const QueryLog log = log_of({{0}, {1}, {0, 2}});
   Turns turns(1);
   const SimulationOptions options{.replicas = 1, .cache_pages = 6};
   const SimulationResult result = simulate(log, {1, 2, 5}, options, turns);
   CHECK(result.replicas[0].missed_pages == 7);
   CHECK(result.miss_rate() == Approx(7.0 / 9.0));
-  // Both passes: words 0, 1, 2, 1, 2 enter, and 1, 2, 1 leave.
+  // In both passes together, words 0, 1, 2, 1, 2 enter the cache and words 1, 2, 1 leave it.
   CHECK(turns.changes == 8);
 }
 

@@ -21,7 +21,7 @@ StoredTable sample() {
   return stored;
 }
 
-/// Sets the checksum again after a change of the bytes.
+/// Returns bytes that were changed, with the checksum set again.
 std::string resealed(std::string bytes) {
   bytes.resize(bytes.size() - 4);
   put_fixed(bytes, checksum32(bytes));

@@ -6,8 +6,8 @@ namespace fjord::affinity {
 namespace {
 
 TEST_CASE("a step moves weights half way to the pages that were missed") {
-  // Both words fit into one cache, and word 0 goes to replica 0 alone: it is always in that cache and never in the
-  // other.
+  // Both words fit into one cache. Replica 0 gets all queries with word 0, so the word is always in its cache and never
+  // in the cache of replica 1.
   QueryLog log;
   for (int i = 0; i < 4; ++i) log.add({0});
   VotingTable table(2, 2);

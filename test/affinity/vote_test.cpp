@@ -15,7 +15,7 @@ VotingTable table_of(std::vector<std::vector<float>> rows) {
   return table;
 }
 
-/// The fingerprint that lies in the middle of part `i` of `n`.
+/// Returns the fingerprint in the middle of part `i` of `n`.
 std::uint64_t in_part(unsigned i, unsigned n) { return static_cast<std::uint64_t>((i + 0.5) / n * 0x1p64); }
 
 TEST_CASE("the votes of the words add up, and words that a table does not know weigh nothing") {
@@ -78,7 +78,7 @@ TEST_CASE("shares add up to 1, move away from load, and keep their floor") {
 TEST_CASE("one answer moves a share by beta times the difference to the mean") {
   Multipliers multipliers(2);
   multipliers.on_answer(0, 0.6);
-  // Mean 0.3, as nothing was heard of the other one: 0.5 - 0.01 * 0.3, then both are scaled to the sum of 1.
+  // Replica 1 has not answered, so the mean is 0.3. Share 0 becomes 0.5 - 0.01 * 0.3; then the sum is scaled to 1.
   const double before = 0.497;
   const double least = 0.1;
   CHECK(multipliers.share(0) == Approx(least + (before - least) * 0.8 / (before + 0.5 - 2 * least)));

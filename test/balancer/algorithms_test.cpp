@@ -1,4 +1,4 @@
-// What every balancing algorithm owes, whatever it decides.
+// Guarantees that every balancing algorithm keeps, whichever moves it chooses.
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace fjord::balancer {
 namespace {
 
-/// 12 nodes in four groups, some special, with slices of several buckets and a few hot ones.
+/// Returns a model of 12 nodes in four groups, some with twice the capacity, and of slices of which a few are hot.
 BalanceModel uneven_model(unsigned redundancy, std::uint64_t seed) {
   Random random(seed);
   BalanceModel model;
@@ -41,7 +41,7 @@ BalanceModel uneven_model(unsigned redundancy, std::uint64_t seed) {
   return model;
 }
 
-/// Buckets are where the slices say, once, with the right number of replicas.
+/// Checks that the slices cover the buckets 0 to `buckets` - 1 once each, with the right number of replicas.
 void check_whole(const BalanceModel& model, std::uint32_t buckets) {
   std::uint32_t at = 0;
   double reads = 0.0;
@@ -74,7 +74,7 @@ double total_load(const BalanceModel& model) {
 }
 
 TEST_CASE("algorithms: a step ends also when slices have loads and no bytes") {
-  // Sums of such loads are rounded, so that moving a slice to and fro can seem to gain a little each time.
+  // Rounding errors in sums of such loads can make each move of a slice to and fro look like a small gain.
   for (std::uint64_t seed = 1; seed < 300; ++seed) {
     Random random(seed);
     BalanceModel model;
@@ -211,7 +211,7 @@ TEST_CASE("algorithms that look at loads lower the imbalance") {
 
 TEST_CASE("descent shifts reads before it moves bytes") {
   BalanceModel model = uneven_model(2, 4);
-  // Node 0 is hot, and every slice has a cool holder besides.
+  // Node 0 is hot; every slice also has a replica on a cool node.
   for (Slice& slice : model.slices) {
     slice.in_transfer = false;
     slice.writes = 0.0;

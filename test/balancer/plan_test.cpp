@@ -53,7 +53,7 @@ TEST_CASE("a move to a node is refused that takes nothing or is beside another r
     move.from = 2;
     move.to = 1;
     CHECK(check(plan_of(move), model).code() == StatusCode::InvalidArgument);
-    // Within the group that it leaves it may move.
+    // A replica may move to another node of the group that it leaves.
     move.from = 0;
     CHECK(check(plan_of(move), model) == Status::ok());
   }

@@ -76,7 +76,7 @@ TEST_CASE("a node that is lost has no load afterwards, a new one gets its part")
   CHECK(run("descent", "node-loss").p95 < 1.1);
   const SimulationResult added = run("descent", "node-add");
   CHECK(added.rounds.back().imbalance < 1.1);
-  // Until then no more than a hundredth of the bytes moves in a round.
+  // Until the load is balanced, each round moves at most a hundredth of the bytes.
   CHECK(added.bytes_part_max <= 0.0101);
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("retry budget: a part of what is sent, a little by time, and no more t
   CHECK(taken() == 5);
   now = now + milliseconds(200);
   CHECK(taken() == 2);
-  // Frequent questions take no time from the budget.
+  // Calls of take() at short intervals do not slow down how the budget refills.
   int n = 0;
   for (int i = 0; i < 1000; ++i) {
     now = now + Duration(300);
@@ -91,7 +91,7 @@ TEST_CASE("a BUSY answer's hint holds back everything for that distributor, not 
   operation.priority = rpc::Priority::Background;
   world.client->execute(operation, seconds(30), world.keep("first"));
   world.run(milliseconds(50));
-  // A second document of the same distributor.
+  // Finds a second document that belongs to the same distributor.
   const auto snapshot = world.client->snapshot();
   const auto owner = [&](int n) {
     return snapshot->distributor_of(snapshot->bucket_of(DocumentId::parse(id_of(n)).value().gid()));
@@ -130,7 +130,7 @@ TEST_CASE("what waits for the end of a BUSY pause is sent then, even if no other
   world.put(id_of(1));
   world.run(milliseconds(150));
   CHECK(operations_sent(world) == 1);
-  world.run(milliseconds(200));  // The pause takes at most one and a half times as long as the hint.
+  world.run(milliseconds(200));  // The client's pause is at most one and a half times the hint of the BUSY answer.
   REQUIRE(world.outcomes.size() == 2);
   CHECK(world.outcomes[1].second.is_ok());
 }
@@ -140,7 +140,7 @@ TEST_CASE("an unlimited stream of operations against a cluster that is busy send
   options.retry_budget_burst = 100;
   ClientWorld world(options);
   world.on_execute = busy(100);
-  // Ten thousand operations a second for ten seconds.
+  // The client is given 10,000 operations a second for 10 s.
   int n = 0;
   for (int step = 0; step < 1000; ++step) {
     for (int i = 0; i < 100; ++i) world.get(id_of(n++), seconds(10));
@@ -155,7 +155,7 @@ TEST_CASE("an unlimited stream of operations against a cluster that is busy send
   CHECK(retries <= first / 5 + 100 + 10 * 30);
   CHECK(world.metrics().counter("fjord_client_retries_denied_total", "").value() > 0);
   for (const auto& [id, outcome] : world.outcomes) REQUIRE(outcome.outcome == Outcome::NotApplied);
-  // When the cluster has room again, all operations succeed.
+  // The cluster has room again, so all operations succeed.
   world.on_execute = ClientWorld().on_execute;
   world.outcomes.clear();
   for (int i = 0; i < 1000; ++i) world.put(id_of(n++));
@@ -208,7 +208,7 @@ TEST_CASE("the window to a distributor halves after BUSY, and after no answer at
   CHECK(world.batches()[0].operations.size() == 64);
   CHECK(world.batches()[1].operations.size() == 32);
   CHECK(world.batches()[2].operations.size() == 16);
-  CHECK(world.batches()[3].operations.size() == 17);  // It grows again by 1 with each window.
+  CHECK(world.batches()[3].operations.size() == 17);  // The window grows by 1 when a batch is answered without BUSY.
   CHECK(world.outcomes.size() == 500);
 }
 
@@ -254,7 +254,7 @@ TEST_CASE("operations have the client's priority unless they name one, and tell 
   world.get(id_of(1));
   world.run(milliseconds(1));
   world.get(id_of(other), milliseconds(300));
-  world.get(id_of(1), seconds(2));  // Queued behind the first one.
+  world.get(id_of(1), seconds(2));  // The client queues this get behind the first get of the id.
   world.run();
   const auto batch = world.batches().back();
   for (const auto& sent : world.batches()) {

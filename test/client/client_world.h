@@ -97,13 +97,13 @@ class ClientWorld {
     reply.results.assign(batch.operations.size(), result_of(StatusCode::Ok));
     return Result<rpc::ExecuteReply>(std::move(reply));
   };
-  /// Called first for other calls; may let addresses fail.
+  /// Answers all calls except GetClusterInfo and Execute. Null: no answer.
   ScriptedTransport::Script on_other = [](const rpc::Address&, rpc::Request&) { return std::nullopt; };
-  /// Addresses whose calls end with this status.
+  /// By address: the status with which its calls end.
   std::map<rpc::Address, Status> dead;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<AsyncClient> client;
-  std::vector<std::pair<std::string, OperationOutcome>> outcomes;  // In the order of the callbacks.
+  std::vector<std::pair<std::string, OperationOutcome>> outcomes;  // By id, in the order of the callbacks.
 
  private:
   std::optional<Result<rpc::Reply>> script(const rpc::Address& to, rpc::Request& request) {

@@ -94,7 +94,7 @@ TEST_CASE("a wrong target that tells the newer state is left at once", "[client]
   CHECK(result.is_ok());
   CHECK(result.attempts == 2);
   CHECK(world.client->snapshot()->state_version() == 2);
-  CHECK(end - start < milliseconds(3));  // Two round trips without a pause.
+  CHECK(end - start < milliseconds(3));  // Two round trips of 1 ms each, without a pause.
   CHECK(world.questions() == 1);
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("queued operations take the new way when the state changes", "[client]
     reply.results.assign(batch.operations.size(), result_of(StatusCode::Ok));
     return Result<rpc::ExecuteReply>(std::move(reply));
   };
-  world.put("id:n:t::2");  // Blocks the way to d0.
+  world.put("id:n:t::2");  // This put gets no answer, so the next operation for d0 is queued.
   world.run(milliseconds(2));
   world.put(kId);
   world.run(milliseconds(2));
@@ -190,7 +190,7 @@ TEST_CASE("waiting for a schema version lasts until a distributor has it", "[cli
 
 TEST_CASE("cluster information that comes with an answer ends a wait, while a distributor is silent", "[client]") {
   ClientWorld world;
-  world.transport.set_delay(seconds(2));  // More than a distributor has for its answer.
+  world.transport.set_delay(seconds(2));  // Answers take longer than the client waits for a distributor.
   std::optional<Status> ready;
   world.client->wait_ready(milliseconds(500), [&](Status status) { ready = std::move(status); });
   world.run(milliseconds(100));

@@ -30,7 +30,7 @@ TEST_CASE("a feed has no more operations pending than its window", "[feeder]") {
     if (feeder.try_submit(operation, static_cast<std::uint64_t>(n))) {
       ++accepted;
     } else {
-      CHECK(operation.header.size() == 10);  // Unchanged.
+      CHECK(operation.header.size() == 10);  // A refused operation is not changed.
     }
   }
   CHECK(accepted == 5);
@@ -152,7 +152,8 @@ TEST_CASE("the numbers of a feed add up by outcome", "[feeder]") {
   CHECK(stats.retried == 1);
   CHECK(stats.bytes == bytes);
   CHECK(stats.seconds > 0.003);
-  CHECK(stats.latency_p50_seconds == Approx(0.002).epsilon(0.1));  // The request for the cluster state and one batch.
+  // One round trip for the cluster state, one for the batch.
+  CHECK(stats.latency_p50_seconds == Approx(0.002).epsilon(0.1));
   CHECK(stats.latency_p99_seconds > stats.latency_p50_seconds);
   CHECK(stats.latency_max_seconds >= stats.latency_p99_seconds);
 }
@@ -198,7 +199,7 @@ TEST_CASE("the feed window halves once a window and grows step by step", "[feede
   window.on_result(true);
   CHECK(window.size() == 512);
   for (int i = 0; i < 511; ++i) window.on_result(true);
-  CHECK(window.size() == 512);  // Sent before the cut.
+  CHECK(window.size() == 512);  // No cut: these operations were sent before the last cut of the window.
   window.on_result(true);
   CHECK(window.size() == 256);
   for (int i = 0; i < 256; ++i) window.on_result(false);

@@ -92,7 +92,7 @@ TEST_CASE("what a receiver must obey travels in a strict batch, which an older d
   CHECK(done["put"].status.code() == StatusCode::TestAndSetFailed);
   CHECK(done["put"].outcome == Outcome::NotApplied);
   CHECK(done["put"].version_us == 42);
-  CHECK_FALSE(done["put"].token.empty());  // The operation reads before it writes.
+  CHECK_FALSE(done["put"].token.empty());  // An operation that reads before it writes gets an idempotency key.
   CHECK(done["get"].json == "3");
   CHECK(world.batches().empty());
   for (const rpc::ExecuteStrict& strict : world.transport.sent_of<rpc::ExecuteStrict>()) {
@@ -116,7 +116,7 @@ TEST_CASE("each operation goes to the distributor that the placement names", "[c
     for (const rpc::Operation& operation : batch->operations) {
       const auto bucket = snapshot->bucket_of(DocumentId::parse(operation.id).value().gid());
       REQUIRE(call.to == snapshot->info().distributor_addresses[*snapshot->distributor_of(bucket)]);
-      REQUIRE(operation.sequence == 0);  // Gets need no number.
+      REQUIRE(operation.sequence == 0);  // Gets have no sequence number.
     }
   }
   REQUIRE(used.size() == 2);
@@ -129,7 +129,7 @@ TEST_CASE("an id that cannot be parsed is refused without being sent", "[client]
   CHECK(outcome.outcome == Outcome::NotApplied);
   CHECK(outcome.attempts == 0);
   CHECK(world.batches().empty());
-  // The refused operation blocks neither the numbers nor the next operation.
+  // The refused operation blocks neither the deduplication window nor the next operation.
   CHECK(world.put_and_run(id_of(1)).is_ok());
   CHECK(world.batches().at(0).first_unsettled == 2);
 }
@@ -139,7 +139,7 @@ TEST_CASE("what comes while a batch is away travels together in the next one", "
   const auto ids = ids_of_one_distributor(world, 101);
   world.transport.set_delay(milliseconds(4));
   world.put(ids[0]);
-  world.run(milliseconds(1));  // In flight, alone and without delay.
+  world.run(milliseconds(1));  // The first put is sent at once, in a batch of its own.
   REQUIRE(world.batches().size() == 1);
   for (std::size_t i = 1; i <= 100; ++i) world.put(ids[i]);
   world.run(milliseconds(2));
@@ -246,7 +246,7 @@ TEST_CASE("reads of one id travel together, after the writes before them and bef
   world.get(id_of(1));
   world.run();
   REQUIRE(world.outcomes.size() == 103);
-  std::vector<std::size_t> gets;  // Number of gets in each batch; 0: a put.
+  std::vector<std::size_t> gets;  // Number of gets in each batch; 0 for a batch of puts.
   for (const auto& batch : world.batches()) {
     const auto is_get = [](const rpc::Operation& one) { return one.kind == rpc::OperationKind::Get; };
     gets.push_back(static_cast<std::size_t>(std::count_if(batch.operations.begin(), batch.operations.end(), is_get)));
@@ -268,7 +268,7 @@ TEST_CASE("reads of one id that end at different times let go of the write behin
   world.get(id_of(1), milliseconds(100));
   world.get(id_of(1), milliseconds(300));
   world.put(id_of(1), seconds(10));
-  world.put(id_of(1), milliseconds(200));  // Ends while it is queued.
+  world.put(id_of(1), milliseconds(200));  // This put times out while it is queued.
   world.get(id_of(1), seconds(10));
   world.run(milliseconds(250));
   CHECK(world.outcomes.size() == 2);
@@ -278,7 +278,7 @@ TEST_CASE("reads of one id that end at different times let go of the write behin
   CHECK(world.outcomes[1].second.outcome == Outcome::NotApplied);
   CHECK(world.outcomes[3].second.is_ok());
   CHECK(world.outcomes[4].second.is_ok());
-  CHECK(world.put_and_run(id_of(1)).is_ok());  // The next operation on the id can start.
+  CHECK(world.put_and_run(id_of(1)).is_ok());  // The next operation on the same id is not blocked.
 }
 
 TEST_CASE("a transient error is retried with the same token until it is gone", "[client]") {
@@ -312,7 +312,7 @@ TEST_CASE("the pauses between retries double up to their maximum and are never l
   REQUIRE(times.size() > 12);
   std::int64_t range = 5000;
   for (std::size_t i = 1; i < times.size(); ++i) {
-    const std::int64_t pause = times[i] - times[i - 1] - 1000;  // Without the round trip.
+    const std::int64_t pause = times[i] - times[i - 1] - 1000;  // The round trip takes 1000 us.
     CAPTURE(i);
     CHECK(pause >= range / 2);
     CHECK(pause <= range + 20);
@@ -451,7 +451,7 @@ TEST_CASE("doubt stays when no later attempt succeeds", "[client]") {
     const OperationOutcome outcome = world.put_and_run(id_of(1), seconds(12));
     CHECK(outcome.status.code() == StatusCode::Timeout);
     CHECK(outcome.outcome == Outcome::InDoubt);
-    CHECK(outcome.attempts == 3);  // 5 s each; the deadline cuts the last one short.
+    CHECK(outcome.attempts == 3);  // Each attempt takes 5 s; the deadline cuts the last one short.
   }
   SECTION("because later attempts are refused until the deadline") {
     world.answer_batches({StatusCode::Timeout, StatusCode::Unavailable});
@@ -520,7 +520,7 @@ TEST_CASE("every operation ends at its own deadline whatever it waits for", "[cl
   check("queued", Outcome::NotApplied, StatusCode::NotReady, milliseconds(700));
   CHECK_THAT(ended["behind"].first.status.message(), Catch::Contains("an earlier operation on the same id"));
   CHECK_THAT(ended["queued"].first.status.message(), Catch::Contains("waiting for the same distributor"));
-  // The next operation on the id can start.
+  // The next operation on the same id is not blocked.
   world.answer_batches({StatusCode::Ok});
   CHECK(world.put_and_run(ids[0]).is_ok());
 }

@@ -28,7 +28,7 @@ ClientOptions one_distributor() { return {}; }
 /// Sends three puts of documents of one distributor, which travel in one batch.
 void put_three(ClientWorld& world, Duration timeout) {
   world.info = info_of_version(1, "distributor:1 storage:2");
-  world.put(id_of(0));  // Gets the cluster state.
+  world.put(id_of(0));  // Makes the client fetch the cluster state.
   world.run(milliseconds(50));
   world.outcomes.clear();
   for (int i = 1; i <= 3; ++i) world.put(id_of(i), timeout);
@@ -140,7 +140,7 @@ TEST_CASE("the rest of an answer does not hold back the next batch", "[client]")
   world.run(milliseconds(100));
   world.outcomes.clear();
   world.put(id_of(9));
-  world.run(milliseconds(3));  // Less time than a batch waits behind a slow one.
+  world.run(milliseconds(3));  // 3 ms are shorter than the time that a batch waits behind a slow batch.
   REQUIRE(world.outcomes.size() == 1);
   CHECK(world.outcomes[0].second.is_ok());
 }

@@ -115,7 +115,7 @@ TEST_CASE("a feeder makes several producers wait for room", "[sync_client]") {
   options.window_operations = 3;
   options.on_result = [&](std::uint64_t, OperationOutcome) {
     ++results;
-    pending_max = std::max(pending_max.load(), feeding->pending());  // Only the executor's thread writes it.
+    pending_max = std::max(pending_max.load(), feeding->pending());  // Only the executor's thread writes pending_max.
   };
   Feeder feeder(*world.client, std::move(options));
   feeding = &feeder;
@@ -190,7 +190,7 @@ TEST_CASE("deploying schemas waits until the client has them", "[sync_client]") 
     }
     if (!std::holds_alternative<rpc::GetClusterInfo>(request)) return std::nullopt;
     rpc::GetClusterInfoReply reply{Status::ok(), info_of_version(1)};
-    if (deployed != 0 && ++questions > 2) {  // This distributor gets the new schemas with a delay.
+    if (deployed != 0 && ++questions > 2) {  // The distributor knows the new schemas from the third question on.
       reply.info.schema_version = 2;
       reply.info.schemas = {"document music {\n}\n"};
     }

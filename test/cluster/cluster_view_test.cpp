@@ -10,7 +10,7 @@ ClusterView view_of(const std::string& state, const std::string& config) {
   return ClusterView::make(ClusterState::parse(state).value(), DistributionConfig::parse(config).value());
 }
 
-/// Counts the calls.
+/// A placement that counts the calls of ideal_nodes().
 class CountingPlacement final : public PlacementAlgorithm {
  public:
   NodeList ideal_nodes(BucketId bucket, const ClusterState& state, const DistributionConfig& config) const override {

@@ -19,7 +19,7 @@ TEST_CASE("distribution: the text form reads back as printed", "[cluster]") {
 
 TEST_CASE("distribution: ranges, capacities and white space may be written in other ways", "[cluster]") {
   const auto config = DistributionConfig::parse("  redundancy:2 ( root  ( a 0-2*2 ) (b*1 3 )) ");
-  REQUIRE_FALSE(config);  // A name has to follow its bracket directly.
+  REQUIRE_FALSE(config);  // There must be no space between a bracket and the name behind it.
   const auto ok = DistributionConfig::parse("  redundancy:2 (root  (a 0-2*2 ) (b*1 3 )) ");
   REQUIRE(ok);
   CHECK(ok->to_string() == "redundancy:2 (root (a 0*2 1*2 2*2) (b 3))");

@@ -101,7 +101,8 @@ TEST_CASE("placement kinds: a prepared map and a single question have the same a
 TEST_CASE("placement kinds: I12, copies are in different groups as long as there are enough", "[placement]") {
   const std::string tree = "(root (a 0-2) (b 3-5) (c 6-8) (d 9-11))";
   for (const PlacementKind kind : kPlacementKinds) {
-    if (kind == PlacementKind::Rush) continue;  // Its groups are batches.
+    // RUSH takes the groups as batches, and does not keep replicas in different ones.
+    if (kind == PlacementKind::Rush) continue;
     for (const auto& [state, racks] : {std::pair("storage:12", 4),
                                        {"storage:12 .3.s:d .4.s:d .5.s:d", 3},
                                        {"storage:12 .3.s:d .4.s:d .5.s:d .9.s:d .10.s:d .11.s:d", 2}}) {
@@ -124,7 +125,7 @@ TEST_CASE("placement kinds: equal nodes are as even as the algorithm promises", 
       if (kind == PlacementKind::Modulo) {
         CHECK(max_over_mean(lists, count) < 1.002);
       } else if (kind == PlacementKind::Consistent) {
-        // The nodes' shares of the ring vary by 1 / sqrt(tokens).
+        // The shares that the nodes have of the ring vary by 1 / sqrt(tokens).
         CHECK(max_over_mean(lists, count) < 1 + 4 / std::sqrt(200.0));
         CHECK(max_over_mean(lists, count) > 1.04);
       } else {
@@ -153,7 +154,7 @@ TEST_CASE("placement kinds: first replicas follow the capacities where the algor
       }
     }
   }
-  // A batch of RUSH has the weight of its nodes.
+  // The weight of a RUSH batch is the sum of its nodes' weights; the nodes share it equally.
   const auto rush =
       replicas_by_node(place_all(PlacementKind::Rush, 1, "(root (a*2 0 1) (b 2 3*3))", storage(4, kBits)));
   for (const std::uint64_t count : rush) CHECK(is_near(static_cast<double>(count), kBuckets, 0.25));
@@ -208,7 +209,7 @@ TEST_CASE("placement kinds: what a node that is taken out moves tells the algori
       {PlacementKind::Consistent, {1, 1.1}},
       {PlacementKind::Uniform, {10, 30}},
       {PlacementKind::Modulo, {5, 30}},
-      // A removal from the middle of a list also moves replicas from its older half to the newer one.
+      // In a list, the removal of a middle node also moves replicas from the older half to the newer one.
       {PlacementKind::List, {1.0, 3.0}},
   };
   for (const auto& [kind, bound] : bounds) {
@@ -219,7 +220,7 @@ TEST_CASE("placement kinds: what a node that is taken out moves tells the algori
     CHECK(moved >= bound.first);
     CHECK(moved <= bound.second);
   }
-  // In a tree the node keeps its place, with capacity 0; if it is deleted, all nodes behind it move up.
+  // In a tree, a node with capacity 0 keeps its place; if the node is deleted instead, all nodes behind it move up.
   const auto before = place_all(PlacementKind::Tree, 3, "(root 0-20)", storage(21, kBits));
   const auto closed = place_all(PlacementKind::Tree, 3, "(root 0-9 10*0 11-20)", storage(21, kBits));
   const auto deleted = place_all(PlacementKind::Tree, 3, "(root 0-9 11-20)", storage(21, kBits));
@@ -248,7 +249,7 @@ TEST_CASE("placement kinds: buckets never move between releases", "[placement][g
   const std::string tree = "(root (rack_a (host_1 0 1 2) (host_2 3*2 4)) (rack_b*1.5 5 6 7*0.5 8) (rack_c 9 10))";
   struct Golden {
     std::string algorithm;
-    std::vector<NodeList> lists;  // The buckets 0, 1, 2, 100, 12345 and 65535.
+    std::vector<NodeList> lists;  // Ideal nodes of the buckets 0, 1, 2, 100, 12345 and 65535.
   };
   const std::vector<Golden> golden = {
       {"straw2", {{1, 10, 8}, {9, 8, 1}, {2, 10, 6}, {0, 6, 10}, {10, 4, 8}, {5, 2, 10}}},
@@ -284,7 +285,7 @@ TEST_CASE("placement kinds: algorithms are chosen by level", "[placement]") {
   bool differs = false;
   for (std::size_t bucket = 0; bucket < straw.size(); ++bucket) {
     for (std::size_t i = 0; i < 2; ++i) {
-      REQUIRE(straw_uniform[bucket][i] / 5 == straw[bucket][i] / 5);  // Both choose the racks by straw2.
+      REQUIRE(straw_uniform[bucket][i] / 5 == straw[bucket][i] / 5);  // Both algorithms choose the racks by straw2.
       differs |= straw_uniform[bucket][i] != straw[bucket][i];
     }
   }
@@ -312,7 +313,7 @@ TEST_CASE("placement rules: take, select and emit", "[placement]") {
     for (const std::uint16_t node : list) REQUIRE(site(node) == site(list[0]));
     REQUIRE((host(list[0]) == host(list[1]) && host(list[2]) == host(list[3]) && host(list[0]) != host(list[2])));
   }
-  // select(0, ...) selects as many as the redundancy; a rule with too few nodes is filled up.
+  // select(0, ...) selects as many as the redundancy says. If a rule gives too few nodes, the placement adds others.
   for (const NodeList& list : place("take(root);select(0,2);select(1,node);emit", 3)) {
     REQUIRE(std::set({host(list[0]), host(list[1]), host(list[2])}).size() == 3);
   }
@@ -344,7 +345,7 @@ TEST_CASE("consistent hashing: more tokens make it more even", "[placement]") {
 }
 
 TEST_CASE("murmur3: the verification value of the published suite", "[placement][golden]") {
-  // SMHasher: hashes of the keys {}, {0}, {0, 1}, ... with seeds 256, 255, ..., then the hash of all of them.
+  // As SMHasher does: hashes the keys {}, {0}, {0, 1}, ... with the seeds 256, 255, ..., then hashes all the hashes.
   std::string key;
   std::string hashes;
   for (unsigned i = 0; i < 256; ++i) {

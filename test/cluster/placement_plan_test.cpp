@@ -95,7 +95,8 @@ TEST_CASE("placement plan: the table stays nearly the same when the cluster chan
   auto bytes = bytes_of_buckets(12, 4);
   const ExceptionPlan first = plan_exceptions(bytes, state, config);
   REQUIRE(first.exceptions.size() > 10);
-  for (std::size_t bucket = 0; bucket < bytes.size(); ++bucket) bytes[bucket] += mix64(bucket, 7) % 40'000;  // 1 %
+  // Each bucket grows by up to 40 kB, about 1 % on average.
+  for (std::size_t bucket = 0; bucket < bytes.size(); ++bucket) bytes[bucket] += mix64(bucket, 7) % 40'000;
   const ExceptionPlan grown = plan_exceptions(bytes, with(state, first), config);
   CHECK(grown.after <= 1.02);
   CHECK(common_rows(first, grown) * 10 >= first.exceptions.size() * 9);
@@ -127,7 +128,7 @@ TEST_CASE("placement plan: what cannot be balanced stays, and the table has an e
   const DistributionConfig config = config_of("redundancy:1 (root 0-9)");
   const ClusterState state = state_of(storage(10, 4));
   std::vector<std::uint64_t> bytes(16, 1000);
-  bytes[5] = 1'000'000;  // More than the mean of ten nodes.
+  bytes[5] = 1'000'000;  // Bucket 5 alone exceeds the mean of ten nodes.
   const ExceptionPlan plan = plan_exceptions(bytes, state, config);
   CHECK(plan.after > 9);
   CHECK(plan.after <= plan.without);
@@ -149,19 +150,19 @@ TEST_CASE("placement exceptions: they hold only while all that they say is true"
         bucket, state_of("bits:4 except:9=" + std::to_string(from) + ">" + std::to_string(to) + " storage:5" + more),
         config);
   };
-  const std::uint16_t neighbour = list[0] ^ 1;  // In the same group.
-  const std::uint16_t elsewhere = list[1] ^ 1;  // In the group of the other replica.
+  const std::uint16_t neighbour = list[0] ^ 1;  // A node of the same group as list[0].
+  const std::uint16_t elsewhere = list[1] ^ 1;  // A node of the same group as list[1].
   CHECK(with_row(list[0], neighbour) == NodeList{neighbour, list[1]});
   CHECK(with_row(list[1], elsewhere) == NodeList{list[0], elsewhere});
-  CHECK(with_row(list[0], elsewhere) == list);  // Both would be in one group.
+  CHECK(with_row(list[0], elsewhere) == list);  // Both replicas would be in one group.
   CHECK(with_row(list[0], list[1]) == list);
   CHECK(with_row(neighbour, list[0]) == list);
-  CHECK(with_row(list[0], 4) == list);     // Its group has no capacity.
-  CHECK(with_row(list[0], 4000) == list);  // Unknown.
+  CHECK(with_row(list[0], 4) == list);     // The group of node 4 has no capacity.
+  CHECK(with_row(list[0], 4000) == list);  // There is no node 4000.
   for (const char* state : {"d", "r", "m", "i"}) {
     CHECK(with_row(list[0], neighbour, " ." + std::to_string(neighbour) + ".s:" + state) == list);
   }
-  // Other buckets are not affected; parts of the bucket are.
+  // The row does not affect other buckets. It does affect the parts of its bucket.
   const ClusterState state =
       state_of("bits:4 except:9=" + std::to_string(list[0]) + ">" + std::to_string(neighbour) + " storage:5");
   CHECK(placement_algorithm().ideal_nodes(BucketId(4, 8), state, config) ==

@@ -39,7 +39,7 @@ TEST_CASE("placement: a million buckets of a thousand nodes settle after a rack 
   CHECK(moved_replicas(before, after) == lost);
   CHECK(test::is_near(static_cast<double>(lost), 1 << kBits, 0.3));
   const PlacementBalance balance = balance_of(replicas_by_node(after), fair_shares(state, config));
-  CHECK(balance.max_over_mean < 1.08);  // 3495 replicas per node, so one standard deviation is 1.7 %.
+  CHECK(balance.max_over_mean < 1.08);  // A node has 3495 replicas on average, so one standard deviation is 1.7 %.
   CHECK(balance.min_over_mean > 0.92);
 }
 

@@ -123,7 +123,8 @@ TEST_CASE("placement: buckets never move between releases", "[placement][golden]
 
 TEST_CASE("placement: only nodes that are up take replicas, and all of them if they are few", "[placement]") {
   const ClusterState state = state_of("storage:11 .1.s:i .2.s:d .3.s:r .4.s:m .5.s:s .6.c:0");
-  const DistributionConfig flat = config_of("redundancy:4 (root 0-9 11)");  // 10 is up but not configured, 11 unknown.
+  // Node 10 is up but not configured; node 11 is configured but does not exist.
+  const DistributionConfig flat = config_of("redundancy:4 (root 0-9 11)");
   for (std::uint64_t bucket = 0; bucket < 200; ++bucket) {
     const NodeList list = place(bucket, state, flat);
     CHECK(std::set(list.begin(), list.end()) == std::set<std::uint16_t>{0, 7, 8, 9});

@@ -11,14 +11,15 @@ namespace {
 
 using test::TsvRow;
 
-/// Devices in hosts of 10, and hosts in racks of 10, as in the maps of the rows. Changes are made on the list of hosts.
+/// Devices in hosts of 10, and hosts in racks of 10, as in the maps of the vector file. Changes act on the list of
+/// hosts.
 struct Topology {
   struct Host {
     std::string name;
-    std::vector<std::string> devices;  // "3" or "3*2".
+    std::vector<std::string> devices;  // Number, with capacity if not 1: "3" or "3*2".
     unsigned rack = 0;
   };
-  std::string kind;  // "flat", "host" or "rack".
+  std::string kind;  // One of "flat", "host" and "rack".
   std::vector<Host> hosts;
 
   Topology(std::string topology, unsigned devices, bool has_heavy_devices) : kind(std::move(topology)) {
@@ -52,7 +53,7 @@ DistributionConfig config_of(const std::string& algorithm, const Topology& topol
   return test::config_of("redundancy:3 algorithm:" + algorithm + " " + topology.text());
 }
 
-/// Makes the change of a row. Returns false if this test cannot make it.
+/// Makes the change that a row of the vector file names. Returns false if this test cannot make that change.
 bool change(const std::string& what, const std::string& algorithm, unsigned devices, Topology& topology,
             ClusterState& state) {
   const std::size_t last = devices - 1;

@@ -167,7 +167,7 @@ TEST_CASE("cluster state vectors: the order of states", "[cluster][vectors]") {
     const std::string& relation = row.at("relation");
     INFO(relation << " " << row.at("a") << " " << row.at("b"));
     if (relation == "legal_in_cluster_state") {
-      // Such a row needs an unknown state or the capacity of a distributor, which do not exist here.
+      // Such a row needs the state "unknown" or a capacity of distributors; Fjord has neither.
       continue;
     }
     const NodeState a = state_named(row.at("a"));
@@ -203,8 +203,8 @@ TEST_CASE("cluster state vectors: equal and similar states", "[cluster][vectors]
     }
     check_relation(row.at("equal"), a == b);
     if (!a.is_cluster_up() && !b.is_cluster_up()) {
-      ++cluster_down;  // The other system always calls two states similar while both clusters are down;
-                       // cluster/README.md says why Fjord does not.
+      ++cluster_down;  // The other system calls any two states similar while both clusters are down;
+                       // cluster/README.md says why Fjord compares such states like all others.
       CHECK(a.is_similar(b) == (a.to_string() == b.to_string()));
       continue;
     }
@@ -218,7 +218,8 @@ TEST_CASE("cluster state vectors: readable differences", "[cluster][vectors]") {
   const auto path = test::vector_file("state/diff.tsv");
   int passed = 0;
   for (const TsvRow& row : test::read_tsv(path)) {
-    if (row.at("a").starts_with("node:")) continue;  // A single node prints no difference.
+    // The difference is printed for whole states only, not for a single node.
+    if (row.at("a").starts_with("node:")) continue;
     std::string text = row.at("a");
     const std::size_t extra = text.find(" (description of storage 2: Booting)");
     ClusterState a = parse_state(text.substr(0, extra));
@@ -243,7 +244,7 @@ void set_states(ClusterState& state, NodeType type, std::initializer_list<std::u
   for (const std::uint16_t node : nodes) state.set_node_state({type, node}, to);
 }
 
-/// Carries out the operation that the text describes.
+/// Carries out the operation that the text `operation` describes.
 void apply_edit(ClusterState& state, const std::string& operation, std::string& printed) {
   const std::string_view start = "start from ";
   printed.clear();
@@ -267,7 +268,7 @@ void apply_edit(ClusterState& state, const std::string& operation, std::string& 
     state.set_node(NodeId::distributor(1), down);
     printed = state.to_string(ClusterState::Print::WithDescriptions);
   } else if (operation != "same, normal print") {
-    const std::vector<std::string> words = test::split(operation, ' ');  // "<type> <index> = <state>".
+    const std::vector<std::string> words = test::split(operation, ' ');  // The words are "<type> <index> = <state>".
     REQUIRE(words.size() == 4);
     const auto id = NodeId::parse(words[0] + "." + words[1]);
     REQUIRE(id);
@@ -287,7 +288,7 @@ TEST_CASE("cluster state vectors: sequences of changes", "[cluster][vectors]") {
     INFO(row.at("sequence") << " " << operation);
     apply_edit(state, operation, printed);
     if (row.at("sequence") == "version_and_bits") {
-      // The row prints progress 1.0 for a node without a progress; in the C++ suites it is 0.
+      // The row shows progress 1.0 for a node that has no progress; Fjord prints 0, as the C++ suites do.
       if (row.at("step") == "0") continue;
       CHECK(printed == "version:5 cluster:d bits:12 distributor:2 .1.s:i .1.i:0 storage:2 .0.s:i .0.i:0.345");
       continue;

@@ -69,7 +69,7 @@ TEST_CASE("callback guard: an object without a shared_ptr guards its callbacks b
   auto second = std::make_unique<OnStack>();
   callback = second->callback();
   second.reset();
-  callback(1);  // The address sanitizer sees it if this touches the object.
+  callback(1);  // The address sanitizer reports it if the callback touches the object.
 }
 
 }  // namespace fjord

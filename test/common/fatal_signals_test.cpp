@@ -15,7 +15,7 @@
 
 namespace fjord {
 
-// Outside of the unnamed namespace, so that the linker has their names.
+// Outside of the unnamed namespace, so that a stack trace can show the names of these functions.
 [[gnu::noinline]] void touch_what_is_not_there(volatile int* where) { *where = 1; }
 
 [[gnu::noinline]] int overflow_the_stack(int depth) {
@@ -44,7 +44,7 @@ End end_of(const std::function<void()>& what) {
     ::close(ends[1]);
     const rlimit no_core{0, 0};
     ::setrlimit(RLIMIT_CORE, &no_core);
-    // The test program has handlers of its own.
+    // Removes the signal handlers of the test program.
     for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL}) ::signal(signal, SIG_DFL);
     report_fatal_signals("storage.7");
     what();
@@ -65,7 +65,7 @@ bool ended_by(const End& end, int signal) { return WIFSIGNALED(end.status) && WT
 
 using Catch::Contains;
 
-// The sanitizers report these by themselves, and have stacks of other sizes.
+// The sanitizers handle these signals themselves, and use stacks of other sizes.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 
 TEST_CASE("a process that touches what is not there says so with a stack trace") {

@@ -14,7 +14,7 @@ TEST_CASE("hash: the values never change") {
   CHECK(hash64("abc") == 0x78af5f94892f3950);
   CHECK(hash64("fjord", 42) == 0xadd8f56eaba31f3e);
   CHECK(hash64(std::string(1000, 'x')) == 0xc0a4877b962cba82);
-  // Long inputs take another code path.
+  // Makes long inputs, which take another code path.
   std::string bytes;
   for (int i = 0; i < 100'000; ++i) bytes.push_back(static_cast<char>(i % 251));
   CHECK(hash64(std::string_view(bytes).substr(0, 16383), 42) == 0x5f25a46090a1b1b9);

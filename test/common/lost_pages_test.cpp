@@ -54,9 +54,9 @@ TEST_CASE("a part of a mapped file that is cut off is zeros and counted, and the
   CHECK(LostPages::met() == before + 1);
   CHECK(LostPages::met_in(all.data(), all.size(), before));
   CHECK_FALSE(LostPages::met_in(all.data(), 3 * kPage, before));
-  CHECK(all[kPage] == 'x');  // The rest is unchanged.
+  CHECK(all[kPage] == 'x');  // The other pages keep their content.
 
-  // Later writes there do not show in the mapping, so the file no longer returns the mapping.
+  // A later write to a lost page does not show in the mapping, so the file no longer returns the mapping.
   REQUIRE(file->write(2 * kPage, std::string(2 * kPage, 'y')));
   CHECK(all[3 * kPage] == '\0');
   CHECK(file->mapped(4 * kPage).empty());

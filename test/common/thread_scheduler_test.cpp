@@ -72,7 +72,7 @@ TEST_CASE("thread scheduler: background executors keep off some processors as lo
   const auto before = scheduler.make_background_executor("before");
   CHECK(processors_of(thread_of(*before)) == all);
 
-  CHECK(scheduler.keep_processors_free(1) == 1);  // Rounded up.
+  CHECK(scheduler.keep_processors_free(1) == 1);  // 1 % of the processors, rounded up.
   CHECK(processors_of(thread_of(*before)) == without_first(all, 1));
   CHECK(processors_of(thread_of(*foreground)) == all);
   const auto after = scheduler.make_background_executor("after");
@@ -81,7 +81,7 @@ TEST_CASE("thread scheduler: background executors keep off some processors as lo
   const auto half = static_cast<unsigned>((all.size() + 1) / 2);
   CHECK(scheduler.keep_processors_free(50) == half);
   CHECK(processors_of(thread_of(*before)) == without_first(all, half));
-  CHECK(scheduler.keep_processors_free(100) == all.size() - 1);  // One processor is left to background threads.
+  CHECK(scheduler.keep_processors_free(100) == all.size() - 1);  // One processor is left for background threads.
   CHECK(processors_of(thread_of(*after)) == std::vector<int>{all.back()});
 
   CHECK(scheduler.keep_processors_free(0) == 0);

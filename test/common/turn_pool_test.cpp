@@ -23,7 +23,7 @@ class Pool {
   TurnPool pool;
 };
 
-/// Computes in turns until `stop`.
+/// Runs turn after turn on `executor` until `stop` is set, and counts the turns.
 void burn(Executor& executor, const std::atomic<bool>& stop, std::atomic<int>& turns) {
   while (!stop) {
     if (!TurnPool::turn_is_over()) continue;
@@ -86,7 +86,7 @@ TEST_CASE("turn pool: an executor of another group gets a thread although tasks 
   std::promise<void> ran;
   other->post([&] { ran.set_value(); });
   CHECK(ran.get_future().wait_for(std::chrono::seconds(30)) == std::future_status::ready);
-  CHECK_FALSE(also_ran);  // Its group has a thread.
+  CHECK_FALSE(also_ran);  // The group of this task has a thread already.
   end.set_value();
 }
 
@@ -119,7 +119,7 @@ TEST_CASE("turn pool: tasks of an executor that is gone are dropped, also delaye
   });
   executor->post([&] { ran = true; });
   begun.get_future().wait();
-  std::thread destroyer([&] { executor.reset(); });  // Waits for the running task.
+  std::thread destroyer([&] { executor.reset(); });  // The destructor waits for the running task.
   go_on.set_value();
   destroyer.join();
   const auto next = pool.pool.make_executor({1, 1});

@@ -11,7 +11,7 @@ namespace {
 constexpr Duration kTurn = milliseconds(10);
 constexpr Duration kPatience = milliseconds(20);
 
-/// Members that ask for another turn whenever one ends, on virtual time.
+/// Simulates, on virtual time, members that ask for another turn whenever one ends.
 class World {
  public:
   using Member = TurnQueue::Member;
@@ -59,7 +59,7 @@ class World {
 
   TurnQueue queue;
   MonotonicTime now{1'000'000};
-  std::map<std::uint64_t, Duration> used;  ///< By group.
+  std::map<std::uint64_t, Duration> used;  ///< By group: time used.
 
  private:
   struct Known {
@@ -138,13 +138,13 @@ TEST_CASE("turn queue: a group whose members have only long turns cannot keep an
   for (TurnQueue::Member member = 21; member <= 23; ++member) world.add(member, {2, 1}, seconds(30));
   world.run_for(seconds(1));
   CHECK(world.waited(21) == kPatience);
-  CHECK(world.waited(22) > seconds(1));  // The group has a slot, so the next one is for others.
+  CHECK(world.waited(22) > seconds(1));  // Group 2 has a slot already, so the next slot is for other groups.
   CHECK(world.queue.running() == 3);
   world.add(31, {3, 1}, seconds(30));
   world.run_for(seconds(1));
   CHECK(world.waited(31) == kPatience);
   CHECK(world.queue.running() == 4);
-  // Additional slots are given back.
+  // The queue gives additional slots back.
   for (const TurnQueue::Member member : {21, 22, 23, 31}) world.remove(member);
   CHECK(world.queue.running() == 2);
 }
@@ -153,7 +153,7 @@ TEST_CASE("turn queue: a group that pauses neither saves time nor loses what it 
   World world(1);
   world.add(1, {1, 1});
   world.run_for(seconds(10));
-  world.add(2, {2, 1});  // It has not waited during the 10 s, so it gets no credit.
+  world.add(2, {2, 1});  // Group 2 did not wait during the 10 s, so it gets no credit for them.
   world.run_for(seconds(2));
   CHECK(world.used[2] <= milliseconds(1010));
   CHECK(world.used[2] >= milliseconds(990));
@@ -161,10 +161,10 @@ TEST_CASE("turn queue: a group that pauses neither saves time nor loses what it 
   World long_turns(1, seconds(1'000));
   long_turns.add(1, {1, 1});
   long_turns.add(2, {2, 1}, seconds(1));
-  long_turns.run_for(milliseconds(1200));  // Group 2 has had a second more than group 1.
+  long_turns.run_for(milliseconds(1200));  // Group 2 has used 1 s by now, group 1 about 0.2 s.
   REQUIRE(long_turns.used[2] == seconds(1));
   long_turns.remove(2);
-  long_turns.add(3, {2, 1});  // A member of the same group again.
+  long_turns.add(3, {2, 1});  // Another member of group 2.
   const Duration before = long_turns.used[1];
   long_turns.run_for(milliseconds(500));
   CHECK(long_turns.used[1] - before >= milliseconds(490));

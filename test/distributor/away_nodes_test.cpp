@@ -233,7 +233,7 @@ TEST_CASE(
   const rpc::OperationResult put = execute(world, put_batch(kId));
   CHECK(put.status.code() == StatusCode::Unavailable);
   CHECK(put.status.message() == "the cluster is down: 2 of 3 are up");
-  CHECK(world.transport.sent().size() == sent);  // No storage node was asked.
+  CHECK(world.transport.sent().size() == sent);  // The distributor asked no storage node.
   CHECK(execute(world, get_batch(kId)).status);
 
   rpc::GetBucketNodes list;

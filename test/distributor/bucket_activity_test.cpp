@@ -42,7 +42,7 @@ std::vector<BucketEvent> all_events() {
   return all;
 }
 
-/// What each event leads to, by the activity in which it happens. Whatever is not here is refused.
+/// For each activity, the activity to which each event leads. An activity refuses all events that are not in its row.
 const std::map<std::string, std::map<std::string, std::string>> kTable = {
     {"Collecting", {{"NotAvailable", "Unavailable"}, {"SetConfirmed", "Idle"}, {"Install", "Installing"}}},
     {"Unavailable", {}},
@@ -77,7 +77,7 @@ TEST_CASE("bucket activity: each event leads to the next activity of the table, 
       if (next != row.end()) CHECK(name_of(transition(std::move(from), std::move(event))) == next->second);
     }
   }
-  CHECK(names.size() == activities + events);  // No name stands for two.
+  CHECK(names.size() == activities + events);  // Each activity and each event has a name of its own.
 }
 
 TEST_CASE("bucket activity: a transition carries the data of the event, and a merge keeps its own to the end") {

@@ -1,4 +1,4 @@
-// What a distributor counts while it asks storage nodes for its buckets (docs/operating/controllers.md).
+// The counts that a distributor makes while it asks storage nodes for its buckets (docs/operating/controllers.md).
 
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@ namespace {
 const std::string kId = "id:test:item:n=1:a";
 const BucketId kBucket = bucket_of_id(kId);
 
-/// Nodes that hold one bucket and do not answer what they are asked for, until they may.
+/// Storage nodes that hold one bucket each, and do not answer questions about it before the test lets them.
 struct SilentWorld : DistributorWorld {
   SilentWorld() : DistributorWorld(3) {
     give_state(1, " .0.v:1 .1.v:1 .2.v:1");
@@ -28,10 +28,10 @@ struct SilentWorld : DistributorWorld {
 
 TEST_CASE("census: a bucket that storage nodes are asked for is being collected, and unavailable after two seconds") {
   SilentWorld world;
-  // Another node takes a place of the bucket, so it has to be collected.
+  // Another node becomes an ideal node of the bucket, so the distributor has to collect its replicas.
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(world.ideal(kBucket)[1]) + ".s:r");
   rpc::PollReply counts = world.counts();
-  REQUIRE(counts.buckets == 2);  // One was never written to, and may exist as far as is known.
+  REQUIRE(counts.buckets == 2);  // One bucket was never written to; the distributor must assume that it exists.
   CHECK(counts.buckets_collecting == 2);
   CHECK(counts.buckets_out_of_sync == 2);
   CHECK(counts.buckets_unavailable == 0);
@@ -39,7 +39,7 @@ TEST_CASE("census: a bucket that storage nodes are asked for is being collected,
 
   world.run(milliseconds(1900));
   CHECK(world.counts().buckets_unavailable == 0);
-  // A state that follows while they are collected does not begin the time again.
+  // A state that arrives while the buckets are collected does not restart their time limit.
   world.give_state(3, " .0.v:1 .1.v:1 .2.v:1 .0.s:r");
   world.run(milliseconds(200));
   counts = world.counts();
@@ -58,7 +58,7 @@ TEST_CASE("census: a bucket that storage nodes are asked for is being collected,
 TEST_CASE("census: a distributor that has just started is collecting") {
   SilentWorld world;
   world.restart();
-  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");  // It describes the process before.
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");  // The state still describes the process before the restart.
   world.give_state(3, " .0.v:1 .1.v:1 .2.v:1", " .0.v:3");
   CHECK(world.counts().buckets_collecting == 2);
   CHECK(world.counts().buckets_unavailable == 0);
@@ -71,7 +71,7 @@ TEST_CASE("census: a bucket whose members are all down is unavailable at once") 
     state += " ." + std::to_string(node) + ".s:d";
   }
   world.give_state(2, state);
-  CHECK(world.counts().buckets_unavailable == 2);  // The unknown one may be on the nodes that are away.
+  CHECK(world.counts().buckets_unavailable == 2);  // One was never written to, but may be on the nodes that are down.
   CHECK(world.counts().buckets_collecting == 0);
 }
 
@@ -113,7 +113,7 @@ TEST_CASE("census: a bucket that may exist only on nodes that are away is unavai
     const auto third = static_cast<std::uint16_t>(3 - holders[0] - holders[1]);
     world.storage[third][BucketId(2, other.raw() & 1).raw()].set = {ReplicaSet::make_epoch(1, 1), {third}};
     const rpc::PollReply counts = counts_after(2, state_without(holders));
-    CHECK(counts.buckets == 3);  // The half, the bucket that lacks the other half, and the bucket of the document.
+    CHECK(counts.buckets == 3);  // A half, the bucket whose other half is missing, and the document's bucket.
     CHECK(counts.buckets_unavailable == 2);
   }
   SECTION("so few are away that each bucket was reported") {
@@ -127,13 +127,13 @@ TEST_CASE("census: a bucket that may exist only on nodes that are away is unavai
 TEST_CASE("census: a bucket that was unavailable stays so while storage nodes are asked for it again") {
   DistributorWorld world(3);
   world.storage[0][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0, 1}};
-  world.give_state(1, " .0.v:5 .1.s:d .2.v:1");  // Node 0 restarted after the set was made.
+  world.give_state(1, " .0.v:5 .1.s:d .2.v:1");  // Node 0 restarted after the replica set was made.
   world.run(seconds(1));
   REQUIRE(world.ask(rpc::Poll{}).buckets_unavailable == 1);
   world.loses = [](const rpc::Request& request) { return std::holds_alternative<rpc::GetBucketInfo>(request); };
   world.give_state(2, " .0.v:5 .1.v:2 .2.v:1");
   CHECK(world.ask(rpc::Poll{}).buckets_unavailable == 1);
-  CHECK(world.ask(rpc::Poll{}).buckets_collecting == 1);  // The other one, of which nothing is known.
+  CHECK(world.ask(rpc::Poll{}).buckets_collecting == 1);  // Nothing is known about the other bucket.
 }
 
 }  // namespace fjord::test

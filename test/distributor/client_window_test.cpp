@@ -28,8 +28,8 @@ TEST_CASE("client window: an operation is new once and a copy after that") {
   CHECK(again == first);
   CHECK(again->timestamp_us == 99);
   CHECK(again->waiters.size() == 1);
-  CHECK(windows.find_or_add(5, 2).second);  // Another operation of the client,
-  CHECK(windows.find_or_add(6, 1).second);  // the same number of another client.
+  CHECK(windows.find_or_add(5, 2).second);  // A new number of client 5.
+  CHECK(windows.find_or_add(6, 1).second);  // Number 1 of another client, 6.
 }
 
 TEST_CASE("client window: what was written into a record is kept until its client settles it") {
@@ -58,7 +58,7 @@ TEST_CASE("client window: what was written into a record is kept until its clien
 
 TEST_CASE("client window: below the first unsettled number everything is a late copy, forgotten or never seen") {
   Windows windows;
-  CHECK_FALSE(windows.is_settled_duplicate(5, 1));  // An unknown client.
+  CHECK_FALSE(windows.is_settled_duplicate(5, 1));  // Client 5 is unknown.
   windows.advance(5, 10, at(0));
   CHECK(windows.is_settled_duplicate(5, 9));
   CHECK(windows.is_settled_duplicate(5, 1));
@@ -81,7 +81,7 @@ TEST_CASE("client window: a client that is silent is forgotten with all its toke
   windows.find_or_add(5, 10);
   windows.advance(6, 10, at(0));
   windows.find_or_add(6, 10);
-  windows.advance(6, 10, at(100));  // Contains no new number, but counts as contact.
+  windows.advance(6, 10, at(100));  // No new number for client 6, but it counts as contact.
 
   windows.forget_idle(at(100));
   CHECK(windows.find(5, 10) == nullptr);

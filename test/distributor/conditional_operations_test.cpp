@@ -89,7 +89,7 @@ TEST_CASE("condition: puts, updates and removes are done if it holds, else the e
     CHECK(failed.version_us == version);
     CHECK(has(failed.status.message(), std::to_string(version)));
     CHECK(has(stored(world), "\"one\""));
-    // An undefined condition prevents the write, too.
+    // A condition that is undefined prevents the write, too.
     CHECK(execute(world, with(batch, "item.value > 5")).status.code() == StatusCode::TestAndSetFailed);
   }
   REQUIRE(execute(world, with(update_batch(kId, R"({"value": {"assign": "two"}})"), R"(item.value == "one")")).status);
@@ -130,7 +130,7 @@ TEST_CASE("required version: a write is done on exactly that version, else the e
     }
   }
   CHECK(has(stored(world), "\"one\""));
-  // A condition has to hold in addition.
+  // A condition has to hold in addition to the required version.
   CHECK(execute(world, with(on(put_batch(kId), first.timestamp_us), R"(item.value == "two")")).status.code() ==
         StatusCode::TestAndSetFailed);
   const rpc::OperationResult second = execute(world, on(put_batch(kId, 0, 1, "two"), first.timestamp_us));
@@ -254,12 +254,12 @@ TEST_CASE("token: what was applied is not applied again, by whatever way it come
   REQUIRE(execute(world, update_batch(kId, kCountOne, "U")).status);
   CHECK(has(stored(world), "\"count\":2"));
 
-  world.give_state(2, " .0.v:1 .1.v:1");  // The distributor has lost its deduplication windows.
+  world.give_state(2, " .0.v:1 .1.v:1");  // With the new state the distributor forgets its deduplication windows.
   CHECK(execute(world, update_batch(kId, kCountOne, "T")).timestamp_us == first.timestamp_us);
   CHECK(has(stored(world), "\"count\":2"));
   CHECK(world.counter("fjord_distributor_known_tokens_total") == 2);
 
-  // Also for removes: a retry of one does not remove a later document.
+  // The same holds for removes: a repeated remove does not delete a document that was put after it.
   rpc::Execute remove = with(batch_of(rpc::OperationKind::Remove, kId), "", false, "R");
   CHECK(execute(world, remove).existed);
   REQUIRE(execute(world, put_batch(kId, 0, 1, "new")).status);
@@ -323,7 +323,7 @@ TEST_CASE("token: one that was cancelled does not count") {
   for (auto& node : world.storage) node[kBucket.raw()].tokens[spi::token_gid(gid, "T")] = {entry.id(), future};
   rpc::OperationResult applied = execute(world, update_batch(kId, kCountOne, "T"));
   REQUIRE(applied.status);
-  CHECK(applied.timestamp_us > future);  // Otherwise the replicas would keep their entry.
+  CHECK(applied.timestamp_us > future);  // With a lower timestamp the replicas would keep their own entry of the key.
   CHECK(has(stored(world), "\"count\":1"));
 }
 
@@ -399,7 +399,7 @@ TEST_CASE("update: waits while the replicas of its bucket may differ") {
   auto waiting = world.send(update_batch(kId, kCountOne));
   world.run(milliseconds(800));
   CHECK_FALSE(waiting->has_value());
-  CHECK(execute(world, get_batch(kId)).status);  // Reads are still served.
+  CHECK(execute(world, get_batch(kId)).status);  // The distributor still serves reads.
   merges = true;
   world.run(milliseconds(800));
   REQUIRE(waiting->has_value());

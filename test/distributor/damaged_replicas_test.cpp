@@ -113,7 +113,7 @@ TEST_CASE("damaged replicas: they are not whole while they hold something else t
   damage(world, 1);
   world.hook = [](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     if (node != 1 || !std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
-    return Result<rpc::Reply>(rpc::MergeBucketReply{});  // Reports success without a merge.
+    return Result<rpc::Reply>(rpc::MergeBucketReply{});  // Reports success without having merged anything.
   };
   world.run(seconds(3));
   CHECK(is_damaged(world, 1));
@@ -130,7 +130,7 @@ TEST_CASE("damaged replicas: without an intact one there is no repair, and what 
   world.run(seconds(3));
   CHECK(get_code(world, kId) == StatusCode::Corruption);
   CHECK(get_code(world, kAbsent) == StatusCode::Corruption);
-  CHECK(get_code(world, kOther) == StatusCode::Ok);  // Intact documents are served.
+  CHECK(get_code(world, kOther) == StatusCode::Ok);  // The distributor serves intact documents.
   CHECK(execute(world, update_batch(kId, R"({"count": {"assign": 2}})")).status.code() == StatusCode::Corruption);
   CHECK(execute(world, put_batch(kId, 0, 1, "again")).status);
   CHECK(get_code(world, kId) == StatusCode::Ok);
@@ -179,7 +179,7 @@ TEST_CASE("damaged replicas: what all of them have lost can be given up, and the
   REQUIRE(get_code(world, kAbsent) == StatusCode::Corruption);
 
   REQUIRE(accept(kBucket) == StatusCode::Ok);
-  CHECK(accept(kBucket) == StatusCode::Ok);  // A repetition has no effect.
+  CHECK(accept(kBucket) == StatusCode::Ok);  // Accepting the loss again has no effect.
   world.run(seconds(12));
   CHECK(troubles().empty());
   for (std::uint16_t node = 0; node < nodes; ++node) {
@@ -192,7 +192,7 @@ TEST_CASE("damaged replicas: what all of them have lost can be given up, and the
   CHECK(world.counter("fjord_distributor_accepted_losses_total") == nodes);
   CHECK(world.counter("fjord_distributor_repaired_replicas_total") == 0);
 
-  // The acceptance covered only the earlier loss.
+  // The loss that was accepted was the earlier one only.
   for (std::uint16_t node = 0; node < nodes; ++node) world.storage[node][kBucket.raw()].damaged = true;
   world.run(seconds(12));
   REQUIRE(troubles().size() == 1);
@@ -248,7 +248,7 @@ TEST_CASE("damaged replicas: an operation that waits for the comparison goes on 
     const auto* question = std::get_if<rpc::GetBucketInfo>(&request);
     const bool merged = !world.transport.sent_of<rpc::MergeBucket>().empty();
     if (question == nullptr || question->all || !merged || waiting != nullptr) return std::nullopt;
-    waiting = world.send(put_batch(kOther, 0, 1, "new"));  // The replicas are being compared.
+    waiting = world.send(put_batch(kOther, 0, 1, "new"));  // The distributor is still comparing the replicas.
     return std::nullopt;
   };
   // The intact member goes down, and another node has to take its place.
@@ -268,7 +268,7 @@ TEST_CASE("damaged replicas: a loss after the repair is not covered by that repa
   damage(world, 1);
   world.run(seconds(3));
   REQUIRE_FALSE(is_damaged(world, 1));
-  // Both lose a later document, and hold exactly what they held at the time of the repair.
+  // Both replicas lose this later document, and then hold exactly what they held at the time of the repair.
   REQUIRE(execute(world, put_batch(kAbsent)).status);
   for (std::uint16_t node = 0; node < 2; ++node) {
     world.storage[node][kBucket.raw()].documents.erase(kAbsent);

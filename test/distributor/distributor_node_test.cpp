@@ -45,7 +45,7 @@ TEST_CASE("distributor: a write is acknowledged when all members have it, with o
   world.mute[1] = true;
   auto waiting = world.send(put_batch(kId));
   world.run(seconds(1));
-  CHECK_FALSE(waiting->has_value());  // The second member may or may not have the write.
+  CHECK_FALSE(waiting->has_value());  // No answer: it is unknown whether the second member has the write.
   world.mute[1] = false;
   world.run(milliseconds(500));
   REQUIRE(waiting->has_value());
@@ -68,7 +68,7 @@ TEST_CASE("distributor: storage nodes are told how many operations nobody waits 
     in_background += sent.in_background;
     CHECK(sent.in_background <= sent.operations.size());
   }
-  CHECK(operations == 5);  // Two puts on two members, one get.
+  CHECK(operations == 5);  // Two puts on two members each, and one get.
   CHECK(in_background == 2);
 }
 
@@ -78,7 +78,7 @@ TEST_CASE("distributor: messages to storage nodes have rising numbers, also afte
     REQUIRE(execute(world, put_batch(kId, 0, 1, "second")).status);
     std::vector<std::uint64_t> numbers;
     for (const rpc::Apply& sent : world.transport.sent_of<rpc::Apply>()) numbers.push_back(sent.number);
-    REQUIRE(numbers.size() == 4);  // Two puts on two members.
+    REQUIRE(numbers.size() == 4);  // Two puts on two members each.
     CHECK(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) == numbers.end());
     return numbers;
   };
@@ -195,7 +195,7 @@ TEST_CASE("distributor: a read in a session waits until a write in doubt is on a
   in_session.operations.front().consistency = rpc::Consistency::Session;
   const auto read = world.send(in_session);
   world.run(seconds(1));
-  CHECK(execute(world, get_batch(kId)).json.find("new") != std::string::npos);  // A single crash may undo this version.
+  CHECK(execute(world, get_batch(kId)).json.find("new") != std::string::npos);  // One crash may undo the put in doubt.
   CHECK_FALSE(read->has_value());
   world.hook = nullptr;
   world.run(seconds(5));
@@ -373,7 +373,7 @@ TEST_CASE("distributor: a copy of a write under way gets its answer, a copy of a
   REQUIRE(copy->has_value());
   CHECK(only(**first).timestamp_us == only(**copy).timestamp_us);
   const std::size_t sent = applies(world);
-  CHECK(sent == 2);  // One to each replica.
+  CHECK(sent == 2);  // One Apply to each replica.
 
   rpc::OperationResult late = execute(world, put_batch(kId, 1, 2));
   CHECK(late.status);
@@ -393,7 +393,7 @@ TEST_CASE("distributor: a copy of an attempt that was refused stays refused, a n
   world.give_state(2);
   world.run(milliseconds(100));
   rpc::OperationResult copy =
-      execute(world, put_batch(kId, 1, 1));  // A duplicate of the message that was in flight all the time.
+      execute(world, put_batch(kId, 1, 1));  // A duplicate of the put, which was in flight all the time.
   CHECK(copy.status.code() == StatusCode::Unavailable);
   CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);
   CHECK(execute(world, put_batch(kId, 1, 2)).status);
@@ -407,7 +407,7 @@ TEST_CASE("distributor: a write in doubt is the same write when its client repea
   world.mute[1] = true;
   rpc::OperationResult doubt = execute(world, put_batch(kId, 1, 1, "doubt"));
   CHECK(doubt.status.code() == StatusCode::Timeout);
-  CHECK(execute(world, put_batch(kId, 1, 1, "doubt")).status.code() == StatusCode::Timeout);  // A duplicate.
+  CHECK(execute(world, put_batch(kId, 1, 1, "doubt")).status.code() == StatusCode::Timeout);  // A copy times out, too.
   const std::uint64_t written = world.storage[0][kBucket.raw()].documents[kId].timestamp_us;
   world.mute[1] = false;
   rpc::OperationResult settled = execute(world, put_batch(kId, 1, 2, "doubt"));
@@ -442,7 +442,7 @@ TEST_CASE("distributor: a merge is repeated if a write did not reach all members
   REQUIRE(world.scheduler.run_until([&] { return merges() % 2 == 0; }, seconds(1)));  // Both members are being merged.
   const std::size_t before = merges();
   CHECK(execute(world, put_batch(kId, 0, 1, "half again")).status.code() == StatusCode::Timeout);
-  REQUIRE(merges() == before);  // The merges have not been answered yet.
+  REQUIRE(merges() == before);  // The merges have no answer yet.
   world.hook = nullptr;
   world.run(seconds(2));
   CHECK(world.storage[1][kBucket.raw()].documents[kId].timestamp_us ==
@@ -532,7 +532,7 @@ TEST_CASE("distributor: while members differ, a read asks all of them and the ne
   CHECK(applies(world) == 20);
   rpc::GetBucketNodesReply nodes =
       world.ask(rpc::GetBucketNodes{.state_version = 1, .all = false, .buckets = {kBucket}});
-  CHECK(nodes.buckets.at(0).status.code() == StatusCode::NotReady);  // A visit reads one replica: not possible yet.
+  CHECK(nodes.buckets.at(0).status.code() == StatusCode::NotReady);  // A visit, which reads one replica, has to wait.
 }
 
 TEST_CASE("distributor: a read that is repeated under a new state counts nothing of the earlier attempt") {
@@ -551,7 +551,7 @@ TEST_CASE("distributor: a read that is repeated under a new state counts nothing
   world.mute[1] = true;
   rpc::Execute batch = get_batch(kId);
   batch.operations[0].want_json = false;
-  auto get = world.send(batch);  // Node 0 answers: removed at 200.
+  auto get = world.send(batch);  // Node 0 answers with the remove of timestamp 200.
   world.run(milliseconds(100));
   REQUIRE_FALSE(get->has_value());
   world.mute[1] = false;
@@ -570,7 +570,7 @@ TEST_CASE("distributor: a bucket is made with all its replicas or not at all") {
   CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::Unavailable);
   CHECK(world.transport.sent_of<rpc::SetReplicaSets>().empty());
   CHECK_FALSE(world.holds(0, kBucket));
-  CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);  // Node 0 would hold a replica.
+  CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);  // Node 0, which is up, has no replica.
 }
 
 TEST_CASE("distributor: with a spare node buckets are still made while one is away") {
@@ -645,9 +645,9 @@ TEST_CASE("distributor: a node that is filled gets all writes, is not read, and 
   world.run(milliseconds(250));
   CHECK(world.set_at(want[0], kBucket).nodes == want);
   CHECK(world.set_at(want[1], kBucket).nodes == want);
-  CHECK(world.holds(other, kBucket));  // Its deletion was lost
+  CHECK(world.holds(other, kBucket));  // The order to delete its replica was lost.
   world.run(seconds(2));
-  CHECK_FALSE(world.holds(other, kBucket));  // and is repeated until it is done.
+  CHECK_FALSE(world.holds(other, kBucket));  // The distributor has repeated the order.
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
 }
 
@@ -689,7 +689,7 @@ TEST_CASE("distributor: a replica that is being filled holds up no write, and la
   merges_lost = false;
   for (int i = 0; i < 20; ++i) {
     put(is_late ? milliseconds(350) : milliseconds(5));
-    if (!is_late) CHECK(world.set_at(1, kBucket).epoch == 0);  // Each merge misses a write.
+    if (!is_late) CHECK(world.set_at(1, kBucket).epoch == 0);  // Each merge misses a write, so node 1 gets no set.
   }
   troubled = false;
   world.run(seconds(2));
@@ -718,7 +718,7 @@ TEST_CASE("distributor: a replica that is being filled and cannot be made holds 
 TEST_CASE("distributor: an unavailable bucket says so, to reads and writes") {
   DistributorWorld world(3);
   world.storage[0][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0, 1}};
-  world.give_state(1, " .0.v:5 .1.s:d .2.v:1");  // Node 0 restarted after the set was made.
+  world.give_state(1, " .0.v:5 .1.s:d .2.v:1");  // Node 0 restarted after the replica set was made.
   CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::Unavailable);
   CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::Unavailable);
   CHECK(world.ask(rpc::Poll{}).buckets_unavailable == 1);
@@ -732,7 +732,7 @@ TEST_CASE("distributor: a replica that left its set is not read when those that 
   const std::vector<std::uint16_t> want = world.ideal(kBucket);
   std::uint16_t other = 0;
   while (other == want[0] || other == want[1]) ++other;
-  const bool is_member = GENERATE(true, false);  // False: a replica of the set before the last one.
+  const bool is_member = GENERATE(true, false);  // False: `other` has a replica of an earlier set.
   const std::vector<std::uint16_t> have =
       is_member ? std::vector<std::uint16_t>{want[0], other} : std::vector<std::uint16_t>{want[0], want[1]};
   for (std::uint16_t node : have) {
@@ -753,7 +753,7 @@ TEST_CASE("distributor: a replica that left its set is not read when those that 
   world.run(milliseconds(300));
   REQUIRE(execute(world, put_batch(kId, 0, 1, "new")).status);
   REQUIRE(world.set_at(want[0], kBucket).nodes == want);
-  REQUIRE(world.holds(other, kBucket));  // The deletion was lost.
+  REQUIRE(world.holds(other, kBucket));  // The order to delete the replica was lost.
 
   std::string nodes;
   for (std::uint16_t i = 0; i < 4; ++i) {

@@ -29,8 +29,8 @@ struct TestReplica {
     std::string body;
   };
   ReplicaSet set;
-  std::map<std::string, Version> documents;                          ///< By id.
-  std::map<GlobalId, std::pair<std::string, std::uint64_t>> tokens;  ///< Id and timestamp of idempotency key entries.
+  std::map<std::string, Version> documents;                          ///< By document id.
+  std::map<GlobalId, std::pair<std::string, std::uint64_t>> tokens;  ///< By gid: id and timestamp of a key's entry.
   bool damaged = false;                                              ///< True if the replica may have lost entries.
 
   BucketInfo info() const {
@@ -97,7 +97,7 @@ class DistributorWorld {
     incarnation_ = reply.incarnation;
   }
 
-  /// Takes effect with the next state.
+  /// Sets the redundancy of all later states.
   void set_redundancy(unsigned redundancy) { redundancy_ = redundancy; }
   /// Restarts the distributor, which loses all state.
   void restart() {
@@ -143,13 +143,13 @@ class DistributorWorld {
     return node_->snapshots().get()->ideal_nodes(bucket).to_vector();
   }
 
-  using Storage = std::map<std::uint64_t, TestReplica>;  ///< By raw bucket id.
+  using Storage = std::map<std::uint64_t, TestReplica>;  ///< By raw bucket id: the replica.
   sim::SimScheduler scheduler{3};
   std::vector<Storage> storage;
   ScriptedTransport transport;
   /// Called first for every request to a storage node; its answer, if any, replaces the node's.
   Hook hook;
-  /// More keys of all later states, e.g. " copies:1".
+  /// More keys for the text of all later states, e.g. " copies:1".
   std::string state_keys;
   /// Schema of the first state.
   std::string schema = "document item { field value type string { body } field count type int { header } }";
@@ -338,7 +338,7 @@ class DistributorWorld {
 
   unsigned redundancy_;
   unsigned bits_;
-  std::uint64_t incarnation_ = 0;  ///< Last incarnation that the fleet controller has received.
+  std::uint64_t incarnation_ = 0;  ///< Incarnation in the last answer to the fleet controller.
   std::unique_ptr<sim::SimNodeScheduler> process_;
 
  public:

@@ -16,7 +16,7 @@ class GarbageWorld {
   explicit GarbageWorld(const char* schema = kSchema) : world(3) {
     world.schema = schema;
     REQUIRE(world.tunables().set("maintenance.gc_interval", 10'000).is_ok());
-    // A storage node that reports every document as garbage; the distributor has to check each.
+    // The storage nodes report every document as garbage, so the distributor has to check each document.
     world.hook = [this](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
       const auto* find = std::get_if<rpc::FindGarbage>(&request);
       if (find == nullptr) return on_other ? on_other(node, request) : std::nullopt;
@@ -129,7 +129,7 @@ TEST_CASE("garbage: its removals are work in the background, and merges come bef
   };
   bool comes_between = false;
   gc.on_search = [&] { comes_between = comes_between || gc.world.clock.now() - last_merge < milliseconds(500); };
-  // The replicas of a second bucket differ.
+  // Makes a second bucket whose replicas differ.
   gc.put("id:x:item:n=77:2", "keep");
   const std::uint64_t raw = bucket_of_id("id:x:item:n=77:2").raw();
   std::size_t other = 0;
@@ -165,7 +165,7 @@ TEST_CASE(
     });
     REQUIRE(reply.status);
     gc.world.run(seconds(3));
-    CHECK(gc.searches == once);  // One after the other, and not again before the interval has passed.
+    CHECK(gc.searches == once);  // The buckets are searched one after the other, each once per interval.
     return;
   }
   REQUIRE(gc.searches >= once);

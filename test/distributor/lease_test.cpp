@@ -56,7 +56,7 @@ TEST_CASE("lease: a get asks one member while the controller is heard, and all w
   world.run(kLease * 2);
   CHECK(world.asked_by_a_get() == 2);
   world.renew();
-  CHECK(world.asked_by_a_get() == 2);  // The echo is as old as the last answer.
+  CHECK(world.asked_by_a_get() == 2);  // The poll echoes an answer older than the lease, so a get asks two nodes.
   world.renew();
   CHECK(world.asked_by_a_get() == 1);
 }

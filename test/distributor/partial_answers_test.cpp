@@ -83,7 +83,7 @@ TEST_CASE("distributor: the rest of an answer comes as soon as it is known, and 
   REQUIRE((*rest)->results.size() == 1);
   CHECK((*rest)->results[0].status);
 
-  // A late duplicate of the question: the outcomes have been delivered and are no longer known.
+  // A late duplicate of the request for the rest: the distributor has delivered the outcomes and dropped them.
   const rpc::ExecuteReply again = world.ask(PartsWorld::rest_of(part));
   CHECK(again.status.code() == StatusCode::Timeout);
 }
@@ -162,7 +162,7 @@ TEST_CASE("distributor: a read whose replica is silent is answered by another on
   PartsWorld world;
   const std::string id = world.document(1, true);
   world.mute[1] = true;
-  for (int i = 0; i < 8; ++i) {  // Each read chooses a replica at random.
+  for (int i = 0; i < 8; ++i) {  // Repeated, as each read chooses a replica at random.
     rpc::Execute batch = get_batch(id);
     batch.timeout_us = 300'000;
     const rpc::ExecuteReply reply = world.ask(std::move(batch));

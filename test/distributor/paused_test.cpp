@@ -1,4 +1,4 @@
-// What goes on while an operator has paused maintenance (docs/operating/maintenance.md, "Pause").
+// The work of a distributor while an operator has paused maintenance (docs/operating/maintenance.md, "Pause").
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -40,14 +40,14 @@ struct PausedWorld : DistributorWorld {
     REQUIRE_FALSE(is_filled(waits));
   }
   void pause(bool paused) { REQUIRE(tunables().set("maintenance.paused", paused ? 1 : 0).is_ok()); }
-  /// Takes the node down and up again in the states `version` and `version` + 1.
+  /// Takes the node down in the state `version`, and lets it restart in the state `version` + 1.
   void kill_and_restart(std::uint16_t node, std::uint64_t version) {
     give_state(version, std::string(kNodes) + state_of(node, "d"));
     run(seconds(2));
     give_state(version + 1, nodes_since(node, version + 1));
     run(seconds(2));
   }
-  /// The text of the nodes' states, with one that is up only since `version`.
+  /// Returns the text of the nodes' states. `node` is up only since `version`.
   static std::string nodes_since(std::uint16_t node, std::uint64_t version) {
     std::string text;
     for (std::uint16_t i = 0; i < 3; ++i) {
@@ -59,9 +59,9 @@ struct PausedWorld : DistributorWorld {
   bool is_member(std::uint16_t node) { return set_at(node, kBucket).contains(node); }
 
   static constexpr const char* kNodes = " .0.v:1 .1.v:1 .2.v:1";
-  std::uint16_t stays = 0;   ///< Member, and ideal.
-  std::uint16_t leaves = 0;  ///< Member, and not ideal.
-  std::uint16_t waits = 0;   ///< Ideal; it is to be filled.
+  std::uint16_t stays = 0;   ///< A member on an ideal node.
+  std::uint16_t leaves = 0;  ///< A member on another node.
+  std::uint16_t waits = 0;   ///< An ideal node that is to become a member.
   std::vector<std::uint16_t> merged;
 };
 
@@ -89,12 +89,12 @@ TEST_CASE("pause: a lost replica is made on another node, and does not move back
   PausedWorld world;
   world.give_state(3, std::string(PausedWorld::kNodes) + state_of(world.stays, "d"));
   world.run(seconds(2));
-  REQUIRE(world.is_filled(world.waits));  // Redundancy is restored.
+  REQUIRE(world.is_filled(world.waits));  // The bucket has all its replicas again.
   REQUIRE(world.is_member(world.waits));
   world.merged.clear();
   world.give_state(4, PausedWorld::nodes_since(world.stays, 4));
   world.run(seconds(2));
-  // The replica that was away is read, in case that it has something new, and is not filled.
+  // The distributor reads the replica that was away for new entries, but merges nothing into it.
   CHECK(std::count(world.merged.begin(), world.merged.end(), world.stays) == 0);
   CHECK_FALSE(world.merged.empty());
   CHECK(world.is_member(world.leaves));

@@ -82,7 +82,7 @@ TEST_CASE("distributor: a bucket whose documents would stay together is not spli
   for (const std::string& id : world.ids) {
     REQUIRE(execute(world, batch_of(rpc::OperationKind::Remove, id)).status);
     for (TestReplica* replica : {&world.storage[0][kBucket.raw()], &world.storage[1][kBucket.raw()]}) {
-      replica->documents.erase(id);  // As if the engine had dropped the remove entries.
+      replica->documents.erase(id);  // The engine seems to have dropped the remove entries.
     }
   }
   for (int i = 0; i < 8; ++i) REQUIRE(execute(world, put_batch(location + std::to_string(i))).status);
@@ -92,7 +92,7 @@ TEST_CASE("distributor: a bucket whose documents would stay together is not spli
   CHECK(world.counter("fjord_distributor_bucket_splits_total") == 0);
   CHECK(world.transport.sent_of<rpc::ListEntries>().size() <= 2);
 
-  // With documents of another location a split helps. The distributor checks again because the bucket has changed.
+  // With documents of another location a split helps. The distributor tries it, because the bucket has changed.
   const BucketId half = bucket_of_id(location + "0", kBits + 1);
   int other = 0;
   for (int i = 0; i < 4; ++other) {
@@ -113,7 +113,7 @@ TEST_CASE("distributor: a bucket whose documents would stay together is not spli
   world.run(seconds(120));
   for (const auto& [raw, replica] : world.storage[0]) {
     if (replica.info().entries <= 4) continue;
-    // By chance: few documents, and all in one half.
+    // A bucket above the limit has, by chance, few documents and all of them in one half.
     INFO(BucketId(raw) << " has " << replica.info().entries);
     CHECK(replica.info().entries <= 8);
     std::set<BucketId> halves;
@@ -207,7 +207,7 @@ TEST_CASE("distributor: splits that are given up after failed writes make room f
     if (!is_lost && !std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
     return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
   };
-  // As many splits as may be under way at once wait for writes that will fail.
+  // Starts as many splits as may be in progress at once. They wait for writes that will fail.
   for (const std::string& id : lost) {
     rpc::Execute batch = put_batch(id);
     batch.timeout_us = 10'000'000;
@@ -239,7 +239,7 @@ TEST_CASE("distributor: a bucket and parts of it on one node become parts that e
   ReshapeWorld world(1000);
   const BucketId half = kHalves[0];
   for (BucketId bucket : {kBucket, half, halves_of(half)[0], halves_of(half)[1]}) world.split_at(0, bucket);
-  // The state that a power loss may leave of the same splits.
+  // Node 1 has a state that a power loss can leave after the same splits.
   auto& torn = world.storage[1];
   const TestReplica whole = torn[kBucket.raw()];
   for (BucketId part : {half, halves_of(half)[0], halves_of(half)[1]}) {
@@ -278,7 +278,7 @@ TEST_CASE("distributor: siblings that became small are joined on all replicas") 
   world.give_state(2, " .0.v:2 .1.v:2");
   world.check_all_there();
   REQUIRE(world.set_at(0, kHalves[0]).epoch != world.set_at(0, kHalves[1]).epoch);
-  // Recovery of a half has to find one newest set for both halves.
+  // A half can only be recovered if both halves have the same newest set.
   int joins = 0;
   world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     if (!std::holds_alternative<rpc::JoinBuckets>(request)) return std::nullopt;
@@ -343,7 +343,7 @@ TEST_CASE("distributor: nothing is split or moved while an operator has paused i
   const std::string state = " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(members[0]);
   world.give_state(2, state + ".s:r");
   world.run(seconds(3));
-  CHECK(world.holds(members[0], kBucket));  // It is retired, but its replica stays.
+  CHECK(world.holds(members[0], kBucket));  // The node is retired, but its replica stays.
   world.give_state(3, state + ".s:d");
   world.run(seconds(3));
   const auto other = static_cast<std::uint16_t>(3 - members[0] - members[1]);
@@ -356,7 +356,7 @@ TEST_CASE("distributor: nothing is split or moved while an operator has paused i
 }
 
 TEST_CASE("distributor: a bucket is not split before its surplus replicas are deleted") {
-  ReshapeWorld world(1000, 3);  // Found by the simulation: updates, seed 35.
+  ReshapeWorld world(1000, 3);  // The simulation found this bug: updates, seed 35.
   const std::vector<std::uint16_t> members = world.ideal(kBucket);
   const std::string state = " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(members[0]);
   world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
@@ -392,9 +392,9 @@ TEST_CASE("distributor: visitors are sent to a node that holds all parts of a bu
 TEST_CASE("distributor: what of a bucket nobody ever made is made before visitors are sent there") {
   ReshapeWorld world(3);
   world.run(seconds(3));
-  // As if one half had been made under more distribution bits, and the other one never.
+  // Looks as if one half had been made under more distribution bits, and the other half never.
   for (auto& replicas : world.storage) replicas.erase(kHalves[1].raw());
-  world.give_state(2, " .0.v:1 .1.v:2");  // The distributor asks about all buckets again.
+  world.give_state(2, " .0.v:1 .1.v:2");  // With this state the distributor asks about all buckets again.
   world.run(seconds(1));
   rpc::GetBucketNodes request;
   request.state_version = 2;

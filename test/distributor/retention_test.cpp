@@ -81,7 +81,7 @@ TEST_CASE("retention: all members are told the same under a new epoch, as old as
   for (const auto& [epoch, nodes] : told) CHECK(nodes.size() == 2);
   CHECK(retention.asked.removes_before_us + kRetentionMs * 1000 < retention.now_us());
   CHECK(retention.world.counter("fjord_distributor_forget_orders_total") > 0);
-  REQUIRE(retention.put(kId).results.at(0).status);  // The bucket is served again.
+  REQUIRE(retention.put(kId).results.at(0).status);  // The distributor serves the bucket again.
 }
 
 TEST_CASE("retention: nothing newer than the newest write of the bucket is dropped, so that later ones are newer") {
@@ -120,7 +120,7 @@ TEST_CASE("retention: a bucket whose replicas may differ is left alone until the
   };
   REQUIRE(retention.put(kId).results.at(0).status);
   retention.drop_merges = true;
-  // Two of three nodes are members, so one of nodes 0 and 1 is.
+  // Two of three nodes are members, so node 0 or node 1 is one.
   for (std::uint16_t node = 0; node < 2; ++node) {
     if (retention.world.set_at(node, bucket).epoch != 0) retention.drop_writes = {node};
   }
@@ -157,11 +157,11 @@ TEST_CASE("retention: storage nodes are asked for buckets with an eighth more to
   };
   CHECK(asked_with(800) == 900);
   CHECK(asked_with(1) == 1);
-  CHECK(asked_with(0) == 0);  // No limit.
+  CHECK(asked_with(0) == 0);  // 0 means no limit.
 }
 
 TEST_CASE("retention: buckets that are put off because of failed writes leave room for others") {
-  constexpr unsigned kBits = 4;  // As many buckets as may be in this at once.
+  constexpr unsigned kBits = 4;  // 2^4 buckets: as many as the distributor works on at once.
   RetentionWorld retention(kBits);
   std::map<std::uint64_t, std::string> ids;
   for (int i = 0; ids.size() < (1U << kBits); ++i) {
@@ -169,7 +169,7 @@ TEST_CASE("retention: buckets that are put off because of failed writes leave ro
     ids.emplace(bucket_of_id(id, kBits).raw(), id);
   }
   for (const auto& [raw, id] : ids) REQUIRE(retention.put(id).results.at(0).status);
-  // All buckets are taken while a write to them is under way, which then fails.
+  // The distributor takes up all buckets while a write to each is in flight, and these writes fail.
   retention.drop_merges = true;
   retention.drop_writes = {0, 1, 2};
   for (const auto& [raw, id] : ids) retention.world.send(put_batch(id));

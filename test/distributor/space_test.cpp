@@ -61,7 +61,7 @@ struct SpaceWorld : DistributorWorld {
     REQUIRE(reply.results.size() == 1);
     return std::move(reply.results[0]);
   }
-  /// Waits until the distributor has asked for it, which it does each second.
+  /// Waits until the distributor knows how full the nodes are. It asks each second.
   void let_know() { run(milliseconds(1100)); }
   std::uint64_t version(std::uint16_t node) { return storage[node][kBucket.raw()].documents[kId].timestamp_us; }
 
@@ -101,7 +101,7 @@ TEST_CASE("space: a put that meets a member which has just become full is finish
   SpaceWorld world(2);
   world.give_state(1);
   REQUIRE(world.execute(put_batch(kId)).status);
-  world.stage[1] = kRefusesClients;  // The distributor does not know it yet.
+  world.stage[1] = kRefusesClients;  // The distributor does not know this stage yet.
   const rpc::OperationResult first = world.execute(put_batch(kId, 0, 1, "first"));
   CHECK(first.status);
   CHECK(world.version(0) == first.timestamp_us);
@@ -179,7 +179,7 @@ TEST_CASE("space: nothing is moved onto a node that warns, and a missing replica
     replica.documents[kId] = {100, false, "", "old"};
   }
   world.stage[want[1]] = kWarns;
-  REQUIRE(world.tunables().set("maintenance.paused", 1).is_ok());  // Until the distributor has received it.
+  REQUIRE(world.tunables().set("maintenance.paused", 1).is_ok());  // No merge until the distributor knows the space.
   world.give_state(2, nodes);
   world.let_know();
   REQUIRE(world.tunables().set("maintenance.paused", 0).is_ok());
@@ -220,7 +220,7 @@ TEST_CASE("space: members that differ are brought in sync while a replica for wh
   CHECK(world.execute(update_batch(kId, R"({"value": {"assign": "x"}})")).status);
   const std::size_t merges = world.merges.size();
   world.run(seconds(3));
-  CHECK(world.merges.size() == merges);  // No merge is repeated in vain.
+  CHECK(world.merges.size() == merges);  // The distributor starts no merge that cannot succeed.
 }
 
 TEST_CASE("space: a full member that is to go does not hold up its own evacuation") {
@@ -230,7 +230,7 @@ TEST_CASE("space: a full member that is to go does not hold up its own evacuatio
   const std::vector<std::uint16_t> all = world.ideal(kBucket);
   const auto other = static_cast<std::uint16_t>(3 - all[0] - all[1]);
   const std::uint16_t full = all[0];
-  // The full member lacks a version that the other one has.
+  // Makes the full member lack a version that the other member has.
   for (std::uint16_t node : all) {
     TestReplica& replica = world.storage[node][kBucket.raw()];
     replica.set = {ReplicaSet::make_epoch(1, 1), all};
@@ -261,7 +261,7 @@ TEST_CASE("priority: a bucket that waits to be moved and then differs is merged 
   world.give_state(2, nodes);
   world.run(seconds(1));
   REQUIRE(world.merges.empty());
-  world.mute[other] = true;  // A put in doubt: the members may differ from then on.
+  world.mute[other] = true;  // The next put is in doubt: the members may differ from then on.
   rpc::Execute put = put_batch(kId);
   put.timeout_us = 150'000;
   CHECK(world.execute(std::move(put)).status.code() == StatusCode::Timeout);

@@ -101,7 +101,7 @@ TEST_CASE("distributor: what a node brings back of a bucket in service is merged
 }
 
 TEST_CASE("distributor: a node that had no time to answer under one state is heard under the next one") {
-  DistributorWorld world(4);  // Found by the simulation: damage, seed 77.
+  DistributorWorld world(4);  // The simulation found this bug: damage, seed 77.
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1 .3.v:1");
   REQUIRE(execute(world, put_batch(kId)).status);
   const std::vector<std::uint16_t> members = world.ideal(kBucket);
@@ -122,7 +122,7 @@ TEST_CASE("distributor: a node that had no time to answer under one state is hea
 }
 
 TEST_CASE("distributor: what a fleet controller says before there is a state leaves operations waiting for one") {
-  DistributorWorld world(2);  // Found by the simulation: updates, seed 159302134975411.
+  DistributorWorld world(2);  // The simulation found this bug: updates, seed 159302134975411.
   REQUIRE(world
               .poll([](rpc::Poll& request) {
                 request.info.term = 1;
@@ -133,7 +133,7 @@ TEST_CASE("distributor: what a fleet controller says before there is a state lea
 }
 
 TEST_CASE("distributor: one that has just started acts only under a state that speaks of this process") {
-  DistributorWorld world(2);  // Found by the simulation: chaos, seed 58.
+  DistributorWorld world(2);  // The simulation found this bug: chaos, seed 58.
   world.give_state(5, " .0.v:1 .1.v:1", " .0.v:3");
   CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::NotReady);
   CHECK(world.transport.sent().empty());
@@ -177,7 +177,7 @@ TEST_CASE("distributor: a version that was never in force is no state that was s
   world.run(seconds(1));
   CHECK(questions(world, sent).empty());
   CHECK(execute(world, get_batch(kId)).status);
-  world.give_state(6, " .0.v:1 .1.v:1");  // It follows version 4.
+  world.give_state(6, " .0.v:1 .1.v:1");  // The state before was 4, so the distributor has missed state 5.
   world.run(seconds(1));
   CHECK(questions(world, sent).size() == 2);
 }
@@ -194,7 +194,7 @@ TEST_CASE(
                       [](const auto& replica) { return BucketId(replica.first).used_bits() > 1; }));
   world.mute.assign(16, true);
   rpc::Execute batch = sent_in(put_batch("id:test:item::3", 5), 1);
-  batch.operations[0].condition = "item.count >= 0";  // The operation reads first; it is counted from then on.
+  batch.operations[0].condition = "item.count >= 0";  // The write reads first because of the condition, and is counted.
   auto write = world.send(std::move(batch));
   world.run(milliseconds(50));
   REQUIRE_FALSE(write->has_value());
@@ -204,7 +204,7 @@ TEST_CASE(
   world.run(seconds(2));
   REQUIRE(write->has_value());
   CHECK((*write)->results[0].status.code() == StatusCode::WrongDistribution);
-  // A split waits for all counted operations.
+  // A split waits for all operations that the distributor has counted.
   const auto id_of = [](int i) { return "id:test:item::" + std::to_string(i); };
   for (int i = 20; i < 60; ++i) REQUIRE(execute(world, sent_in(put_batch(id_of(i)), 3)).status);
   world.run(seconds(20));
@@ -214,7 +214,7 @@ TEST_CASE(
 
 TEST_CASE("distributor: storage nodes are told of merges that only move, and not of those that make copies") {
   const auto merges = [](const DistributorWorld& world) {
-    std::pair<std::size_t, std::size_t> found;  // All merges, and those that only move data.
+    std::pair<std::size_t, std::size_t> found;  // Numbers of all merges, and of those that only move data.
     for (const rpc::MergeBucket& merge : world.transport.sent_of<rpc::MergeBucket>()) {
       ++found.first;
       found.second += merge.only_moves ? 1 : 0;
@@ -247,7 +247,7 @@ TEST_CASE("distributor: a restarted member is asked for everything, and its buck
   DistributorWorld world(2);
   world.give_state(1, " .0.v:1 .1.v:1");
   REQUIRE(execute(world, put_batch(kId)).status);
-  world.storage[0][kBucket.raw()].documents.clear();  // As on a node that lost unsynced data.
+  world.storage[0][kBucket.raw()].documents.clear();  // Node 0 is like a node that lost unsynced data.
   const std::size_t sent = world.transport.sent().size();
   world.give_state(2, " .0.v:2 .1.v:1");
   world.run(seconds(2));
@@ -357,7 +357,7 @@ TEST_CASE("distributor: a new member is told of its set when those that stay kno
   };
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(leaving) + ".s:r");
   world.run(seconds(5));
-  CHECK(world.storage[joining][kBucket.raw()].documents.contains(kId));  // It has caught up, but is no member.
+  CHECK(world.storage[joining][kBucket.raw()].documents.contains(kId));  // The node has caught up, but is no member.
   CHECK(world.set_at(joining, kBucket).epoch <= epoch);
   refuses = false;
   world.run(seconds(5));
@@ -380,7 +380,7 @@ TEST_CASE("distributor: a late answer to an earlier set does not count as the co
     }
     return std::nullopt;
   };
-  // The answer to "you are catching up" takes longer than the merge, and arrives while the node refuses its set.
+  // The answer to "you are catching up" takes longer than the merge; it arrives while the node refuses the new set.
   world.transport.set_delay_of([&](const rpc::Address& to, const rpc::Request& request) -> Duration {
     return to == std::to_string(joining) && epoch_sent(request) == 0 ? milliseconds(150) : milliseconds(1);
   });
@@ -395,7 +395,7 @@ TEST_CASE("distributor: a late answer to an earlier set does not count as the co
   world.run(seconds(2));
   CHECK(refused > 1);
   CHECK(world.set_at(joining, kBucket).epoch == 0);
-  CHECK(world.holds(leaving, kBucket));  // It is deleted only when the new set is in force.
+  CHECK(world.holds(leaving, kBucket));  // The replica is deleted only when the new set is in force.
   refuses = false;
   world.run(seconds(5));
   CHECK(world.set_at(joining, kBucket).nodes == world.ideal(kBucket));
@@ -409,7 +409,7 @@ TEST_CASE(
   for (std::uint16_t node = 0; node < 2; ++node) {
     TestReplica& replica = world.storage[node][kBucket.raw()];
     replica.documents[kId] = {50, false, "", "old"};
-    // It was left out, and the message that said so was lost.
+    // Node 1 was left out of the set, and the message that told it so was lost.
     replica.set =
         node == 0 ? ReplicaSet{ReplicaSet::make_epoch(2, 1), {0}} : ReplicaSet{ReplicaSet::make_epoch(1, 1), {0, 1}};
   }
@@ -448,7 +448,7 @@ TEST_CASE("distributor: there are no more merges at once than the setting says")
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 .0.s:r");
   world.run(milliseconds(400));
   CHECK(merges == 2);
-  world.run(milliseconds(500));  // The first two have timed out, so two more begin.
+  world.run(milliseconds(500));  // The first two merges have timed out, so two more begin.
   CHECK(merges == 4);
   world.loses = nullptr;
   world.run(seconds(20));
@@ -468,7 +468,7 @@ TEST_CASE("distributor: with more copies wanted, what one node holds is missed u
     for (std::uint16_t i = 0; i < 3; ++i) nodes += " ." + std::to_string(i) + (i == holder ? ".s:d" : ".v:1");
     return nodes;
   };
-  // The node goes down before the second replica is made.
+  // Nodes do not answer, so that the holder goes down before the second replica is made.
   world.mute.assign(16, true);
   world.set_redundancy(2);
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");
@@ -499,8 +499,9 @@ TEST_CASE("distributor: with fewer nodes to stay than copies, what one of them h
   world.give_state(2, " .0.s:r .1.v:1 .2.s:r");
   world.run(seconds(5));
   REQUIRE(world.set_at(1, bucket_of_id(id)).nodes == std::vector<std::uint16_t>{1});
-  CHECK(execute(world, put_batch("id:t:item::2")).status);  // A new bucket needs only the nodes that stay.
-  // The third one goes down, and the others stay now.
+  // The distributor needs only the nodes that stay for a new bucket.
+  CHECK(execute(world, put_batch("id:t:item::2")).status);
+  // The node that was to stay goes down, and the other two stay now.
   world.give_state(3, " .0.v:1 .1.s:d .2.v:1");
   CHECK(execute(world, get_batch(id)).status.code() == StatusCode::Unavailable);
   CHECK(execute(world, put_batch("id:t:item::3")).status.code() == StatusCode::Unavailable);
@@ -530,7 +531,7 @@ TEST_CASE(
     const std::uint64_t floor = now_us - 3'600'000'000;
     world.give_state(1, " floor:" + std::to_string(floor));
     const std::uint64_t first = put();
-    CHECK(first == floor + 1);  // No ceiling has been granted yet.
+    CHECK(first == floor + 1);  // Without a granted ceiling timestamps follow the floor.
     CHECK(put() == first + 1);
     grant(floor + 5'000'000);
     CHECK(put() == floor + 5'000'000);

@@ -44,7 +44,7 @@ TEST_CASE("bucket id: a bucket contains itself and what it is split into") {
 
 TEST_CASE("bucket id: descendants directly follow their ancestor in the order of sort keys") {
   const BucketId parent(8, 0x12);
-  const BucketId next(8, 0x92);  // The bit-reversed neighbour.
+  const BucketId next(8, 0x92);  // The next bucket of 8 bits in the order of sort keys.
   for (std::uint64_t high = 0; high < 4; ++high) {
     const BucketId child(10, 0x12 | high << 8);
     CHECK(parent.sort_key() < child.sort_key());

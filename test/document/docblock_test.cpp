@@ -103,7 +103,7 @@ TEST_CASE("docblock: cut off anywhere, it gives the whole entries before and say
   REQUIRE(ends.back() == block.size());
   for (std::size_t size = 0; size <= block.size(); ++size) {
     INFO(size);
-    // In a buffer of exactly this size, so that a sanitizer detects a read beyond it.
+    // Copies the bytes into a buffer of exactly their size, so that a sanitizer detects a read beyond it.
     const std::vector<char> part(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(size));
     bool ok = false;
     const std::vector<Entry> got = read({part.data(), part.size()}, ok);

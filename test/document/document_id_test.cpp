@@ -114,7 +114,7 @@ TEST_CASE("document id: hashes and buckets of the vectors") {
   std::size_t checked = 0, left_out = 0;
   for (const auto& row : test::read_tsv(path)) {
     INFO(row.at("id"));
-    if (row.at("id").starts_with("orderdoc")) {  // A scheme that Fjord leaves out; see document/README.md.
+    if (row.at("id").starts_with("orderdoc")) {  // Fjord leaves this scheme of ids out; document/README.md says why.
       ++left_out;
       continue;
     }

@@ -85,7 +85,7 @@ TEST_CASE("document limits: depth counts collections and structs within one anot
   CHECK(depth("moods", WeightedSetValue{{{"a", 1}}}) == 1);
   CHECK(depth("grid", ArrayValue{{ArrayValue{{std::int64_t{1}}}}}) == 2);
   CHECK(depth("grid", ArrayValue{}) == 1);
-  CHECK(depth("main_credit", test::credit("k", 1)) == 2);  // The struct, and the array of roles in it.
+  CHECK(depth("main_credit", test::credit("k", 1)) == 2);  // Depth 2: the struct, and the array of roles in it.
   CHECK(depth("credits", ArrayValue{{test::credit("k", 1)}}) == 3);
   CHECK(depth("by_country", MapValue{{{"no", ArrayValue{{test::credit("k", 1)}}}}}) == 4);
 }

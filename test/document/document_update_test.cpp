@@ -386,7 +386,7 @@ TEST_CASE("update: bytes of another version, type or shape are refused") {
   CHECK(DocumentUpdate::decode(*films, bytes).error().code() == StatusCode::UnknownType);
   const auto smaller = test::repo_of("document song { field plays type long { } }");
   CHECK(DocumentUpdate::decode(*smaller, bytes).error().code() == StatusCode::InvalidField);
-  // A value of equal size, but of another type.
+  // The stored value has the same size, but another type.
   const auto floats = test::repo_of("document song { field year type float { header } }");
   const std::string assigned = song.update(R"({"year":{"assign":7}})").encode();
   CHECK(DocumentUpdate::decode(*floats, assigned).error().code() == StatusCode::InvalidField);

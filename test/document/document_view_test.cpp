@@ -7,7 +7,7 @@
 namespace fjord {
 namespace {
 
-/// Reads everything that a reader can ask for; the calls have to return and stay within the bytes.
+/// Reads everything that a reader can ask for. All calls have to return, and must not read outside of the bytes.
 void read_all(const DocumentTypeRepo& repo, std::string_view header, std::string_view body) {
   const auto view = DocumentView::open(repo, header, body);
   if (view) {
@@ -151,7 +151,7 @@ TEST_CASE("validate: what does not fit the type is named") {
   CHECK(validate(*repo, with("title", TypeTag::String, "x") + "y", "").code() == StatusCode::Corruption);
   const std::string twice = with("title", TypeTag::String, "x");
   CHECK(validate(*repo, twice + twice.substr(prefix.size()), "").code() == StatusCode::Corruption);
-  // An array of ints instead of strings; one with more elements than bytes; a duplicate key.
+  // An array of ints instead of strings, an array with more elements than bytes, and a map with a duplicate key.
   CHECK(validate(*repo, with("tags", TypeTag::Array, std::string("\x02\x00", 2)), "").code() ==
         StatusCode::InvalidField);
   CHECK(validate(*repo, with("tags", TypeTag::Array, "\x01\x7f\x01x"), "").code() == StatusCode::Corruption);

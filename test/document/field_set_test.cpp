@@ -90,7 +90,7 @@ TEST_CASE("field set: all, id and none give views of what went in and leave the 
   REQUIRE(none);
   CHECK(none->header.empty());
   CHECK(none->body.empty());
-  // All fields of a type are one run, too.
+  // The fields of [document] are one run of bytes, so nothing is copied.
   const auto whole = set_of(*repo, "song:[document]").project(song.header, song.body, buffer);
   REQUIRE(whole);
   CHECK(whole->header.data() == song.header.data());

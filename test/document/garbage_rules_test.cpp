@@ -26,7 +26,7 @@ bool is_garbage(const DocumentTypeRepo& repo, const std::string& id, const std::
   const EncodedDocument document = fields_from_json(*repo.find(parsed.type()), parsed, json).value();
   const DocumentView view = DocumentView::open(repo, document.header, document.body).value();
   const bool garbage = GarbageRules(repo, now).is_garbage(view);
-  // The condition of the removal has to agree.
+  // The condition that is sent with a remove of garbage has to agree with is_garbage().
   const std::string condition = GarbageRules::condition(*repo.find(parsed.type()));
   if (condition.empty()) {
     CHECK_FALSE(garbage);

@@ -8,7 +8,7 @@
 
 namespace fjord::test {
 
-/// A type with a field of every kind, in header and body.
+/// Has a type with a field of every kind, in header and body.
 inline const std::string kSampleSchema = R"(
 document song {
   struct credit {
@@ -60,7 +60,7 @@ inline StructValue credit(std::string_view name, float share) {
   return value;
 }
 
-/// A song with every field set.
+/// Returns a song with every field set.
 inline Document full_song(const DocumentTypeRepo& repo) {
   Document song(*repo.find("song"), id_of("id:music:song:n=7:full"));
   const auto set = [&](std::string_view name, FieldValue value) {

@@ -92,7 +92,8 @@ TEST_CASE("schema change: removing a field or a member is refused unless it may 
   CHECK(field.place == "song.text");
   CHECK(problems(kBefore, no_text, {{"song.text"}}).empty());
   const std::string no_share = changed("field share type float {}", "");
-  const SchemaProblem member = problem(kBefore, no_share);  // Reported once, though three fields have the struct.
+  // Three fields have the struct, but the problem is reported once.
+  const SchemaProblem member = problem(kBefore, no_share);
   CHECK(member.kind == Kind::FieldRemoved);
   CHECK(member.place == "song.credit.share");
   CHECK(problems(kBefore, no_share, {{"song.credit.share"}}).empty());
@@ -130,7 +131,7 @@ TEST_CASE("schema change: no longer inheriting is refused, also if the fields st
   CHECK(found.kind == Kind::InheritanceRemoved);
   CHECK(found.place == "song inherits media");
   CHECK(problems(kBefore, alone, {{"song inherits media"}}).empty());
-  CHECK(problems(kBefore, changed("song inherits media {", "song {")).size() == 2);  // The second problem is the field.
+  CHECK(problems(kBefore, changed("song inherits media {", "song {")).size() == 2);  // The second problem is a field.
 }
 
 TEST_CASE("schema change: a new name with the id of one that is given up is refused even if that may be dropped") {

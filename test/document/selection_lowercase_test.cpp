@@ -27,7 +27,7 @@ TEST_CASE("lowercase: all characters of Unicode have their simple mapping") {
   Scratch scratch;
   const auto lower = lowercase(all, scratch);
   REQUIRE(lower.has_value());
-  // Computed from the table that Fjord had before it used utf8proc, which was made from UnicodeData.txt. A newer
+  // These numbers come from the table that Fjord had before it used utf8proc; it was made from UnicodeData.txt. A newer
   // Unicode may add letters. Compare then, and change the numbers.
   CHECK(lower->size() == 4382570);
   CHECK(hash64(*lower) == 0x2e4edc8c038b1289);
@@ -38,7 +38,7 @@ TEST_CASE("lowercase: texts grow by at most a half, and bytes that are not UTF-8
   std::string text;
   std::string expected;
   for (int i = 0; i < 1000; ++i) {
-    text += "Ⱥ";  // Two bytes, and three in lower case.
+    text += "Ⱥ";  // This letter has two bytes, and three in lower case.
     expected += "ⱥ";
   }
   CHECK(lowercase(text, scratch) == expected);

@@ -40,7 +40,7 @@ class TreeReader {
 
  private:
   static std::string join(const std::string& head, const std::vector<std::string>& parts) {
-    if (parts.empty()) return head;  // A name in parentheses.
+    if (parts.empty()) return head;  // "(x)" stands for the name x.
     if (head == "NOT") return "(not " + parts.at(0) + ")";
     if (head == "DOCTYPE" || head == "ID") return parts.at(0);
     if (head == "FIELD") return parts.at(0) + "." + parts.at(1);
@@ -227,7 +227,7 @@ TEST_CASE("selection vectors: nesting and size are limited", "[selection][vector
     const auto selection = Selection::parse(text, *suite.types);
     if (row.at("outcome") == "parse error") {
       REQUIRE_FALSE(selection);
-      // A path ends where its types do; other input runs into a limit: "more than", "deeper than".
+      // A deep path names a member that its type lacks. Other deep input exceeds a limit: "more than", "deeper than".
       const bool is_path = row.at("test") == "recursion_depth_is_bounded_for_field_exprs";
       CHECK_THAT(selection.error().message(), Catch::Contains(is_path ? "has no member 'foo'" : "than"));
       continue;

@@ -298,7 +298,7 @@ void fill_lists(Document& d) {
 
 }  // namespace
 
-// The decisions of SELECTION.md, "Where answers could have been others".
+// Tests the decisions that SELECTION.md lists under "Where answers could have been others".
 TEST_CASE("selection: a part that the id does not have is Invalid except beside null", "[selection]") {
   const auto match = [](const std::string& text, const char* id) { return parse(text).evaluate_id(id); };
   const char* plain = "id:ns:music::a";

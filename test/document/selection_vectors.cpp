@@ -34,7 +34,7 @@ Fields common_fields() {
           text("content")};
 }
 
-/// A type with its fields and the types it inherits.
+/// The declaration of a type: its fields, and the types it inherits.
 struct Declared {
   std::string name;
   Fields fields = {};

@@ -14,7 +14,7 @@ using test::Subject;
 using test::Suite;
 using test::TsvRow;
 
-/// Between the two times that the rows compare now() with.
+/// A time between the two that rows of the vector file compare now() with.
 constexpr std::int64_t kNow = 1'500'000'000;
 
 bool has(const TsvRow& row, const std::string& construct) {
@@ -34,7 +34,7 @@ std::string left_out(const TsvRow& row, const Subject& subject) {
   if (row.at("vespa_internal") == "hash-value") return "values of its hash function";
   if (row.at("expected") == "Error") return "errors while evaluating";
   if (is_java && row.at("expected") == "False" && !row.at("differs_in").empty()) return "False for what is Invalid";
-  // In these rows, too, Java returns False; the C++ suites do not have them.
+  // For these expressions, too, Java returns False; the C++ suites do not have such rows.
   if (is_java && row.at("expression") == "test.mymap == \"a\"") return "False for what is Invalid";
   if (is_java && row.at("expression") == "nonexisting.reallynonexisting") return "False for what is Invalid";
   const std::string& expression = row.at("expression");
@@ -63,7 +63,7 @@ std::string evaluate(const Selection& selection, const TsvRow& row, const Suite&
   const auto view = DocumentView::open(*suite.types, subject.encoded->header, subject.encoded->body);
   REQUIRE(view);
   const Match match = selection.evaluate(*view);
-  // The selection printed and parsed again has to agree.
+  // Printing and parsing the selection must not change its result.
   const auto again = Selection::parse(selection.to_string(), *suite.types);
   REQUIRE(again);
   CHECK(again->with_now(kNow).evaluate(*view) == match);

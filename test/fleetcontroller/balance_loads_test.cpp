@@ -1,4 +1,4 @@
-// Loads from the counts of storage nodes: nothing twice, nothing lost (I23).
+// Loads computed from the counts of storage nodes: no operation counts twice, and none is lost (I23).
 
 #include "balance_loads.h"
 
@@ -9,7 +9,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// An answer in which bucket i has counted (i + 1) * `count` reads and half as many writes of 1 us each.
+/// Returns an answer in which bucket i has (i + 1) * `count` reads, and half as many writes of 1 us each.
 rpc::GetLoadsReply answer(std::uint64_t incarnation, std::int64_t at_s, unsigned bits, std::uint64_t count) {
   rpc::GetLoadsReply reply;
   reply.incarnation = incarnation;
@@ -66,7 +66,7 @@ TEST_CASE("balance loads: an answer that comes twice, late or not at all changes
   REQUIRE(loads.add(0, answer(7, 20, 2, 300)));
   CHECK_FALSE(loads.add(0, answer(7, 20, 2, 300)));
   CHECK_FALSE(loads.add(0, answer(7, 15, 2, 200)));
-  // The answers at 30 s and 40 s were lost.
+  // The answers at 30 s and 40 s, which were lost, are not needed.
   REQUIRE(loads.add(0, answer(7, 50, 2, 1000)));
   const NodeLoads& node = *loads.of(0);
   CHECK(node.counted_before == operations(answer(7, 10, 2, 100)));
@@ -78,7 +78,7 @@ TEST_CASE("balance loads: everything that a restarted process has counted is new
   BalanceLoads loads;
   REQUIRE(loads.add(0, answer(7, 10, 2, 100)));
   REQUIRE(loads.add(0, answer(7, 20, 2, 300)));
-  // The clock of another process may be anywhere.
+  // The clock of a new incarnation may show any time.
   REQUIRE(loads.add(0, answer(8, 5, 2, 40)));
   const NodeLoads& node = *loads.of(0);
   CHECK(node.rates[0].reads == Approx(10));
@@ -91,7 +91,7 @@ TEST_CASE("balance loads: a change of the distribution bits loses no load") {
     BalanceLoads loads;
     REQUIRE(loads.add(0, answer(7, 10, 2, 100)));
     rpc::GetLoadsReply next = answer(7, 20, bits, 0);
-    // The node has divided or added up its counts; meanwhile 200 more reads were done in each of the buckets of 2 bits.
+    // The node has split or joined its counts; meanwhile each of the buckets of 2 bits got 200 more reads.
     std::fill(next.buckets.begin(), next.buckets.end(), rpc::BucketLoad{});
     for (std::uint64_t i = 0; i < 16; ++i) {
       rpc::BucketLoad& load = next.buckets[i & ((1U << bits) - 1)];

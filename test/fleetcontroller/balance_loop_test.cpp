@@ -8,7 +8,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// Three or more storage nodes that count operations on the buckets that they hold under their cluster state.
+/// Three or more storage nodes, which count operations on the buckets that the cluster state gives them.
 class LoadedFleet {
  public:
   explicit LoadedFleet(unsigned storage = 4, std::vector<std::string> all_know = {}) : features(std::move(all_know)) {
@@ -50,7 +50,7 @@ class LoadedFleet {
     };
   }
 
-  /// The part of a bucket's reads that comes to one of its two replicas.
+  /// Returns the part of a bucket's reads that goes to `node`, one of its two replicas.
   static double read_part(const ClusterState& state, std::uint64_t bucket, std::uint16_t node) {
     const auto shares = state.read_shares_of(bucket);
     for (const ReadShare& share : shares) {
@@ -65,7 +65,7 @@ class LoadedFleet {
                                        "balancer.bytes_part=0.05", "balancer.operations_min=10"}))
                 .status);
   }
-  /// Makes the buckets of storage.0 hot.
+  /// Makes the buckets of storage.0 hot: much read.
   void heat() {
     const auto snapshot = fleet.node("storage.0").snapshots.get();
     for (std::uint64_t bucket = 0; bucket < 32; ++bucket) {
@@ -116,7 +116,7 @@ TEST_CASE("balancer: in mode on buckets leave the hot node, within the budget an
       moved_in[move.bucket] = step.round;
     }
   }
-  // Each step is in the state after the one that it was made on.
+  // At least one step was made. Each is in the state after the one that it was made for.
   REQUIRE_FALSE(steps.empty());
   CHECK(loaded.fleet.metric("fjord_fleetcontroller_balance_steps_total") == static_cast<double>(steps.size()));
   CHECK(loaded.fleet.metric("fjord_fleetcontroller_override_rows") > 0);
@@ -140,7 +140,7 @@ TEST_CASE("balancer: reads go to cooler replicas before replicas move, and a rev
   CHECK(steps[0].moves[0].read_permille > 0);
   CHECK(steps[0].moves[0].source == 0);
   for (const rpc::BalanceMove& move : steps[0].moves) CHECK((move.read_permille == 0) == (move.bytes > 0));
-  // Reads of a bucket add up to all of them.
+  // The read shares of a bucket add up to 1000 permille.
   std::map<std::uint64_t, unsigned> sums;
   const ClusterState state = loaded.fleet.state();
   for (const ReadShare& row : state.read_shares()) sums[row.bucket] += row.permille;
@@ -193,7 +193,7 @@ TEST_CASE("balancer: advice moves nothing, and is carried out on the state that 
   CHECK(loaded.fleet.state().exceptions().size() == plan.plan.moves.size());
   REQUIRE(loaded.steps().size() == 1);
 
-  // A restarted controller knows the step, moves nothing by itself, and takes it back exactly when it is told to.
+  // A restarted controller knows the step, moves nothing by itself, and reverts the step exactly when it is told to.
   REQUIRE(loaded.fleet.start_controller());
   loaded.fleet.world.scheduler.run_for(seconds(8));
   REQUIRE(loaded.steps().size() == 1);
@@ -262,7 +262,7 @@ TEST_CASE("balancer: a step that makes things worse is taken back") {
   loaded.heat();
   loaded.configure("on");
   REQUIRE(loaded.run_until([&] { return loaded.steps().size() == 1; }, seconds(20)));
-  // What was moved becomes the hottest of all, so the node that received it is worse off than storage.0 was.
+  // The moved buckets become the hottest of all, so the node that received them is worse off than storage.0 was.
   const rpc::BalanceStep first = loaded.steps()[0];
   for (const rpc::BalanceMove& move : first.moves) loaded.rate[move.bucket] = 900;
   REQUIRE(loaded.run_until([&] { return loaded.steps().back().kind == "revert"; }, seconds(30)));

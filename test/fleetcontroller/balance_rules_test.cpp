@@ -107,7 +107,7 @@ TEST_CASE("balance rules: a bucket rests for six rounds, and does not go back fo
   CHECK(check_moves(back, model(69), last).moves.empty());
   last.update({step_of(1, {{3, 3, 1, 100}})}, 70);
   CHECK(check_moves(back, model(70), last).moves == back);
-  // Unless the node that it leaves is gone.
+  // The move back is allowed if the node that the replica leaves is gone.
   last.update({step_of(2, {{3, 3, 1, 100}})}, 71);
   balancer::BalanceModel gone = model(72);
   gone.nodes[1].usable = false;
@@ -140,7 +140,7 @@ TEST_CASE("balance rules: nothing is moved while a node is away, data is missing
   facts = well();
   facts.nodes[1].state = NodeState::Maintenance;
   CHECK_FALSE(why_not_balance(facts, false).empty());
-  // It serves all that it holds, yet its buckets are moving already.
+  // A retired node serves all that it holds, yet its buckets are moving already.
   facts = well();
   facts.nodes[1].state = NodeState::Retired;
   CHECK_FALSE(why_not_balance(facts, false).empty());
@@ -176,13 +176,13 @@ TEST_CASE("balance steps: rows put replicas exactly where the moves say, also wh
     CHECK_FALSE(nodes.contains(move.from));
   }
   CHECK(moves_between(before, change.table.exceptions, {}).size() == moves.size());
-  // Back: no row is left.
+  // After all moves were made in reverse, the table has no rows.
   std::vector<BalancedReplica> back;
   for (const BalancedReplica& move : moves) back.push_back({move.bucket, move.to, move.from, 1});
   change = with_moves(after, back, 100);
   CHECK(change.left_out.empty());
   CHECK(change.table == OverrideTable{});
-  // A source without the replica, a target that has it, a full table.
+  // Left out: a move from a node without the replica, one to a node that has it, and moves that exceed the table.
   const std::vector<BalancedReplica> wrong = {back[0], {0, moves[0].to, moves[0].to, 1}};
   CHECK(with_moves(before, wrong, 100).left_out.size() == 2);
   CHECK(with_moves(before, moves, 3).table.rows() == 3);
@@ -263,13 +263,13 @@ TEST_CASE("balance steps: reads are shifted between replicas, and go with a repl
   CHECK(share_of(change.table, nodes[0]) == 33);
   CHECK(share_of(change.table, nodes[1]) == 633);
   CHECK(share_of(change.table, nodes[2]) == 333);
-  CHECK(with_moves(now, change.moves, 0).moves.empty());  // No room.
+  CHECK(with_moves(now, change.moves, 0).moves.empty());  // The table has no room.
   adopt(change.table);
-  CHECK(shift(nodes[0], nodes[1], 300).moves.empty());  // So many are not there.
+  CHECK(shift(nodes[0], nodes[1], 300).moves.empty());  // The node has less than 300 permille left.
   const auto other = static_cast<std::uint16_t>(nodes[0] == 0 ? (nodes[1] == 1 ? 2 : 1) : 0);
   std::uint16_t outside = other;
   while (std::find(nodes.begin(), nodes.end(), outside) != nodes.end()) ++outside;
-  CHECK(shift(nodes[1], outside, 100).moves.empty());  // No replica is there.
+  CHECK(shift(nodes[1], outside, 100).moves.empty());  // `outside` has no replica.
   const std::vector<BalancedReplica> moves = {{5, nodes[1], outside, 7, 0}};
   change = with_moves(now, moves, 100);
   REQUIRE(change.moves.size() == 1);

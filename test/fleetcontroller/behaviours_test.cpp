@@ -136,7 +136,7 @@ TEST_CASE(
   CHECK(life.at() == NodeState::Maintenance);
   life.pass(milliseconds(300));
   CHECK(life.at() == NodeState::Down);
-  CHECK(life.node().report().crashes == 0);  // The name of the row:
+  CHECK(life.node().report().crashes == 0);  // The row is called
                                              // transition_from_controlled_stop_to_down_does_not_add_to_crash_counter.
 }
 
@@ -214,7 +214,7 @@ TEST_CASE("B1150 node life cycle: a node that crashes again and again stays down
   CHECK(life.at() == NodeState::Down);
   life.pass(seconds(10));
   CHECK(life.at() == NodeState::Up);
-  ++life.incarnation;  // Earlier crashes no longer count.
+  ++life.incarnation;  // The process restarts; its earlier crashes no longer count.
   life.pass(seconds(1));
   CHECK(life.at() == NodeState::Up);
   // A silence counts as one crash, whether or not another process answers afterwards.
@@ -272,7 +272,7 @@ TEST_CASE("node life cycle: what changes while the cluster is down is published 
   CHECK(life.state.version() == version + 1);
   CHECK(life.state.node(NodeId::storage(2)).state == NodeState::Down);
   CHECK(life.state.description().find("1 of 3 are up (0.33)") != std::string::npos);
-  life.options.storage_up_ratio_min = 0.5;  // The reason names the limit in force.
+  life.options.storage_up_ratio_min = 0.5;  // The reason then names the new limit.
   REQUIRE(life.pass(seconds(1)));
   CHECK(life.state.description().ends_with("controller.storage_up_ratio_min is 0.50"));
   life.answers = true;
@@ -289,7 +289,7 @@ TEST_CASE("maintenance: a node counts as down when an operator wants it there fo
   life.options.maintenance_max = seconds(3600);
   life.options.wall_now_us = 10 * kHourUs;
   life.node().set_wanted({NodeState::Maintenance, "disk", "ann", 10 * kHourUs});
-  life.answers = GENERATE(true, false);  // With and without a running process.
+  life.answers = GENERATE(true, false);  // The node answers, or it has no running process.
   life.pass(seconds(20));
   CHECK(life.at() == NodeState::Maintenance);
   life.options.wall_now_us = 11 * kHourUs;
@@ -299,7 +299,7 @@ TEST_CASE("maintenance: a node counts as down when an operator wants it there fo
   CHECK(life.at() == NodeState::Down);
   CHECK(life.state.node(kNode).description ==
         "in maintenance for 60 min, longer than controller.maintenance_max=60 min");
-  life.options.maintenance_max = seconds(0);  // No limit.
+  life.options.maintenance_max = seconds(0);  // 0 means no limit.
   life.generate();
   CHECK(life.at() == NodeState::Maintenance);
 }
@@ -446,7 +446,7 @@ TEST_CASE("B1197 safe changes: a node may not be stopped when a bucket would be 
   }
   CHECK(why_not_stop(facts, {NodeId::storage(1)}).size() == 1);
   node_of(facts, NodeId::storage(1)).buckets = 0;
-  CHECK(why_not_stop(facts, {NodeId::storage(1)}).empty());  // The node holds no bucket.
+  CHECK(why_not_stop(facts, {NodeId::storage(1)}).empty());  // Now the node holds no bucket.
 }
 
 TEST_CASE("B1200 B1201 B1202 safe changes: only a node that is retired and says that it is empty now leaves for good") {
@@ -497,7 +497,7 @@ TEST_CASE("node changes: a dry run and a refusal change nothing, force does, and
   CHECK(reply.status);
   CHECK(reply.refusals.empty());
   CHECK(reply.plan.buckets_total == 64);
-  CHECK(reply.plan.replicas_moved > 16);  // A quarter of 128 replicas.
+  CHECK(reply.plan.replicas_moved > 16);  // About a quarter of the 128 replicas moves.
   CHECK(reply.plan.replicas_moved < 64);
   CHECK(reply.plan.bytes == 4000 * reply.plan.replicas_moved / 128);
   CHECK(record == before);
@@ -508,7 +508,7 @@ TEST_CASE("node changes: a dry run and a refusal change nothing, force does, and
     other.configs.push_back({.version = 1, .unix_us = 0, .who = {}, .values = values});
     return change_nodes(other, facts, request, 5).plan.duration_s;
   };
-  const std::uint64_t default_s = change_nodes(record, facts, request, 5).plan.duration_s;  // 16 MiB per second.
+  const std::uint64_t default_s = change_nodes(record, facts, request, 5).plan.duration_s;  // The rate is 16 MiB/s.
   CHECK(default_s >= 20);
   for (const char* name : {"maintenance.bytes_per_s", "maintenance.moves_bytes_per_s"}) {
     const std::uint64_t slow_s = seconds_with({{name, std::to_string(4 << 20)}});
@@ -541,7 +541,7 @@ TEST_CASE("node changes: a change that the cluster state has already is made wit
   request.action = rpc::NodeAction::Retire;
   request.nodes = {kNode.to_string()};
   CHECK(change_nodes(record, facts, request, 5).warnings.empty());
-  CHECK(change_nodes(record, facts, request, 5).warnings.empty());  // Ordered before, but not in force yet.
+  CHECK(change_nodes(record, facts, request, 5).warnings.empty());  // Retirement was ordered, but is not in force yet.
   ClusterState state = *facts.active.state;
   state.set_node_state(kNode, NodeState::Retired);
   facts.active = ClusterView::make(state, *facts.active.distribution);
@@ -590,17 +590,17 @@ TEST_CASE("publication: a pending state waits for all who may serve, but not for
   const auto why = [&](Duration pending_for = Duration(0)) {
     return why_not_yet(active, pending, nodes, now - pending_for, limits, now);
   };
-  CHECK(why().empty());  // storage.1 was not up before.
+  CHECK(why().empty());  // There is nothing to wait for: storage.1 was not up before.
   nodes[0].prepared_version = 4;
   CHECK(why() == "waits for distributor.0");
-  CHECK(why(seconds(60)) == "waits for distributor.0");  // It answers and still serves under the old state.
+  CHECK(why(seconds(60)) == "waits for distributor.0");  // The process answers and still serves under the old state.
   nodes[0].last_heard = now - seconds(1);
   CHECK_FALSE(why().empty());
   nodes[0].last_heard = now - milliseconds(1001);
   CHECK(why().empty());
   nodes[1].prepared_version = 4;
   CHECK(why() == "waits for distributor.1");
-  CHECK(why(seconds(21)).empty());  // It is the one that the pending state takes down.
+  CHECK(why(seconds(21)).empty());  // The pending state takes distributor.1 down.
 }
 
 TEST_CASE("stop check: copies are assured when all storage nodes are there and all buckets in sync") {

@@ -9,7 +9,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// Several controllers with one ensemble.
+/// Several fleet controllers that elect a leader in one store.
 class Candidates {
  public:
   explicit Candidates(std::size_t count) {
@@ -108,7 +108,7 @@ TEST_CASE("B1170 B1172 fleet controller: one that is cut off from the store give
   fleet.world.scheduler.run_for(seconds(3));
   CHECK(candidates.ask(old).code() == StatusCode::NotReady);
   CHECK(candidates.ask(next));
-  CHECK(fleet.node("storage.0").version() == 1);  // The nodes are unaffected.
+  CHECK(fleet.node("storage.0").version() == 1);  // The nodes keep their state.
 }
 
 TEST_CASE("fleet controller: a leader renews no lease before the store has confirmed that it leads") {
@@ -143,7 +143,7 @@ TEST_CASE("fleet controller: a slow store gets one write of a record at a time")
   fleet.store_faults.pause = seconds(1);
   const std::uint64_t granted = fleet.node("distributor.0").time_ceiling_us;
   fleet.world.scheduler.run_for(seconds(20));
-  CHECK(fleet.node("distributor.0").time_ceiling_us > granted);  // The store has taken a later limit.
+  CHECK(fleet.node("distributor.0").time_ceiling_us > granted);  // The store has received a later limit meanwhile.
   CHECK(fleet.store().most_writes_at_once() == 1);
 }
 
@@ -206,7 +206,7 @@ TEST_CASE("fleet controller: each state has a floor above all times that were gr
     fleet.world.scheduler.run_for(seconds(3));
     const auto now_us = static_cast<std::uint64_t>(fleet.world.scheduler.clock().wall_now().us);
     CHECK(distributor.time_ceiling_us > granted);
-    CHECK(distributor.time_ceiling_us >= now_us);  // A distributor with the right clock can use it.
+    CHECK(distributor.time_ceiling_us >= now_us);  // A distributor whose clock is right can use the ceiling.
     CHECK(distributor.time_ceiling_us <= now_us + 20'000'000);
     granted = distributor.time_ceiling_us;
     if (turn == 1 || turn == 2) candidates.kill(candidates.leader());
@@ -222,7 +222,7 @@ TEST_CASE("fleet controller: each state has a floor above all times that were gr
     floor = distributor.snapshots.get()->state().time_floor_us();
   }
   CHECK_FALSE(distributor.floor_too_low);
-  CHECK(fleet.node("storage.0").time_ceiling_us == 0);  // Storage nodes assign no timestamps.
+  CHECK(fleet.node("storage.0").time_ceiling_us == 0);  // Storage nodes get no ceiling, as they assign no timestamps.
 }
 
 }  // namespace fjord::fleetcontroller

@@ -62,7 +62,7 @@ class FaultyStore final : public ClusterStateStore {
   MemoryStateStore store_;
   const Faults& faults_;
   Executor* executor_ = nullptr;
-  std::map<std::string, int> writes_under_way_;  // By record.
+  std::map<std::string, int> writes_under_way_;  // By name of the record.
   int most_writes_at_once_ = 0;
 };
 

@@ -85,7 +85,7 @@ TEST_CASE("fleet controller: a distributor that refuses connections keeps its bu
   fleet.options.distributors.push_back("distributor.1:1");
   fleet.start_node("distributor.1");
   const Duration took = time_to_notice(fleet, "distributor.1", 1);
-  CHECK(took > milliseconds(1150));  // 1.5 s after its last answer, which was up to 0.3 s before its end.
+  CHECK(took > milliseconds(1150));  // The node is down 1.5 s after its last answer, up to 0.3 s before its end.
   CHECK(took < milliseconds(1550));
 }
 
@@ -115,7 +115,7 @@ TEST_CASE("fleet controller: a process that is back within refused_after is not 
     fleet.start_node("storage.1");
     fleet.world.scheduler.run_for(milliseconds(700));
   }
-  // One version per restart, and none in which the node is down.
+  // Each restart makes one version, and no version has the node down.
   CHECK(fleet.state().version() <= 21);
   for (const rpc::StateChange& entry : fleet.caller.ask(kController, rpc::GetHistory{}).changes) {
     INFO(entry.what << ": " << entry.why);
@@ -212,11 +212,11 @@ TEST_CASE(
   fleet.world.network.isolate("storage.0");
   REQUIRE(fleet.start_controller());
   fleet.world.scheduler.run_for(milliseconds(1000));
-  CHECK(fleet.state().version() == 1);  // storage.0 may still serve under that version.
+  CHECK(fleet.state().version() == 1);  // storage.0 may still serve under version 1, so there is no version 2 yet.
   fleet.world.scheduler.run_for(milliseconds(1200));
-  REQUIRE(fleet.state().version() == 2);  // storage.1 has restarted.
+  REQUIRE(fleet.state().version() == 2);  // There is a new version because storage.1 has restarted.
   CHECK(fleet.state().is_up(NodeId::storage(0)));
-  fleet.world.network.heal();  // storage.0 was running all the time.
+  fleet.world.network.heal();  // storage.0 was running all the time, only cut off.
   fleet.world.scheduler.run_for(seconds(5));
   CHECK(fleet.state().version() == 2);
   CHECK(fleet.state().node(NodeId::storage(0)).up_since_version == 1);
@@ -246,7 +246,7 @@ TEST_CASE("fleet controller: schemas are added or replaced by name, and bad ones
   const std::string song2 = "document song { field title type string { } field year type int { } }";
   const std::string album = "document album { field name type string { } }";
   CHECK(fleet.deploy({song}).schema_version == 1);
-  CHECK(fleet.deploy({song}).schema_version == 1);  // Unchanged.
+  CHECK(fleet.deploy({song}).schema_version == 1);  // An equal schema makes no new version.
   CHECK(fleet.deploy({album}).schema_version == 2);
   CHECK(fleet.deploy({song2}).schema_version == 3);
   rpc::GetClusterInfoReply reply = fleet.caller.ask(kController, rpc::GetClusterInfo{});
@@ -380,7 +380,7 @@ TEST_CASE("fleet controller: a new leader takes a node for the process that the 
 }
 
 TEST_CASE("fleet controller: that it stood still itself is no reason to call nodes down") {
-  Fleet fleet(seconds(600));  // As with a store in the same process: the session does not end meanwhile.
+  Fleet fleet(seconds(600));  // The session outlives the pauses, as with a store in the same process.
   fleet.options.stable_period = seconds(600);
   fleet.start_all();
   for (int i = 0; i < 12; ++i) {
@@ -392,7 +392,7 @@ TEST_CASE("fleet controller: that it stood still itself is no reason to call nod
   fleet.world.scheduler.run_for(seconds(2));
   CHECK(fleet.state().version() == 1);
 
-  // A node that ends afterwards is still noticed.
+  // The controller still notices a node that ends during such a pause.
   fleet.controller_scheduler().pause();
   fleet.world.scheduler.run_for(seconds(5));
   fleet.stop_node("storage.1");
@@ -412,7 +412,7 @@ TEST_CASE("fleet controller: single buckets are kept elsewhere so that all nodes
     for (std::uint16_t node : before->ideal_nodes(bucket)) {
       rpc::BucketReport report;
       report.info.bytes = 1000 + 10 * (i % 7);
-      // Two halves count as one bucket.
+      // Both halves together count as one bucket.
       for (BucketId half : halves_of(bucket)) {
         report.bucket = half;
         fleet.node("storage." + std::to_string(node)).held.push_back(report);
@@ -494,13 +494,13 @@ TEST_CASE("fleet controller: a storage node that is added gets an index, an addr
   CHECK(fleet.caller.ask(kController, request).status.code() == StatusCode::AlreadyExists);
 
   request = change(rpc::NodeAction::Remove, "storage.3");
-  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // The node is not retired yet.
+  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // Refused, as the node is not retired yet.
   request.action = rpc::NodeAction::Retire;
   CHECK(fleet.caller.ask(kController, request).refusals.empty());
   fleet.world.scheduler.run_for(seconds(2));
   CHECK(fleet.state().node(NodeId::storage(3)).state == NodeState::Retired);
   request.action = rpc::NodeAction::Remove;
-  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // The node is not empty yet.
+  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // Refused, as the node is not empty yet.
   fleet.node("storage.3").buckets = 0;
   fleet.world.scheduler.run_for(seconds(1));
   CHECK(fleet.caller.ask(kController, request).refusals.empty());
@@ -573,7 +573,7 @@ TEST_CASE("fleet controller: a change of settings that says what it has seen is 
     CHECK(reply.config_version == 2);
   }
   CHECK(fleet.caller.ask(kController, rpc::GetConfig{}).versions.back().values.empty());
-  CHECK(fleet.caller.ask(kController, set({"maintenance.paused=true"})).config_version == 3);  // No version given.
+  CHECK(fleet.caller.ask(kController, set({"maintenance.paused=true"})).config_version == 3);  // Set without a version.
 }
 
 TEST_CASE("fleet controller: a change of nodes that says what it has seen is late if anything came between") {
@@ -595,7 +595,7 @@ TEST_CASE("fleet controller: a change of nodes that says what it has seen is lat
   }
   fleet.world.scheduler.run_for(seconds(2));
   CHECK(fleet.state().is_up(NodeId::storage(0)));
-  CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Retire, "storage.0")).status);  // No change given.
+  CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Retire, "storage.0")).status);  // `if_unchanged`: false.
 }
 
 TEST_CASE("fleet controller: every published state is counted once") {
@@ -637,7 +637,8 @@ TEST_CASE("fleet controller: the status names the group of each storage node") {
 TEST_CASE("fleet controller: schemas that two operators deploy at the same time are both there") {
   Fleet fleet;
   fleet.start_all();
-  fleet.store_faults.pause = milliseconds(500);  // Both requests arrive before the first write is answered.
+  // The store is slow, so both requests arrive before the first write is answered.
+  fleet.store_faults.pause = milliseconds(500);
   const auto process = fleet.world.scheduler.make_node_scheduler("operators");
   const auto executor = process->make_executor("operators");
   const auto transport = fleet.world.network.transport_for("operators");
@@ -669,14 +670,15 @@ TEST_CASE("fleet controller: a node that restarts in maintenance gets the state 
   // The controller does not know of the restart, so its next poll has no state.
   REQUIRE(fleet.world.scheduler.run_until([&] { return fleet.node("storage.1").polls == 1; }, seconds(6)));
   CHECK(fleet.node("storage.1").version() == 0);
-  fleet.world.scheduler.run_for(milliseconds(500));  // Much less than the poll interval.
+  fleet.world.scheduler.run_for(milliseconds(500));  // Half a second is much less than the poll interval.
   CHECK(fleet.node("storage.1").version() == 2);
   CHECK(fleet.state().version() == 2);
 }
 
 TEST_CASE("fleet controller: does not start with an impossible distribution") {
   Fleet fleet;
-  fleet.options.distribution = DistributionConfig::flat(4, 2).to_string();  // storage.3 does not exist.
+  // The distribution names storage.3, which does not exist.
+  fleet.options.distribution = DistributionConfig::flat(4, 2).to_string();
   CHECK(fleet.start_controller().code() == StatusCode::InvalidArgument);
 }
 
@@ -712,7 +714,7 @@ TEST_CASE("fleet controller: a storage node that distributors find slow is marke
 
   distributor.latencies[0].suspect = false;
   fleet.world.scheduler.run_for(seconds(2));
-  CHECK_FALSE(distributor.slow_storage.empty());  // One good sign is not enough.
+  CHECK_FALSE(distributor.slow_storage.empty());  // One good report does not end the suspicion.
   REQUIRE(fleet.world.scheduler.run_until([&] { return distributor.slow_storage.empty(); }, seconds(5)));
   CHECK(slow_of("storage.1").empty());
   CHECK(fleet.metric("fjord_fleetcontroller_slow_nodes") == 0);

@@ -90,7 +90,7 @@ class PolledNode final : public rpc::Service {
   rpc::SnapshotHolder snapshots;
   std::string node_state = "s:u";
   bool acknowledges = true;
-  bool renewed = false;      ///< The last poll renewed the lease.
+  bool renewed = false;      ///< True if the last poll renewed the lease.
   bool heard_ahead = false;  ///< A poll returned a clock value that this process has never sent: one of an earlier
                              ///< incarnation.
   std::int64_t clock_us = 0;
@@ -98,20 +98,20 @@ class PolledNode final : public rpc::Service {
   std::uint64_t out_of_sync = 0;
   std::uint64_t unavailable = 0;
   std::vector<rpc::NodeLatency> latencies;
-  std::vector<std::uint16_t> slow_storage;  ///< Poll::slow_storage of the last poll.
-  std::uint64_t time_ceiling_us = 0;        ///< The highest ceiling that was granted.
-  bool floor_too_low = false;               ///< A state had a time floor below an earlier ceiling.
+  std::vector<std::uint16_t> slow_storage;  ///< The field slow_storage of the last poll.
+  std::uint64_t time_ceiling_us = 0;        ///< The highest ceiling that a poll has granted.
+  bool floor_too_low = false;               ///< True if a state had a time floor below an earlier ceiling.
   std::vector<rpc::BucketReport> held;
   /// Answers GetLoads; absent: the node is of a version that counts no loads.
   std::function<rpc::GetLoadsReply(std::uint64_t incarnation)> loads;
   std::optional<rpc::CheckWithoutReply> without;  ///< The answer to CheckWithout; absent: the node is of a version
                                                   ///< without this call.
-  std::vector<std::uint16_t> asked_without;       ///< Nodes in the last CheckWithout.
-  std::string says_it_is;                         ///< The node name in its answers to polls; empty: its version does
-                                                  ///< not send one.
-  std::vector<std::string> features;              ///< PollReply::features.
-  std::vector<std::string> settings;              ///< PollReply::settings, sent if a poll asks for it.
-  bool asked_for_settings = false;                ///< The last poll asked for the settings.
+  std::vector<std::uint16_t> asked_without;       ///< The nodes that the last CheckWithout asked about.
+  std::string says_it_is;                         ///< The node name in its answers to polls; empty: as of a version
+                                                  ///< that sends no name.
+  std::vector<std::string> features;              ///< The features in its answers to polls.
+  std::vector<std::string> settings;              ///< The settings in its answers to polls that ask for them.
+  bool asked_for_settings = false;                ///< True if the last poll asked for the settings.
   int polls = 0;
   int polls_of_strangers = 0;  ///< Number of polls from a controller that assumes another incarnation.
 

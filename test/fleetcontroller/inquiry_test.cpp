@@ -29,7 +29,7 @@ TEST_CASE("fleet controller: a node is added when its process answers under the 
         "--node storage.3");
   CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).nodes.size() == 4);
 
-  // A forced request gives it an index, but it stays down as long as its process says that it is another node.
+  // A forced request adds storage.3, which stays down as long as its process says that it is another node.
   rpc::ChangeNodes forced = add("storage.3:1");
   forced.force = true;
   CHECK(fleet.caller.ask(kController, forced).nodes == std::vector<std::string>{"storage.3"});
@@ -100,7 +100,7 @@ TEST_CASE("fleet controller: distributors are asked what they could serve withou
   distributor.asked_without.clear();
   CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Up, "storage.0")).status);
   CHECK(distributor.asked_without.empty());
-  // Earlier versions do not know CheckWithout.
+  // Distributors of earlier versions do not know CheckWithout.
   distributor.without.reset();
   CHECK(fleet.caller.ask(kController, stop).refusals.empty());
 }

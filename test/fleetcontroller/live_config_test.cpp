@@ -49,8 +49,8 @@ TEST_CASE("live config: values are written with their units and checked against 
   CHECK(value("storage.file_bytes_max", "8192B") == 8192);
   CHECK(value("storage.file_bytes_max", "8192") == 8192);
   CHECK(value("storage.file_bytes_max", "64MB") == 64'000'000);
-  CHECK(value("storage.file_bytes_max", "64Mi") == -1);  // An unknown unit.
-  CHECK(value("storage.file_bytes_max", "1B") == -1);    // Below the minimum of this setting.
+  CHECK(value("storage.file_bytes_max", "64Mi") == -1);  // The unit is unknown.
+  CHECK(value("storage.file_bytes_max", "1B") == -1);    // The value is below the minimum.
   CHECK(value("storage.file_bytes_max", "9999999999999TiB") == -1);
   CHECK(value("storage.space_reserve_bytes", "0") == 0);
   CHECK(value("controller.pending_max", "1500ms") == 1500);
@@ -84,7 +84,7 @@ TEST_CASE("live config: a change is all or nothing, and settings that rule each 
   CHECK_FALSE(change({}, {"nonsense"}));
   CHECK(change({"rpc.io_threads=2"}).error().message() ==
         "rpc.io_threads is set in the configuration file and takes effect at the start of a process");
-  CHECK_FALSE(change({"storage.space_warn_percent=93"}));  // Above the next stage, 92 %.
+  CHECK_FALSE(change({"storage.space_warn_percent=93"}));  // 93 % is not below the next stage, 92 %.
   // rpc.frame_bytes_max of the processes would limit this setting, but no process reports it here.
   CHECK(change({"distributor.document_bytes_max=128MiB"}));
   CHECK_FALSE(change({"controller.lease=2s", "controller.down_after=2s"}));

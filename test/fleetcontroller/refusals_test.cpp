@@ -13,7 +13,7 @@ constexpr NodeId kD1 = NodeId::distributor(1);
 
 MonotonicTime at(std::int64_t ms) { return MonotonicTime{1'000'000'000} + milliseconds(ms); }
 
-/// storage.1 as a controller follows it that learns of every event at once.
+/// storage.1 as seen by a controller that learns of every event at once.
 struct Followed {
   explicit Followed(NodeState says = NodeState::Up) { answers(0, says); }
   void answers(std::int64_t ms, NodeState says = NodeState::Up, std::uint64_t incarnation = 7) {
@@ -108,7 +108,7 @@ TEST_CASE("refusals: an outage is one crash, whether it is noticed by refusals, 
   node.answers(3100, NodeState::Up, 8);
   CHECK(node.monitor.report().crashes == 1);
   CHECK_FALSE(node.refuses(3200));
-  node.answers(3300, NodeState::Up, 9);  // Back before it counted as gone.
+  node.answers(3300, NodeState::Up, 9);  // The node is back before it counted as gone.
   CHECK(node.monitor.report().crashes == 2);
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("settings in force: the value that most processes have, its source, an
   late[1].has_live = false;
   late[3].refused = {"storage.entries_max: too small"};
   said = in_force(kName, {{kName, "100"}}, late);
-  CHECK(said.in_force == "8192");  // Two nodes still have it, one of them because it refuses the new value.
+  CHECK(said.in_force == "8192");  // Two nodes still have 8192, one of them because it refuses the new value.
   CHECK(said.elsewhere == std::vector<std::string>{"storage.1: 100 (live configuration)"});
 
   said = in_force(kName, {}, {});
@@ -71,11 +71,11 @@ TEST_CASE("settings in force: rules between settings hold wherever the values co
         "configuration file), or a distributor would read from one replica when others may already count the "
         "distributor as down");
   CHECK(check_rules({}, {{"controller.lease", "1700"}}, all));
-  // An unset lease follows down_after; a set one does not.
+  // An unset lease follows down_after; a lease that is set does not.
   CHECK(check_rules({}, {{"controller.down_after", "1000"}}, all));
   CHECK_FALSE(check_rules({{"controller.lease", "1700"}},
                           {{"controller.lease", "1700"}, {"controller.down_after", "1000"}}, all));
-  // Removing a value is a change as well.
+  // Removing a value changes it, too.
   CHECK_FALSE(check_rules({{"controller.lease", "2000"}, {"controller.down_after", "9000"}},
                           {{"controller.lease", "2000"}}, all));
   CHECK_FALSE(check_rules({}, {{"controller.down_after", "300"}}, all));
@@ -111,7 +111,8 @@ TEST_CASE("fleet controller: a lease that is longer than down_after of the confi
   down_after = setting_of(fleet, "controller.down_after");
   CHECK(down_after.in_force == "4s");
   CHECK(down_after.source == "live configuration");
-  // An unset back to version 0, and a revert that would keep the lease.
+  // Unsetting only down_after is refused, as the lease would then be too long. A revert to version 0 undoes both
+  // changes.
   rpc::ChangeConfig unset;
   unset.unset = {"controller.down_after"};
   CHECK(fleet.caller.ask(kController, unset).status.code() == StatusCode::InvalidArgument);
@@ -157,7 +158,7 @@ TEST_CASE("fleet controller: a process that was started as another node is down,
   Fleet fleet;
   fleet.start_all();
   fleet.node("storage.1").says_it_is = "storage.7";
-  // Not before the lease that it had as the node itself is over.
+  // The node is down, but not before the lease that it got as storage.1 is over.
   REQUIRE(fleet.world.scheduler.run_until([&] { return !fleet.state().is_up(NodeId::storage(1)); }, seconds(4)));
   const rpc::GetStatusReply status = fleet.caller.ask(kController, rpc::GetStatus{});
   CHECK(status.nodes[2].reason == "the process at storage.1:1 was started as storage.7");

@@ -5,7 +5,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// A distributor's report about storage node 4.
+/// Returns a distributor's report about storage node 4.
 SlowNodes::Report report(bool suspect) { return {"distributor.0", {{4, 50'000, 900, 500, 800, suspect}}}; }
 const SlowNodes::Report kNothing = {"distributor.0", {}};
 
@@ -26,7 +26,7 @@ TEST_CASE("slow nodes: more than half of those that have measured a node have to
   CHECK(slow.reason(4) ==
         "reads take 50.0 ms (others 0.5 ms), writes take 0.9 ms (others 0.8 ms); 1 of 1 distributors");
   CHECK(slow.reason(3).empty());
-  CHECK(slow.update({report(true)}, now).empty());  // No change.
+  CHECK(slow.update({report(true)}, now).empty());  // An equal report changes nothing.
 }
 
 TEST_CASE("slow nodes: a mark goes when for some seconds no majority has found the node slow") {

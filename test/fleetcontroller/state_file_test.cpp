@@ -93,7 +93,7 @@ TEST_CASE("state file: what was saved survives a loss of power, and one that cou
   REQUIRE(loaded);
   CHECK(*loaded == sample());
 
-  // Each operation of a save fails once.
+  // Repeats the save, and lets each of its operations on the disk fail once.
   const std::uint64_t before = env.operations();
   REQUIRE(save_state(env, kDirectory, sample()));
   const std::uint64_t steps = env.operations() - before;
@@ -107,7 +107,8 @@ TEST_CASE("state file: what was saved survives a loss of power, and one that cou
     env.clear_faults();
     loaded = load_state(env, kDirectory);
     REQUIRE(loaded);
-    const bool is_old_or_new = *loaded == sample() || *loaded == next;  // A failed directory sync: the name is changed.
+    // If only the sync of the directory fails, the new file already has the name.
+    const bool is_old_or_new = *loaded == sample() || *loaded == next;
     CHECK(is_old_or_new);
     REQUIRE(save_state(env, kDirectory, sample()));
   }

@@ -83,7 +83,7 @@ TEST_CASE("state generator: the state lists the features that all serving nodes 
   World world;
   world.all_answer(0);
   for (NodeReport& r : world.reports) r.features = {"a", "forget"};
-  world.report(kS1).features = {"b"};  // A program of another version.
+  world.report(kS1).features = {"b"};  // Node 1 runs a program of another version.
   REQUIRE(world.generate(0));
   CHECK(world.state.features().empty());
 
@@ -93,7 +93,7 @@ TEST_CASE("state generator: the state lists the features that all serving nodes 
     CHECK(world.generate(10));
     CHECK(world.state.features() == std::vector<std::string>{"a", "forget"});
     CHECK(world.state.announces("forget"));
-    // A program of an earlier version is back: the same state that shows its restart lists less.
+    // The node restarts with an earlier program: the state that shows the restart lists fewer features.
     world.answers(kS1, 20, 52);
     world.report(kS1).features = {"a"};
     CHECK(world.generate(20));
@@ -139,7 +139,7 @@ TEST_CASE("state generator: a new leader keeps the features until it has heard t
   for (NodeReport& r : world.reports) r.features.clear();
   CHECK_FALSE(world.generate(10));
   CHECK(world.state.announces("forget"));
-  world.answers(kS0, 20, 50);  // It announces nothing.
+  world.answers(kS0, 20, 50);  // storage.0 announces no features.
   CHECK(world.generate(20));
   CHECK(world.state.features().empty());
 }
@@ -255,7 +255,7 @@ TEST_CASE("state generator: a restart between two answers is a new version with 
   CHECK(world.state.is_up(kS1));
   CHECK(world.since(kS1) == 2);
   CHECK(world.since(kS0) == 1);
-  CHECK_FALSE(world.generate(320));  // Only once.
+  CHECK_FALSE(world.generate(320));  // The state changes only once.
 
   world.answers(kD0, 400, 51);
   REQUIRE(world.generate(410));
@@ -270,8 +270,8 @@ TEST_CASE("state generator: a restarted controller waits for nodes that were up,
   CHECK_FALSE(world.generate(7600));
   world.answers(kS0, 7700, 50);
   CHECK_FALSE(world.generate(9500));
-  REQUIRE(world.generate(9501));  // It had answered this controller, so the grace does not apply: it was silent for too
-                                  // long since.
+  REQUIRE(world.generate(9501));  // The grace does not apply, as storage.0 had answered this controller.
+                                  // storage.0 has been silent for too long.
   CHECK_FALSE(world.state.is_up(kS0));
   CHECK(world.state.is_up(kS1));
 }

@@ -74,10 +74,10 @@ TEST_CASE("state recovery: the newest of everything counts, and the next version
   const ClusterState next = ClusterState::parse(records.cluster.pending->state).value();
   CHECK(next.version() == 61 + kVersionGap);
   CHECK(next.follows() == 58);
-  CHECK(next.is_up(NodeId::storage(1)));  // The pending state may not be in force anywhere.
+  CHECK(next.is_up(NodeId::storage(1)));  // The pending state, which may be in force nowhere, does not count.
   CHECK(next.time_floor_us() >= static_cast<std::uint64_t>(kNow) + 5'000'000);
   CHECK(records.time_limit_us >= next.time_floor_us());
-  CHECK(2 + records.cluster.term_base == 10);  // Above the highest known term.
+  CHECK(2 + records.cluster.term_base == 10);  // The next term is above the highest known one.
   CHECK(records.schemas == SchemaRecord{3, {kSchema}});
   CHECK(records.cluster.config() == SettingValues{{"storage.entries_max", "100"}});
   CHECK(records.cluster.config_version() == 4);
@@ -100,7 +100,7 @@ TEST_CASE("state recovery: a node that does not answer may know more, so that it
   CHECK(records.reply.refusals.empty());
   CHECK(records.reply.warnings.size() == 1);
   CHECK(records.cluster.active.version == 57);
-  // A node that was down in the newest state has missed it; a restarted one knows nothing.
+  // A node that was down in the newest state has not received it; a restarted node has received no state.
   for (const char* name : {"distributor.0", "storage.0", "storage.1"}) {
     add(known, name, info(58, "distributor:1 storage:3 .2.s:d"));
   }
@@ -151,14 +151,14 @@ TEST_CASE("fleet controller: without records beside running nodes it publishes n
   fleet.ensemble.lose_records();
   REQUIRE(fleet.start_controller());
   fleet.world.scheduler.run_for(seconds(20));
-  // Neither the controller nor its terms, which rise with each election, have any effect.
+  // The controller without records, and its terms that rise with each election, have no effect on any node.
   for (const char* name : {"storage.0", "storage.1", "storage.2", "distributor.0"}) {
     CHECK(fleet.node(name).version() == before.version());
     CHECK(fleet.node(name).schema_version() == 1);
     CHECK_FALSE(fleet.node(name).renewed);
   }
   const Status refused = fleet.caller.ask(kController, rpc::GetStatus{}).status;
-  CHECK(refused.code() == StatusCode::Unavailable);  // Clients do not repeat the question.
+  CHECK(refused.code() == StatusCode::Unavailable);  // With this code clients do not repeat the request.
   CHECK_THAT(refused.message(), Catch::Contains("fjord state recover --from-nodes"));
   CHECK(fleet.controller().health().phase == "stranded");
   CHECK_THAT(fleet.controller().health().trouble, Catch::Contains("fjord state recover --from-nodes"));
@@ -169,7 +169,7 @@ TEST_CASE("fleet controller: without records beside running nodes it publishes n
   CHECK(reply.schemas == 1);
   CHECK(reply.settings == 1);
   CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).status.code() ==
-        StatusCode::Unavailable);  // A dry run has no effect.
+        StatusCode::Unavailable);  // The dry run had no effect.
   reply = ask(fleet, false);
   REQUIRE(reply.status);
   CHECK(reply.refusals.empty());

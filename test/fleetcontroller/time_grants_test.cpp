@@ -15,7 +15,7 @@ TEST_CASE("time grants: nothing is granted above what is stored, and nothing whi
   CHECK(grants.grant(now) == 5'000'000);
   const std::optional<std::uint64_t> limit = grants.limit_to_store(now);
   REQUIRE(limit == 110'000'000);
-  CHECK(grants.grant(now) == 5'000'000);  // Not stored yet.
+  CHECK(grants.grant(now) == 5'000'000);  // The higher limit is not stored yet.
   grants.stored(*limit);
   CHECK(grants.grant(now) == 101'000'000);
   CHECK_FALSE(grants.limit_to_store(now));
@@ -27,7 +27,7 @@ TEST_CASE("time grants: nothing is granted above what is stored, and nothing whi
   CHECK(grants.grant(WallTime{103'000'000}) == 101'000'000);
   grants.follow(floor, std::nullopt);
   CHECK(grants.grant(WallTime{103'000'000}) == 104'000'000);
-  CHECK(grants.grant(WallTime{50'000'000}) == 104'000'000);  // A clock that steps back.
+  CHECK(grants.grant(WallTime{50'000'000}) == 104'000'000);  // The clock steps back, but the grant does not.
 }
 
 TEST_CASE("time grants: floors of states that follow each other at once leave room for writes between them") {
@@ -40,7 +40,7 @@ TEST_CASE("time grants: floors of states that follow each other at once leave ro
 
 TEST_CASE("time grants: a leader that takes over a pending state stays below the floor of that state") {
   TimeGrants grants;
-  grants.begin(20'000'000);  // The leader before it had stored this limit, and granted less.
+  grants.begin(20'000'000);  // The leader before this one had stored this limit, and granted less.
   grants.follow(5'000'000, 12'000'000);
   CHECK(grants.grant(WallTime{15'000'000}) == 11'900'000);
   SECTION("until the state is active") {
@@ -86,7 +86,7 @@ TEST_CASE("time grants: whatever clocks say, no floor is below what any leader e
         const std::uint64_t floor = leader.freeze(active_floor);
         REQUIRE(floor >= highest);
         REQUIRE(floor > active_floor);
-        if (random.chance(0.2)) {  // The state could not be stored.
+        if (random.chance(0.2)) {  // The store could not store the state.
           leader.begin(stored);
         } else {
           pending_floor = floor;

@@ -8,13 +8,13 @@ namespace {
 
 using namespace fjord::gateway;
 
-/// Returns the requests that handlers see if the bytes come in parts of this size.
+/// Returns the requests that handlers receive if the bytes come in parts of this size.
 std::string requests_in(FuzzServer& server, std::string_view bytes, std::size_t part) {
   server.seen.clear();
   const auto host = std::make_shared<FuzzHost>();
   Http1Session session(server.server, *host);
   for (std::size_t at = 0; at < bytes.size(); at += part) talk(session, *host, bytes.substr(at, part));
-  // All is answered, so the session waits for bytes, for time, or ends.
+  // The session has answered everything, so it waits for bytes or for time, or it ends.
   FJORD_CHECK(session.is_over() || session.wants_input());
   session.on_time(session.deadline());
   talk(session, *host, {});
@@ -26,7 +26,7 @@ std::string requests_in(FuzzServer& server, std::string_view bytes, std::size_t 
 
 }  // namespace
 
-/// Bytes of a client, behind one byte that says how they are cut.
+/// Reads the input as bytes of an HTTP/1 client; the first byte says how they are cut into parts.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static FuzzServer server;
   constexpr std::size_t kBytesMax = 8000;

@@ -3,7 +3,7 @@
 #include "http/transport/http2_session.h"
 #include "http_fuzz_world.h"
 
-/// Frames of a client, behind the preface, settings and one byte that says how they are cut.
+/// Reads the input as frames of an HTTP/2 client, after its preface; the first byte says how they are cut into parts.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace fjord::gateway;
   static FuzzServer server;

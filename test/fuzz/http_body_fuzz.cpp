@@ -5,7 +5,7 @@
 #include "http/json_body.h"
 #include "http/message.h"
 
-/// A body of the document API; the same bytes as a target, a token and gzip.
+/// Reads the input as a body of the document API, and also as a target, as a token and as gzip data.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace fjord::gateway;
   const std::string_view text(reinterpret_cast<const char*>(data), size);

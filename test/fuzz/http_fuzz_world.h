@@ -15,7 +15,7 @@
 
 namespace fjord::gateway {
 
-/// A connection without a socket: runs at once what has to run later.
+/// A connection without a socket. It runs at once what a real one would run later.
 class FuzzHost final : public SessionHost, public std::enable_shared_from_this<FuzzHost> {
  public:
   void answer_changed(std::shared_ptr<Exchange> exchange) override { changed.push_back(std::move(exchange)); }
@@ -34,7 +34,7 @@ class FuzzServer {
                 .group_of = [](std::string_view) { return std::string_view("other"); }},
                metrics) {}
 
-  std::string seen;  ///< All requests that handlers were given.
+  std::string seen;  ///< All requests that the handlers received.
   MetricRegistry metrics;
   HttpServer server;
 

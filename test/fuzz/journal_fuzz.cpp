@@ -49,9 +49,9 @@ std::string segment_with_record(slotfile::RecordType type, std::string_view byte
 
 }  // namespace
 
-/// The data that the engine reads when it opens. The first byte chooses: journal records and edits by themselves, or
-/// the bytes as a journal segment, a record in one, a catalog or a slotfile of an engine, which has to open or to
-/// return an error.
+/// Reads the input as data that the engine reads when it opens. The first byte chooses the kind: journal records and
+/// edits by themselves, or the bytes as a journal segment, a record in one, a catalog or a slotfile of an engine, which
+/// has to open or to return an error.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::uint8_t mode = data[0];

@@ -5,7 +5,7 @@
 #include "fjord/document/selection.h"
 #include "fuzz_schema.h"
 
-/// Selections: one that parses has to evaluate on any document.
+/// Reads the input as a selection. If it parses, its evaluation has to work on any document.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const fjord::Result<fjord::Selection> selection = fjord::Selection::parse(text, *fjord::testing::fuzz_types());

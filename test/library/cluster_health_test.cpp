@@ -13,7 +13,7 @@ rpc::NodeStatus node_that_is_up(std::string name) {
   return node;
 }
 
-/// A cluster of one distributor and two storage nodes without any trouble.
+/// Returns a cluster of one distributor and two storage nodes without any trouble.
 rpc::GetStatusReply healthy() {
   rpc::GetStatusReply status;
   status.info.state_version = 4;

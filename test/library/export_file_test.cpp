@@ -23,7 +23,7 @@ struct Folder {
 };
 
 std::string content(const std::string& path) {
-  auto file = InputFile::open(path);  // Decompresses.
+  auto file = InputFile::open(path);  // The file is compressed; InputFile decompresses it.
   REQUIRE(file.has_value());
   auto all = (*file)->read_all(std::size_t{1} << 30);
   REQUIRE(all.has_value());
@@ -52,7 +52,7 @@ TEST_CASE("an export that is killed is cut back to the buckets that its progress
     REQUIRE((*file)->save(token_of(1)).is_ok());
     REQUIRE((*file)->commit(bucket(1)).is_ok());
     REQUIRE((*file)->add(bucket(2), "lost\n", 1).is_ok());
-  }  // As if killed here: bucket 1 is in the file, but not in the progress file.
+  }  // The state after a kill at this moment: bucket 1 is in the file, but not in the progress file.
   CHECK(content(path) == "a\nc\nb\n");
   auto file = ExportFile::open(path, ExportFile::Mode::Resume);
   REQUIRE(file.has_value());

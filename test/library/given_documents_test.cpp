@@ -43,7 +43,8 @@ TEST_CASE("given documents: a cursor says which documents of incomplete buckets 
   CHECK(given.size() < 100);
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t at = visitors::position_of(gid_of(i));
-    CHECK(given.add(gid_of(i)) == cursor.tokens[0].done.contains(at));  // Finished parts are not visited again.
+    // The parts that the cursor names as done are not visited again.
+    CHECK(given.add(gid_of(i)) == cursor.tokens[0].done.contains(at));
   }
 
   const VisitCursor none{cursor.tokens, {}};

@@ -135,7 +135,7 @@ void check_documents(Client& client) {
     CHECK_OK(update->add("price", UpdateAction::Increment, 5));
     const WriteResult updated = client.update(*update);
     CHECK_OK(updated.status);
-    // A write with the same key is the same write.
+    // A write with the same idempotency key is the same write.
     const WriteResult again = client.update(*update, {.idempotency_key = updated.idempotency_key});
     CHECK_OK(again.status);
     const ReadResult after = client.get(id_of(0), {.consistency = ReadConsistency::Linearizable});
@@ -177,7 +177,7 @@ void check_awaited_visits(Client& client) {
   }
 }
 
-/// Subscriptions that nothing comes from any more: one is stopped, one is destroyed.
+/// Waits for subscriptions that deliver nothing any more: one is stopped, one is destroyed.
 void check_awaited_changes(Client& client) {
   std::atomic<int> caught_up = 0;
   std::vector<std::shared_ptr<detail::PendingState<Status>>> ends;
@@ -232,7 +232,7 @@ void check_visits(Client& client) {
   Visit early = client.visit({.type = "item"});
   std::size_t taken = early.next() != nullptr ? 1 : 0;
   while (early.statistics().fraction_done() < 1) std::this_thread::yield();
-  CHECK_OK(client.get(id_of(0)).wait().status);  // The end of the visit was handled before this answer.
+  CHECK_OK(client.get(id_of(0)).wait().status);  // The client's thread handled the end of the visit before this answer.
   early.stop();
   while (early.next() != nullptr) ++taken;
   CHECK(early.status().code() == StatusCode::Cancelled);
@@ -490,7 +490,7 @@ void check_changes(Client& client) {
     Subscription all = client.subscribe({.selection = "item.price == 7"});
     for (const Change& change : all) {
       if (change.kind == Change::Kind::CaughtUp) break;
-      if (change.kind != Change::Kind::Put) continue;  // A document that is not selected, or was removed.
+      if (change.kind != Change::Kind::Put) continue;  // The change is of a document that is not selected, or a remove.
       CHECK(change.document->integer("price") == 7);
       copy.insert(change.id);
     }

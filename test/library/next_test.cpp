@@ -10,7 +10,7 @@
 namespace fjord {
 namespace {
 
-/// Gives the numbers that the test has put into it.
+/// A source of the numbers that the test puts into it.
 class Numbers {
  public:
   Next<Numbers, int> next() { return Next<Numbers, int>(*this); }
@@ -36,7 +36,7 @@ class Numbers {
     arrived_.push_back(number);
     wake(Status::ok());
   }
-  /// Without a word to who waits.
+  /// Adds a number without waking the waiting coroutine.
   void arrive_silently(int number) { arrived_.push_back(number); }
   void end() {
     is_over_ = true;
@@ -45,7 +45,7 @@ class Numbers {
   void wake(const Status& status) {
     if (const auto waiter = std::exchange(waiter_, nullptr); waiter != nullptr) waiter->set(status);
   }
-  /// So many calls of ready() end at once without anything to take.
+  /// The next `count` calls of ready() complete at once, although there is nothing to take.
   void set_news_before_wait(int count) { news_before_wait_ = count; }
   bool is_awaited() const { return waiter_ != nullptr; }
 

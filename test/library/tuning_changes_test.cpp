@@ -81,7 +81,7 @@ TEST_CASE("tune: a plan applies live settings, one structural one of them, and s
   REQUIRE(plan.changes.size() == 5);
   CHECK(plan.changes[0].may_be_applied);
   CHECK(plan.changes[0].new_text == "256MiB");
-  CHECK_FALSE(plan.changes[1].may_be_applied);  // Only one structural change at a time.
+  CHECK_FALSE(plan.changes[1].may_be_applied);  // Only one change of the structure may be applied at a time.
   CHECK(plan.changes[2].may_be_applied);
   CHECK(plan.changes[3].why_not.find("configuration file") != std::string::npos);
   CHECK(plan.changes[4].why_not.find("fjord job run") != std::string::npos);

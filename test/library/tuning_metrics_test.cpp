@@ -54,12 +54,12 @@ TEST_CASE("tune metrics: rates, times and shares of a period, of all nodes toget
   CHECK(figures.nodes_read == 3);
   CHECK(figures.nodes_silent == 0);
   CHECK(figures.reads_per_s == 80);
-  CHECK(figures.writes_per_s == 20);  // A condition that does not hold is an answer.
+  CHECK(figures.writes_per_s == 20);  // A conditional write counts as answered even if its condition does not hold.
   CHECK(figures.failed_per_s == 5);
   CHECK(figures.operations == 1050);
   CHECK(figures.pending == 7);
   CHECK(*figures.mean_s == Approx(0.01));
-  CHECK(*figures.p99_s <= 0.01);  // The slow ones were before the period.
+  CHECK(*figures.p99_s <= 0.01);  // The slow operations were before the period.
   CHECK(figures.docblocks_per_s == 20);
   CHECK(figures.scan_bytes_per_s == Approx(20e6));
   CHECK(figures.visitors_running == 2);
@@ -100,7 +100,7 @@ TEST_CASE("tune metrics: what is measured replaces what is assumed, and each inp
   CHECK(origin_of(inputs, "p99_s").starts_with("measured"));
   CHECK(origin_of(inputs, "latency_target_s") == "assumed");
 
-  // Visits by distributors that look for jobs do not count.
+  // Visits by distributors that look for jobs do not count as visits.
   tuner::Workload unvisited;
   const auto rarely = figures_between(before, reading(10, {distributor(900, 300, 0, 0, 0), storage(30, 1, 0, 5, 10)}));
   CHECK(origin_of(take_figures(rarely, false, {}, unvisited), "scan_share") == "assumed");

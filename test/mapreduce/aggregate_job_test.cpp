@@ -105,7 +105,7 @@ TEST_CASE("an aggregation gives the same rows through the store and directly, an
   CHECK(direct.map_tasks_done == 16);
   CHECK(direct.results == expected.size());
   CHECK(direct.finished_unix_us - direct.submitted_unix_us <
-        Duration(milliseconds(100)).count());  // A message takes one.
+        Duration(milliseconds(100)).count());  // One message takes 100 ms.
   REQUIRE(jobs.submit("store", job_of(by_city(), rpc::Shuffle::Store)).is_ok());
   const auto store = jobs.finish("store");
   CHECK(store.shuffle == rpc::Shuffle::Store);
@@ -173,7 +173,7 @@ TEST_CASE("directly, a node that dies or answers that are lost change nothing") 
   tasks.chunk_bytes = 100;
   JobWorld jobs(3, 3, test::kSaleSchema, tasks);
   const Rows expected = put_sales(jobs, 600, 40);
-  for (auto& node : jobs.world.nodes) {  // So that tables are sent before the end of a bucket.
+  for (auto& node : jobs.world.nodes) {  // So little memory that tasks send tables before the end of a bucket.
     REQUIRE(node.runtime->tunables.set("mapreduce.task_memory_bytes", 8 << 10).is_ok());
   }
   const int when = GENERATE(1, 2, 3, 4, 6, 8, 12, 16, 24);
@@ -190,7 +190,7 @@ TEST_CASE("directly, a node that dies or answers that are lost change nothing") 
     }
   };
   AggregateSpec spec = by_city();
-  spec.group_by = {"city", "id"};  // As many groups as documents, so that there is much to send.
+  spec.group_by = {"city", "id"};  // There are as many groups as documents, so that there is much to send.
   REQUIRE(jobs.submit("wide", job_of(spec)).is_ok());
   REQUIRE(jobs.submit("job", job_of(by_city())).is_ok());
   const auto wide = jobs.finish("wide");
@@ -238,7 +238,7 @@ TEST_CASE("groups beyond a task's memory go to disk and come back, in map and re
   CHECK(rows_of(jobs, status) == expected);
   CHECK(folder.files() == 0);
 
-  // Also with an application that keeps its values apart until they are reduced.
+  // Repeats the check with an application that keeps its values apart until they are reduced.
   rpc::JobSpec stats;
   stats.application = "fieldstats";
   stats.document_type = "sale";

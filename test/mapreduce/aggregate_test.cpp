@@ -163,7 +163,7 @@ TEST_CASE("what is retracted leaves the bytes of what is left, or says that it d
   }
   for (const auto& [key, value] : left) CHECK(found.contains(key));
   if (all) return;
-  // count() shows which groups are empty; an empty group starts afresh.
+  // No group is in doubt: count() shows which groups are empty, and these start afresh.
   CHECK(doubtful.empty());
   CHECK(found.size() == left.size());
   for (std::size_t i = 0; i < taken; ++i) {
@@ -181,7 +181,7 @@ TEST_CASE("partial results are the same bytes however documents are split and pa
   const auto whole = make_accumulator(*application);
   add(*whole, sales, 0, sales.size());
   const Tuples expected = tuples_of(*whole);
-  CHECK(expected.size() == static_cast<std::size_t>(cities) + 1);  // One more for documents without a city.
+  CHECK(expected.size() == static_cast<std::size_t>(cities) + 1);  // One more group has the documents without a city.
 
   std::mt19937 random(seed);
   std::vector<Encoded> shuffled = sales;
@@ -204,7 +204,7 @@ TEST_CASE("partial results are the same bytes however documents are split and pa
   CHECK(rows_of(*application, *parts[0]) == rows_of(*application, *whole));
 }
 
-/// The values of one group, in the simplest form.
+/// The values of one group, computed in the simplest way.
 struct Reference {
   std::int64_t count = 0;
   std::vector<std::int64_t> years;
@@ -311,7 +311,7 @@ TEST_CASE("beyond what is exact, distinct and quantile say how good they are, an
 
 TEST_CASE("an estimate in a row is an object with the number and its error") {
   static const auto types = test::sale_types();
-  constexpr int kValues = 2000;  // More than either sketch counts exactly.
+  constexpr int kValues = 2000;  // More values than either sketch counts exactly.
   std::vector<Encoded> sales;
   for (int i = 1; i <= kValues; ++i) {
     const Sale sale{.cents = i};

@@ -1,5 +1,5 @@
-// Jobs of plugin applications that take many documents at a time: the engine's part, with an application in this
-// process.
+// Jobs of plugin applications that take many documents at a time. Only the engine's part is tested: the application is
+// in this process.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -69,7 +69,7 @@ class Sizes final : public Application, private BatchFunctions {
   Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues> keys) override {
     std::vector<std::optional<std::string>> results;
     for (const KeyedValues& key : keys) {
-      // Some key of most batches has no result.
+      // In most batches some key has no result.
       results.push_back(key.key == "city 0" ? std::nullopt : std::optional(sum(key.values)));
     }
     return results;
@@ -150,7 +150,7 @@ void add_sizes(mapreduce::ApplicationRegistry& applications, const std::string& 
   applications.add({"sizes", "Sums", {}, [] { return std::make_unique<Sizes>(); }, version});
 }
 
-/// Jobs with the application in version 2.
+/// A world with jobs of the application, in version 2.
 class BatchWorld {
  public:
   explicit BatchWorld(mapreduce::TaskOptions tasks = {}, mapreduce::JobServiceOptions options = {})
@@ -231,7 +231,7 @@ rpc::JobStatus taken_over(JobWorld& jobs, const rpc::JobSpec& spec,
       jobs.start_service();
     });
   };
-  (void)jobs.submit("job", spec);  // The answer is lost if the process ends before it.
+  (void)jobs.submit("job", spec);  // The client gets no answer if the process ends before.
   rpc::JobStatus status;
   REQUIRE(jobs.world.run_until([&] {
     const auto it = jobs.records.records.find("job");
@@ -361,7 +361,7 @@ TEST_CASE("a job whose application is not on all nodes is refused, and the nodes
   world.check(world.jobs.finish("job"), 20);
 }
 
-/// Jobs of two passes, each with an application of a plugin.
+/// A world with jobs of two passes, each with an application of a plugin.
 struct ChainWorld : BatchWorld {
   explicit ChainWorld(mapreduce::JobServiceOptions options = {}) : BatchWorld({}, std::move(options)) {
     add_digits(jobs.applications, "7");
@@ -455,7 +455,7 @@ TEST_CASE("a job goes on with the version of its application that it began with,
   BatchWorld world({}, recorded_at_once());
   world.put_places(500);
   const bool is_replaced = GENERATE(true, false);
-  mapreduce::ApplicationRegistry newer;  // As in a distributor that was upgraded before the storage nodes.
+  mapreduce::ApplicationRegistry newer;  // The distributor was upgraded before the storage nodes.
   add_sizes(newer, "3");
   const rpc::JobStatus status = taken_over(
       world.jobs, world.spec(rpc::Shuffle::Store, {{"visitors_per_node", "1"}}),

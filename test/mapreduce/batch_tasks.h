@@ -14,8 +14,8 @@
 #include "task/accumulator.h"
 #include "task/key_reducer.h"
 
-/// What a task does with an application in another process (mapreduce::BatchFunctions): the engine's groups, no
-/// cluster.
+/// The work of a task with an application in another process (mapreduce::BatchFunctions): with the engine's groups, but
+/// without a cluster.
 namespace fjord::test {
 
 using Rows = std::map<std::string, std::string>;
@@ -44,7 +44,7 @@ class BatchDocuments {
   std::vector<EncodedDocument> encoded_;
 };
 
-/// Returns, by last digit, the sum of the numbers below `count` but `without`.
+/// Returns, by last digit, the sums of the numbers below `count`, without the number `without`.
 inline Rows sums_by_digit(int count, int without = -1) {
   std::map<int, long long> sums;
   for (int i = 0; i < count; ++i) {

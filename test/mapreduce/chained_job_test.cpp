@@ -163,7 +163,7 @@ TEST_CASE("rows become documents, and those of an earlier run that are no rows a
   REQUIRE(jobs.finish("other").phase == rpc::JobPhase::Done);
   for (int i = 0; i < 10; ++i) jobs.world.remove("id:t:place:n=" + std::to_string(i) + ":" + std::to_string(i));
   Counts fewer = counts;
-  for (const char* city : {"city 0", "city 1", "city 2", "city 3"}) fewer.erase(city);  // 1 + 2 + 3 + 4 places.
+  for (const char* city : {"city 0", "city 1", "city 2", "city 3"}) fewer.erase(city);  // All 1+2+3+4 places are gone.
   REQUIRE(jobs.submit("second", spec).is_ok());
   status = jobs.finish("second");
   CHECK(rows_of(jobs, status).size() == 56);
@@ -193,7 +193,7 @@ TEST_CASE("a pass reads what the one before put, whether it is kept or not") {
   put_place(jobs, 1000, "elsewhere");
   Counts all = counts;
   all["elsewhere"] = 1;
-  // Other documents of the type are not read.
+  // The next pass does not read other documents of the type.
   Document stranger(*jobs.world.types().find("city_count"), *DocumentId::parse("id:results:city_count::other/1"));
   REQUIRE(stranger.set("n", std::int64_t{99}).is_ok());
   jobs.world.put(stranger);
@@ -248,8 +248,8 @@ TEST_CASE("the row over nothing becomes a document and is read by the next pass,
   CHECK(rows_of(jobs, status) == std::map<std::string, std::string>{{"[]", "[0,1]"}});
   REQUIRE(status.passes_done.size() == 1);
   CHECK(status.passes_done[0].results == 1);
-  // A first pass with groups has no rows here, because there are no documents. The next pass makes its row over
-  // nothing.
+  // The first pass has groups, so it makes no rows, because there are no documents. The next pass has no groups, so it
+  // makes one row even from no input.
   REQUIRE(jobs.submit("none", spec_of({pass_of(by_city()), pass_of(again, {}, "n > 3")}, shuffle)).is_ok());
   CHECK(rows_of(jobs, jobs.finish("none")) == std::map<std::string, std::string>{{"[]", "[null,0]"}});
 
@@ -328,7 +328,7 @@ TEST_CASE("a job is not done while tasks that were given up may put its document
     jobs.sink.failures = how == "repeated" ? 1 : 0;
     if (how == "taken over") jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
   };
-  // With a limit, a separate phase puts the rows.
+  // Because of the limit, a separate phase puts the rows.
   REQUIRE(jobs.submit("job", spec_of({pass_of(by_city(1000), {"city_count", "", "week"})}, shuffle)).is_ok());
   const MonotonicTime submitted = jobs.world.scheduler.clock().now();
   while (!given_up) jobs.world.scheduler.run_for(milliseconds(1));
@@ -413,7 +413,7 @@ TEST_CASE("who looks at its record seldom begins no task that puts documents whe
   };
   auto spec = spec_of({pass_of(by_city(), {"city_count", "", "week"})}, rpc::Shuffle::Store);
   spec.visitors_per_node = 1;
-  spec.settings = {{"throttle", "1000000000"}};  // Makes each task have one bucket.
+  spec.settings = {{"throttle", "1000000000"}};  // So low a rate that each task has one bucket.
   REQUIRE(jobs.submit("job", spec).is_ok());
   REQUIRE(jobs.world.run_until([&] { return puts > 0; }));
   jobs.world.scheduler.run_for(seconds(17));

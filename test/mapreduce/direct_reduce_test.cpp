@@ -10,7 +10,7 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr int kDocuments = 40'000;
-constexpr int kCities = 9'000;  // More than what justifies several threads.
+constexpr int kCities = 9'000;  // More groups than the number from which several threads are used.
 
 std::unique_ptr<Application> application_of(const AggregateSpec& spec) {
   static const auto types = test::sale_types();
@@ -114,7 +114,7 @@ TEST_CASE("rows of many units are there once, sorted by key, whatever number of 
 
 TEST_CASE("groups that do not pass a condition leave no gaps between rows") {
   AggregateSpec spec = by_city();
-  spec.having = "count > 4";  // About half of the groups.
+  spec.having = "count > 4";  // About half of the groups meet this condition.
   const auto application = application_of(spec);
   const Rows expected = rows_of(expected_of(0, kDocuments), 5);
   REQUIRE(expected.size() > 1000);

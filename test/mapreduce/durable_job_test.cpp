@@ -98,7 +98,7 @@ TEST_CASE("a job goes on after the end of its process, whatever it was doing") {
   CHECK(status.map_tasks == 16);
   CHECK(status.taken_over == 1);
   CHECK(status.epoch == 2);
-  CHECK(status.run == 0);  // The job continued without a restart of map.
+  CHECK(status.run == 0);  // Zero: map was not restarted.
   // An answer to a client lacks the part of the record that only the next owner needs.
   CHECK(status.resume.empty());
   CHECK(status.expected.empty());
@@ -425,7 +425,7 @@ TEST_CASE("documents that map fails on are dead letters: counted, listed, and no
   CHECK(jobs.world.stored("fjord_tuples").empty());
 }
 
-/// Emits a tuple and then fails on the document.
+/// An application that emits a tuple and then fails on the document.
 class Moody final : public mapreduce::Application {
  public:
   Status configure(const mapreduce::ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
@@ -528,7 +528,7 @@ TEST_CASE("a job whose documents are all dead letters fails, and says why") {
   CHECK(status.error.message().find("it has no city") != std::string::npos);
   CHECK(jobs.ask(rpc::ListJobs{.job_id = "job", .dead_letters = true}).jobs.at(0).dead_letter_list.size() == 30);
   CHECK(jobs.world.stored("fjord_tuples").empty());
-  // Without documents no failure is possible.
+  // No document is selected, so none can fail.
   spec.selection = "place.size == 77";
   REQUIRE(jobs.submit("none", spec).is_ok());
   CHECK(jobs.finish("none").phase == rpc::JobPhase::Done);

@@ -99,7 +99,7 @@ TEST_CASE("a job keeps away from buckets that a full node holds although they be
   }
   REQUIRE(elsewhere.size() > 1);
   const bool leaves_first = GENERATE(true, false);
-  elsewhere.erase(leaves_first ? elsewhere.begin() : elsewhere.end() - 1);  // The job finds this one.
+  elsewhere.erase(leaves_first ? elsewhere.begin() : elsewhere.end() - 1);  // The job itself finds this bucket.
   world.held = {elsewhere.begin(), elsewhere.end()};
   world.jobs.world.nodes[kFull].all->holds = elsewhere;
   world.check_results(world.run(rpc::Shuffle::Store));

@@ -15,7 +15,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// Joins values that begin with +, and keeps others apart.
+/// Joins values that begin with +, and keeps other values apart.
 class Joining final : public Application {
  public:
   Status configure(const ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
@@ -28,7 +28,7 @@ class Joining final : public Application {
   Status reduce(std::string_view, std::span<const std::string_view>, ResultEmitter&) override { return Status::ok(); }
 };
 
-/// The same for many keys at a time. `most`: largest number of values received in one call.
+/// Joins values as Joining does, but takes many keys in one call. `most`: largest number of values of a key in a call.
 class JoiningMany final : public Application, private BatchFunctions {
  public:
   Status configure(const ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
@@ -117,7 +117,7 @@ TEST_CASE("a key with a million values among others is combined as they come, in
     if (i % (kValues / kOthers) == 0) REQUIRE(store.table().merge("key " + std::to_string(i), "+1").is_ok());
     REQUIRE(store.keep_within_memory().is_ok());
   }
-  // The other keys are on disk, and hardly anything of this one.
+  // The other keys were spilled to disk, but hardly any value of the hot key.
   CHECK(store.spilled_bytes() > 0);
   CHECK(store.spilled_bytes() < std::size_t{30} * kOthers);
   const Content content = content_of(store);
@@ -190,7 +190,7 @@ TEST_CASE("300,000 different keys are counted exactly in 2 MiB a task") {
   constexpr int kKeys = 300'000;
   constexpr std::uint32_t kDestinations = 4;
   const GroupStoreOptions options{.memory_bytes = 2 << 20, .spill_bytes = 1 << 30, .destinations = kDestinations};
-  // Two map tasks have all keys each; their tuples are reduced destination by destination.
+  // Each of two map tasks has all keys; their tuples are reduced destination by destination.
   std::vector<std::vector<std::string>> tuples(kDestinations);
   for (int task = 0; task < 2; ++task) {
     GroupStore store(**application, area, options);

@@ -204,7 +204,7 @@ TEST_CASE("incremental: without memory everything is read each time, with little
   world.set("mapreduce.incremental_bytes", 0);
   world.check(job);
   CHECK(read_now(world.check(job)) == 800);
-  world.set("mapreduce.incremental_bytes", 8000);  // 16 buckets of 50 documents.
+  world.set("mapreduce.incremental_bytes", 8000);  // Too little to keep the documents of all 16 buckets.
   world.check(job);
   CHECK(read_now(world.check(job)) == 0);
   world.put(1);
@@ -284,7 +284,7 @@ Answer read_in_turns(IncrementalWorld& world, const rpc::JobSpec& job) {
   task.application = job.application;
   task.document_type = job.document_type;
   task.parameters = job.parameters;
-  task.output_buckets = 1;  // Without effect on a direct job, but zero is refused.
+  task.output_buckets = 1;  // A direct job ignores the number, but zero is refused.
   task.direct = true;
   if (job.incremental) task.incremental = "sale";
   visitors::VisitorSessionOptions options;

@@ -52,13 +52,13 @@ std::set<std::string> jobs_with_results(JobWorld& jobs) {
 }
 
 rpc::JobStatus run(JobWorld& jobs, const std::string& id, rpc::Shuffle shuffle) {
-  // A short direct job has no record.
+  // The low rate makes a direct job long: a short direct job would have no record.
   std::vector<rpc::Parameter> settings;
   if (shuffle == rpc::Shuffle::Direct) settings = {{"throttle", "2kB"}};
   REQUIRE(jobs.submit(id, spec_of(shuffle, settings)).is_ok());
   const auto status = jobs.finish(id);
   REQUIRE(status.phase == rpc::JobPhase::Done);
-  jobs.world.scheduler.run_for(seconds(1));  // Until the record is written.
+  jobs.world.scheduler.run_for(seconds(1));  // Waits until the record is written.
   return status;
 }
 
@@ -88,7 +88,7 @@ TEST_CASE("the results of a job are removed when that is asked for, and the job 
   REQUIRE_FALSE(results.has_value());
   CHECK(results.error().code() == StatusCode::NotFound);
   CHECK(jobs.results(listed(jobs, "other")).has_value());
-  CHECK(control(jobs, rpc::JobAction::RemoveResults).is_ok());  // A repetition is accepted.
+  CHECK(control(jobs, rpc::JobAction::RemoveResults).is_ok());  // The job accepts a repeated request.
 }
 
 TEST_CASE("a job is removed with its results when that is asked for") {
@@ -104,7 +104,7 @@ TEST_CASE("a job is removed with its results when that is asked for") {
   CHECK(jobs.records.records.empty());
   CHECK(listed(jobs, "job").job_id.empty());
   CHECK(control(jobs, rpc::JobAction::Remove).code() == StatusCode::NotFound);
-  run(jobs, "job", shuffle);  // The name can be used again.
+  run(jobs, "job", shuffle);  // Another job can have the name again.
   CHECK(jobs.results(listed(jobs, "job")).has_value());
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("results are removed when they are older than they are kept, and until
   CHECK(status.results_removed);
   const int writes = jobs.records.writes;
   jobs.world.scheduler.run_for(seconds(60));
-  CHECK(jobs.records.writes == writes);  // The removal happens once.
+  CHECK(jobs.records.writes == writes);  // The removal happens only once.
 
   REQUIRE(jobs.distributor_runtime.tunables.set("mapreduce.results_retention", 0).is_ok());
   run(jobs, "kept", shuffle);

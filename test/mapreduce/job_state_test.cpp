@@ -136,7 +136,7 @@ TEST_CASE("job state: a newer version is refused, and so is a damaged record") {
   CHECK(mapreduce::decode_job_state(std::string_view(content).substr(0, content.size() - 1)).status().code() ==
         StatusCode::Corruption);
   CHECK(mapreduce::decode_job_state("").status().code() == StatusCode::Corruption);
-  // Field 1, the job's id, as a number.
+  // Bytes in which field 1, the job's id, is a number.
   CHECK(mapreduce::decode_job_state(std::string("\2\2\1", 3)).status().code() == StatusCode::Corruption);
 }
 

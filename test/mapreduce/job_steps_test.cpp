@@ -33,7 +33,7 @@ struct Transition {
 };
 
 const Transition kTransitions[] = {
-    // Through the store.
+    // The tuples go through the store.
     {Step::Map, StepEvent::Done, kStore, Step::Reduce},
     {Step::Reduce, StepEvent::Done, kStore, Step::PassDone},
     {Step::Reduce, StepEvent::Done, kStoreRows, Step::PassDone},
@@ -44,7 +44,7 @@ const Transition kTransitions[] = {
     {Step::PassDone, StepEvent::Done, kStoreDocuments, Step::CleanUp},
     {Step::PassDone, StepEvent::Done, kStoreRows, Step::Map},
     {Step::CleanUp, StepEvent::Done, kStore, Step::Over},
-    // Directly.
+    // The tuples go directly to the owner.
     {Step::DirectMap, StepEvent::Done, kDirect, Step::DirectReduce},
     {Step::DirectReduce, StepEvent::Done, kDirect, Step::PassDone},
     {Step::PassDone, StepEvent::Done, kDirect, Step::Over},
@@ -54,16 +54,16 @@ const Transition kTransitions[] = {
     {Step::Pages, StepEvent::Done, kDirectDocuments, Step::Put},
     {Step::PassDone, StepEvent::Done, kDirectDocuments, Step::KeepRows},
     {Step::KeepRows, StepEvent::Done, kDirectDocuments, Step::CleanUp},
-    // A reduce without tuples has made its row in the runner.
+    // Without tuples the runner makes the row of the reduce itself.
     {Step::Reduce, StepEvent::Done, kDirectDocuments, Step::Pages},
-    // Groups that do not fit.
+    // The groups do not fit into memory.
     {Step::DirectMap, StepEvent::TooLarge, kDirect, Step::Map},
     {Step::DirectReduce, StepEvent::TooLarge, kDirectRows, Step::Map},
-    // Other distribution bits.
+    // The distribution bits have changed.
     {Step::Map, StepEvent::Restart, kStore, Step::Map},
     {Step::Put, StepEvent::Restart, kStoreDocuments, Step::Map},
     {Step::DirectReduce, StepEvent::Restart, kDirect, Step::DirectMap},
-    // The documents of the step are refused for lack of space.
+    // The storage nodes refuse the step's documents for lack of space.
     {Step::Map, StepEvent::Move, kStore, Step::MoveOutput},
     {Step::Reduce, StepEvent::Move, kStore, Step::MoveOutput},
     {Step::Pages, StepEvent::Move, kDirectRows, Step::MoveOutput},
@@ -108,7 +108,7 @@ TEST_CASE("job steps: where a new owner continues") {
   CHECK_FALSE(continued_step(recorded(JobPhase::Reduce, Shuffle::Direct), 4).has_value());
   CHECK_FALSE(continued_step(recorded(JobPhase::Map, Shuffle::Store), 5).has_value());
   job = recorded(JobPhase::Map, Shuffle::Store);
-  job.counts.map_tasks_done = 1;  // without a cursor
+  job.counts.map_tasks_done = 1;  // The record has no cursor.
   CHECK_FALSE(continued_step(job, 4).has_value());
   job.resume = "a cursor";
   CHECK((continued_step(job, 4) == Step::Map));

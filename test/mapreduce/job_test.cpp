@@ -162,7 +162,7 @@ TEST_CASE("the tuple documents are the same bytes whatever order the documents w
     std::map<std::string, std::string> seen;
     jobs.sink.on_put = [&](const std::string& id, const EncodedDocument& document) {
       if (id.find("fjord_tuples") == std::string::npos) return;
-      const std::size_t location = id.find(":n=");  // Depends on the nodes. The whole header is compared from here on.
+      const std::size_t location = id.find(":n=");  // Only the rest is compared: the beginning depends on the nodes.
       seen[id.substr(id.find(':', location + 1))] = document.body;
     };
     for (int i = 0; i < 300; ++i) {

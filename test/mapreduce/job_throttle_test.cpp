@@ -22,14 +22,14 @@ TEST_CASE("a token bucket lets its rate pass, counted after it was sent") {
   TokenBucket bucket;
   CHECK(bucket.wait(at(0)) == Duration(0));
   bucket.sent(1'000'000'000, at(0));
-  CHECK(bucket.wait(at(0)) == Duration(0));  // No rate, no wait.
+  CHECK(bucket.wait(at(0)) == Duration(0));  // Without a rate there is no wait.
   bucket.set_rate(1'000'000, at(0));
   CHECK(bucket.wait(at(0)) == Duration(0));
   bucket.sent(5'000'000, at(0));
-  CHECK(in_seconds(bucket.wait(at(0))) == Approx(4.5).margin(1e-5));  // Half a second's worth was available.
+  CHECK(in_seconds(bucket.wait(at(0))) == Approx(4.5).margin(1e-5));  // 5 s of bytes, less 0.5 s in advance.
   CHECK(in_seconds(bucket.wait(at(4))) == Approx(0.5).margin(1e-5));
   CHECK(bucket.wait(at(4.6)) == Duration(0));
-  bucket.sent(500'000, at(1000));  // No more than the burst was saved.
+  bucket.sent(500'000, at(1000));  // The bytes saved while nothing was sent are limited to the burst.
   CHECK(bucket.wait(at(1000)) > Duration(0));
   CHECK(bucket.wait(at(1000.01)) == Duration(0));
 }
@@ -54,7 +54,7 @@ TEST_CASE("by delay a job takes the time of seed 6.4.3 for its traffic") {
   // (n + 1) * (2m + d) + (n + 1) * (1 + 3) * 58 bytes a document: n replicas, m message, d document, 58 a TCP header
   CHECK(total == Approx(25'000.0 * (4 * (2 * 200 + 4000) + 4 * (1 + 3) * 58)));
   CHECK(in_seconds(throttle.bucket_delay()) == Approx(total / (2'000'000.0 * 25)));
-  // The time with all buckets is T_tot / R.
+  // The time for all buckets is the total number of bytes divided by the rate.
   double now = 0;
   for (int i = 0; i < 25; ++i) {
     while (throttle.wait(1, at(now)) > Duration(0)) now += 0.001;
@@ -67,7 +67,7 @@ TEST_CASE("by what is sent a job keeps to its rate, whatever its tasks send") {
   JobThrottle throttle;
   throttle.set(1'000'000, JobSettings::ThrottleBy::Sent, at(0));
   REQUIRE(throttle.wait(1, at(0)) == Duration(0));
-  CHECK(throttle.wait(1, at(0)) > Duration(0));  // The bytes of the first task are not known yet.
+  CHECK(throttle.wait(1, at(0)) > Duration(0));  // The first task counts although its bytes are not known yet.
   double now = 0.1;
   double sent = 0;
   for (int i = 0; i < 50; ++i) {

@@ -47,9 +47,9 @@ class WorldSink final : public mapreduce::DocumentSink {
   int puts = 0;
   int under_way = 0;
   int under_way_max = 0;
-  int failures = 0;  ///< Number of the next puts that fail.
+  int failures = 0;  ///< The next `failures` puts fail.
   Status failure{StatusCode::IoError, "the disk is broken"};
-  std::function<Status(const std::string& id)> refuse;  ///< Puts fail with the error that it returns.
+  std::function<Status(const std::string& id)> refuse;  ///< Returns the error with which the put of `id` fails.
   std::function<void(const std::string&, const EncodedDocument&)> on_put;
 
  private:

@@ -38,7 +38,7 @@ std::multiset<std::string> tuples_in(const BucketPartial& partial) {
   return found;
 }
 
-/// Checks that `partial` equals one made of these documents alone.
+/// Checks that `partial` equals `expected`, which was made of the remaining documents alone.
 void check_is(const BucketPartial& partial, const BucketPartial& expected) {
   CHECK(partial.version() == expected.version());
   CHECK(partial.mapped() == expected.mapped());
@@ -75,7 +75,7 @@ DocumentChange gone(const BucketPartial& partial, int n) {
 TEST_CASE("partials: documents that are gone are not remembered, whatever they were") {
   BucketPartial partial;
   for (int n = 1; n <= 40; ++n) partial.add(meta_of(n, 10, n % 4 == 0), n % 4 != 0, n % 4 == 0 ? "" : tuple("k"));
-  // A remove entry that was dropped, and a document that map fails on.
+  // Document 4 was a remove entry, which has been dropped. On document 5 map now fails.
   const Received received = received_by(partial, {{gid_of(4), gone(partial, 4)}, {gid_of(5), gone(partial, 5)}});
   CHECK(received.retracted == std::multiset<std::string>{tuple("k")});
   CHECK(received.added.empty());
@@ -87,7 +87,7 @@ TEST_CASE("partials: documents that are gone are not remembered, whatever they w
   CHECK(partial.find(gid_of(4)) == DocumentChange::kNew);
   CHECK(partial.find(gid_of(5)) == DocumentChange::kNew);
 
-  // The documents can come back as new ones.
+  // The documents can come back as new documents.
   const std::string again = tuple("again");
   const DocumentChange back{.meta = meta_of(4, 20), .number = partial.find(gid_of(4)), .mapped = true, .tuples = again};
   CHECK(received_by(partial, {{gid_of(4), back}}).added == std::multiset<std::string>{again});

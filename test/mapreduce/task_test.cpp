@@ -299,7 +299,7 @@ TEST_CASE("processors of a task do not count while it waits") {
     }
     CHECK_FALSE(busy.is_over());
     clock.time = clock.time + seconds(3600);
-    // The processor time is reported at intervals; nothing else waits for it.
+    // A turn ends after an hour only to report the processor time, as no other task waits.
     CHECK(busy.is_over() == counts_processors);
     context.is_over = true;
     CHECK(busy.is_over());

@@ -67,7 +67,7 @@ TEST_CASE("metric page: mean and quantiles of a histogram are those of the perio
   MetricRegistry registry;
   Histogram& get = registry.histogram("fjord_x_seconds", "X.", {{"operation", "get"}});
   Histogram& put = registry.histogram("fjord_x_seconds", "X.", {{"operation", "put"}});
-  for (int i = 0; i < 5000; ++i) get.observe(seconds(10));  // Long before.
+  for (int i = 0; i < 5000; ++i) get.observe(seconds(10));  // Observed long before the period that the page shows.
   const MetricPage before = page_of(registry);
   for (int i = 0; i < 990; ++i) get.observe(milliseconds(1));
   for (int i = 0; i < 10; ++i) get.observe(milliseconds(100));

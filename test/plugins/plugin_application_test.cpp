@@ -54,7 +54,7 @@ class World {
   std::shared_ptr<const DocumentTypeRepo> types;
 };
 
-/// Documents with counts from 0.
+/// Documents whose counts are 0, 1, 2, ...
 class Documents : public test::BatchDocuments {
  public:
   Documents(const World& world, int count, int text_bytes = 10) : Documents(*world.types, "item", count, text_bytes) {}
@@ -150,7 +150,7 @@ TEST_CASE("plugin application: the limit on time is one on a key, not on how man
   const std::string how = GENERATE("combine sleeps", "reduce sleeps");
   const auto application = world.make({{"how", how}});
   const auto table = make_accumulator(*application);
-  // Ten keys with two values each: 1.5 s.
+  // The table gets ten keys of two values each. To reduce them takes 1.5 s, more than the limit of one call.
   for (const DocumentView& document : documents.views) REQUIRE(table->map_many({&document, 1}));
   CHECK(rows_of(reduce_all(*application, *table->drain(0))) == sums_by_digit(20));
   CHECK(world.started() == 1);
@@ -167,7 +167,7 @@ TEST_CASE("plugin application: what reduce and combine do wrong fails the task w
   const Documents documents(world, 20);
   const auto application = world.make({{"how", how}});
   const auto table = make_accumulator(*application);
-  // One by one, so that combine() is called only when the tuples are read.
+  // Maps the documents one by one, so that combine() is called only when the tuples are read.
   for (const DocumentView& document : documents.views) REQUIRE(table->map_many({&document, 1}));
   const auto rows = reduce_all(*application, *table->drain(0));
   CAPTURE(how);
@@ -218,17 +218,17 @@ TEST_CASE(
   CHECK(world.started() == 1);
   run({});
   run({});
-  CHECK(world.started() == 2);  // One after the other.
+  CHECK(world.started() == 2);  // Both tasks used processes one after the other.
   run({{"combines", "0"}});
   CHECK(world.started() == 3);
-  // The process that a task was lost with is not used again.
+  // A process in which a task was lost is not used again.
   {
     const auto bad = world.make({{"how", "exits"}, {"at", "7"}});
     const auto table = make_accumulator(*bad);
     REQUIRE(map_all(*table, std::span(documents.views).subspan(7, 1)));
     CHECK(world.started() == 4);
   }
-  // The processes of a job end with its last task.
+  // The idle processes of a job end with its last task.
   first.reset();
   run({});
   CHECK(world.started() == 5);

@@ -34,7 +34,7 @@ TEST_CASE("cluster news: the question names what is known, and only newer inform
   SnapshotHolder holder;
   CHECK(question_for_news(holder).known_state_version == 0);
   GetClusterInfoReply reply;
-  CHECK_FALSE(*take_news(holder, reply));  // There was no news.
+  CHECK_FALSE(*take_news(holder, reply));  // The answer had no news.
   reply.info = info_of(4, "distributor:3 storage:1");
   CHECK(*take_news(holder, reply));
   CHECK_FALSE(*take_news(holder, reply));

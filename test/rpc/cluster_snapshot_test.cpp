@@ -42,7 +42,7 @@ Snapshot update(const Snapshot& old, const ClusterInfo& newer) {
 }  // namespace
 
 TEST_CASE("cluster snapshot: a state that comes without its schemas is not taken in", "[rpc]") {
-  SnapshotHolder holder;  // Found by the simulation: updates, seed 159302134975411.
+  SnapshotHolder holder;  // The simulation found this bug: updates, seed 159302134975411.
   ClusterInfo info;
   info.state_version = 5;
   info.state = "version:5 bits:4 distributor:1 storage:1";
@@ -187,13 +187,13 @@ TEST_CASE("cluster snapshot: what comes from an older term is refused and both t
   CHECK(holder.get() == old);
 
   info = ClusterInfo{};
-  info.term = 6;  // A poll without news still belongs to that term.
+  info.term = 6;  // An answer without news still belongs to that term.
   CHECK_FALSE(holder.update(info));
-  updated = holder.update(ClusterInfo{});  // An update without a sender.
+  updated = holder.update(ClusterInfo{});  // An update by cluster information that names no sender.
   REQUIRE(updated);
   CHECK_FALSE(*updated);
 
-  info = info_of(4);  // Forwarded by a component that does not know of the election yet: no news, no error.
+  info = info_of(4);  // A sender that does not know of the election yet forwards it: no news, but no error.
   info.term = 6;
   updated = holder.update(info);
   REQUIRE(updated);
@@ -223,9 +223,9 @@ TEST_CASE("cluster snapshot: the pending state stands beside the active one unti
   CHECK(both->info().pending_storage_addresses == std::vector<std::string>{"s0:1", "s1:1", "s2:1", "s3:1"});
 
   CHECK(update(both, pending_of(7, "bits:4 distributor:2 storage:3 .1.s:d")) == both);
-  CHECK(update(both, pending_of(6)) == both);  // Older than the pending state.
+  CHECK(update(both, pending_of(6)) == both);  // State 6 is older than the pending state.
   CHECK(update(both, pending_of(4)) == both);
-  CHECK(update(active, pending_of(5)) == active);  // As old as the active state.
+  CHECK(update(active, pending_of(5)) == active);  // State 5 is as old as the active state.
   CHECK(update(both, info_of(6))->pending_version() == 7);
   CHECK(update(both, pending_of(8))->pending_version() == 8);
   ClusterInfo broken = pending_of(9, "nonsense");
@@ -263,7 +263,7 @@ TEST_CASE("cluster snapshot: the live configuration is replaced as a whole by a 
   other.config = {"a=5"};
   CHECK(update(snapshot, other) == snapshot);
   other.config_version = 4;
-  other.config = {};  // All settings have their defaults again.
+  other.config = {};  // All settings are at their defaults again.
   other.lease_us = 2000;
   Snapshot next = update(snapshot, other);
   CHECK(next->config_version() == 4);
@@ -296,7 +296,7 @@ TEST_CASE("cluster snapshot: the placement table says what placement and ownersh
   Snapshot snapshot = update(nullptr, info_of(5, nodes));
   const unsigned bits = snapshot->distribution_bits();
   for (std::uint64_t i = 0; i < 64; ++i) {
-    for (unsigned used : {bits, bits + 3, 40u}) {  // A split bucket belongs where its ancestor does.
+    for (unsigned used : {bits, bits + 3, 40u}) {  // A bucket that was split belongs to the owner of its ancestor.
       BucketId bucket(used, i * 0x9e3779b97f4a7c15);
       INFO(bucket);
       CHECK(snapshot->ideal_nodes(bucket) ==

@@ -17,11 +17,12 @@ ClusterInfo config(std::uint64_t version, std::vector<std::string> settings) {
 TEST_CASE("live settings: set what is declared here, and give back what it was when they are gone") {
   TunableRegistry tunables;
   Tunable& size = tunables.declare({.name = "a.size", .default_value = 10, .min = 1, .max = 100, .help = ""});
-  REQUIRE(tunables.set("a.size", 20));  // As set by the configuration file.
+  REQUIRE(tunables.set("a.size", 20));  // The configuration file has set this value.
   LiveSettings settings(tunables);
   CHECK(settings.apply(config(1, {"a.size=30", "other.process=5"})).empty());
   CHECK(size.value() == 30);
-  CHECK(settings.apply(config(1, {"a.size=31"})).empty());  // The version is known, so it is ignored.
+  // The settings of a version that is already in force are ignored.
+  CHECK(settings.apply(config(1, {"a.size=31"})).empty());
   CHECK(settings.apply(config(0, {})).empty());
   CHECK(size.value() == 30);
   CHECK(settings.apply(config(2, {"a.size=40"})).empty());

@@ -106,7 +106,7 @@ TEST_CASE("script: map, combine and reduce compute what they say, however the va
     REQUIRE(tuples.all.size() == 1);
     const auto& [key, value] = tuples.all[0];
     apart[key].push_back(value);
-    packed[key] += value;  // As storage nodes without batches send them.
+    packed[key] += value;  // As storage nodes that combine without batches do.
   }
   for (const auto& [key, values] : apart) {
     for (const std::vector<std::string>& one_by_one : {values, {packed[key]}}) {
@@ -213,7 +213,7 @@ TEST_CASE("script: what processors work for its program counts where it is waite
                                       {{"timeout_ms", "60000"}});
   const Duration begin = processor_time();
   REQUIRE(world.map(*application).is_ok());
-  CHECK(processor_time() - begin > milliseconds(5));  // The loop needs more, and this thread only waits.
+  CHECK(processor_time() - begin > milliseconds(5));  // The loop takes more than 5 ms, in which this thread only waits.
 }
 
 TEST_CASE("script: a cancelled job does not wait for its program") {

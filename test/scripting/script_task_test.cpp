@@ -88,11 +88,12 @@ TEST_CASE("script task: documents go to the program many at a time, and the resu
 TEST_CASE("script task: a repeated task puts the same bytes, though combine depends on the order") {
   World world;
   const Documents documents(world, 20'000);
-  // Another order and other blocks, as another replica has them.
+  // The documents in another order, as another replica has them.
   std::vector<DocumentView> others;
   for (std::size_t i = 0; i < documents.views.size(); ++i) others.push_back(documents.views[(i * 7919 + 1) % 20'000]);
   const std::string combine =
-      GENERATE("function combine(city, a, b) return {n = a.n + b.n, price = a.price + b.price} end",  // 0.1 + 0.2 + 0.3
+      // A sum such as 0.1 + 0.2 + 0.3 depends on the order.
+      GENERATE("function combine(city, a, b) return {n = a.n + b.n, price = a.price + b.price} end",
                "function combine(city, a, b) return {n = a.n .. ' ' .. b.n, price = a.price} end", "");
   const auto application =
       world.make("function map(doc, emit) emit(doc.fields.city, {n = doc.fields.n, price = doc.fields.price}) end\n" +
@@ -162,7 +163,7 @@ TEST_CASE("script task: a document on which the program fails is named with its 
   REQUIRE(failed->size() == 1);
   CHECK(failed->begin()->first == 7);
   CHECK_THAT(failed->begin()->second, Catch::Contains(said) && Catch::StartsWith("script:"));
-  // Tuples that it emitted before the failure do not count.
+  // The tuples of a document that fails later do not count.
   CHECK(table->tuples() == 299);
   const Rows rows = rows_of(reduce_all(*application, *table->drain(0)));
   REQUIRE(rows.size() == 100);
@@ -250,7 +251,7 @@ TEST_CASE("script task: the limit of CPU time is one of the task, however many p
 TEST_CASE("script task: the process needs no more memory for many documents than for one") {
   World world;
   const Documents documents(world, 4, std::size_t{1} << 20);
-  // The address space of the process is half a gigabyte.
+  // The process gets half a gigabyte of address space.
   const auto application =
       world.make("function map(doc, emit) emit('bytes', #doc.fields.text) end\n" + kAdd, {{"memory_mb", "16"}});
   const auto table = make_accumulator(*application);

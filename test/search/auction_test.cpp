@@ -23,7 +23,7 @@ SearchDocument keyword(std::uint64_t group, const std::string& id, const std::st
           .payload = KeywordData{.id = id, .bid_micros = bid}.encode()};
 }
 
-/// Documents of `groups` groups over few words and few advertisers, so that many compete.
+/// Returns documents of `groups` groups with few words and few advertisers, so that many compete.
 std::vector<std::pair<GlobalId, SearchDocument>> random_documents(Random& random, std::uint64_t groups) {
   constexpr const char* kWords[] = {"red", "car", "new", "mask", "made", "home", "boots"};
   std::vector<std::pair<GlobalId, SearchDocument>> out;
@@ -44,7 +44,7 @@ std::vector<std::pair<GlobalId, SearchDocument>> random_documents(Random& random
       const std::string id = fmt::format("id:ads:keyword:n={}:{}", group, i);
       std::string words = kWords[random.below(7)];
       if (random.below(2) == 0) words += std::string(" ") + kWords[random.below(7)];
-      // Few different bids, so that scores are often equal.
+      // There are few different bids, so that scores are often equal.
       add(id, keyword(group, id, words, static_cast<std::int64_t>(random.below(5)) * 20'000,
                       static_cast<MatchKind>(random.below(3))));
     }
@@ -91,10 +91,10 @@ TEST_CASE("an advertiser gets one place, with its best keyword, and pays what th
   CHECK(hits[0].advertiser == 1);
   CHECK(hits[0].keyword_id == "id:ads:keyword:n=3:1");
   CHECK(hits[1].advertiser == 2);
-  // All quality is equal, so a place costs what the next one bids. The last one pays the reserve.
+  // All ads have equal quality, so a place costs the bid of the next ad. The last ad pays the reserve price.
   CHECK(hits[0].price_micros == 200'000);
   CHECK(hits[1].price_micros == kReserve);
-  // With one place the second advertiser still makes its price.
+  // Even if only one place is sold, the second advertiser sets its price.
   const auto first = search.search(*parse_query("mask"), {}, 1, kReserve);
   REQUIRE(first.size() == 1);
   CHECK(first[0].price_micros == 200'000);
@@ -111,7 +111,7 @@ TEST_CASE("no price is above the bid or below the reserve, and a higher place ne
       ++sold;
       CHECK(hits[i].price_micros <= hits[i].bid_micros);
       CHECK(hits[i].price_micros >= kReserve);
-      // With a millionth less the place is lost.
+      // With a bid that is lower by a millionth, the ad loses its place.
       if (i + 1 < hits.size()) {
         CHECK(hits[i].score >= hits[i + 1].score);
         CHECK(hits[i].price_micros * hits[i].quality_ppm >= hits[i + 1].score);
@@ -165,7 +165,7 @@ TEST_CASE("each feature can decide between two ads") {
     if (feature_names()[i] == "phrase") {
       CHECK(phrase[i] != low[i]);
     } else if (feature_names()[i] == "early" || feature_names()[i] == "long_query") {
-      CHECK(high[i] == low[i]);  // Both begin with the query's first word, and the query is the same.
+      CHECK(high[i] == low[i]);  // Both keywords begin with the query's first word; both have the same query.
     } else if (feature_names()[i] == "variant") {
       CHECK(high[i] < low[i]);
     } else {

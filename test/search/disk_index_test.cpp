@@ -45,7 +45,7 @@ IndexedDocument random_document(Random& random) {
   return one;
 }
 
-/// All that searches can see of an index, as text.
+/// Returns all that searches can find in an index, as text.
 std::multiset<std::string> content(const IndexStore& index) {
   std::multiset<std::string> out;
   for (int word = 0; word < 20; ++word) {
@@ -74,7 +74,7 @@ std::multiset<std::string> content(const IndexStore& index) {
   return out;
 }
 
-/// An index on a disk, and what it should hold: what a node's engine has.
+/// An index on a disk, and the documents of a node's engine, which the index should hold.
 class Node {
  public:
   explicit Node(std::uint64_t seed, bool power_loss = false)
@@ -103,7 +103,7 @@ class Node {
     }
     return sum;
   }
-  /// As a stripe does: the checksums, then the delta.
+  /// Merges as a stripe does: first the checksums, then the delta.
   void merge() {
     for (std::uint64_t i = 0; i < 1U << kBits; ++i)
       index_->set_checksum(BucketId(kBits, i), checksum(BucketId(kBits, i)));
@@ -135,7 +135,7 @@ class Node {
     REQUIRE(names.has_value());
     return std::move(*names);
   }
-  /// Indexes again what differs, as a stripe does after a restart. Returns how many buckets that were.
+  /// Indexes the buckets again that differ, as a stripe does after a restart. Returns their number.
   unsigned rebuild() {
     if (index_->label() != "types") index_->clear("types");
     std::map<BucketId, std::uint64_t> known;
@@ -248,7 +248,7 @@ TEST_CASE("documents of buckets that the manifest does not know are not found ag
   Node node(9);
   const BucketId bucket(kBits, 3);
   for (int i = 0; i < 400; ++i) node.put(random_document(node.random_));
-  node.index_->merge_delta();  // Without checksums: the buckets were being indexed.
+  node.index_->merge_delta();  // Merges without checksums, as while the buckets are being indexed.
   node.settle();
   REQUIRE(node.index_->segments() > 0);
   node.open();
@@ -290,7 +290,7 @@ TEST_CASE("a bit that flipped in any page is noticed, and the index is made anew
     }
     node.open();
     node.rebuild();
-    // A damaged page can be one that is only now read.
+    // The damaged page may be one that is read only now.
     const auto status = node.index_->for_each_keyword("w1", [](const KeywordEntry&) {});
     if (!status) CHECK(status.code() == StatusCode::Corruption);
     static_cast<void>(node.index_->maintain().has_value());
@@ -309,7 +309,7 @@ TEST_CASE("a damaged posting list makes searches fail until everything is indexe
   node.open();
   REQUIRE(node.rebuild() == 0);
   REQUIRE(node.index_->segments() == 1);
-  // Every page, so that of the list, too. The directory is in memory already.
+  // Damages every page, and so also that of the list. The directory is in memory already.
   std::string name;
   for (const std::string& one : node.files()) name = one.ends_with(".segment") ? one : name;
   const std::string path = kFolder + "/" + name;
@@ -384,7 +384,7 @@ TEST_CASE("a cache gives lists again without a read, stays within its bytes, and
   cache.add({1, 10}, bytes(600), 5);
   cache.add({1, 20}, bytes(600), 6);
   REQUIRE(cache.find({1, 10}) != nullptr);
-  cache.add({2, 10}, bytes(600), 5);  // 20 was not used since.
+  cache.add({2, 10}, bytes(600), 5);  // List 20 is the least recently used one.
   CHECK(cache.find({1, 20}) == nullptr);
   CHECK(cache.find({1, 10}) != nullptr);
   CHECK(cache.bytes() <= 2000);

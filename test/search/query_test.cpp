@@ -51,7 +51,7 @@ TEST_CASE("broad keywords need all words, phrases their order, exact ones the wh
   CHECK_FALSE(matches(MatchKind::Exact, "where to buy a home made mask today", query));
   CHECK_FALSE(matches(MatchKind::Broad, "", query));
   CHECK_FALSE(matches(MatchKind::Phrase, "", query));
-  // A phrase that begins again behind a false start.
+  // The phrase begins a second time within a false start.
   CHECK(matches(MatchKind::Phrase, "red red car", QueryVariant("red red red car")));
 }
 

@@ -16,7 +16,7 @@ using Member = ReplicaChoice::Member;
 
 const std::string kSchema = R"(document keyword { field text type string { header index: keyword } })";
 
-/// A table for three classes: "red" is in the cache of class 0, "car" in that of class 2.
+/// Returns a table for three classes: "red" is in the cache of class 0, "car" in that of class 2.
 std::string table_bytes(const std::string& corpus = "keyword.text", unsigned replicas = 3) {
   StoredTable table;
   table.corpus = corpus;
@@ -81,9 +81,9 @@ class World {
     const auto variants = *parse_query(text);
     return choice_->begin(variants, fingerprint, *snapshots_.get());
   }
-  /// A search begins, so that the settings are looked at.
+  /// Begins a search, which makes the choice read its settings.
   void look() { static_cast<void>(begin("red")); }
-  /// Puts the table of the setting into force.
+  /// Sets the number of the voting table, and waits until the table is loaded.
   void load(std::uint64_t number) {
     set("search.affinity_table", static_cast<std::int64_t>(number));
     look();
@@ -95,7 +95,7 @@ class World {
     REQUIRE(query);
     return choice_->choose(*query, ReplicaChoice::members_of(*query, {2, 0, 1}), shares);
   }
-  /// Nodes that equal votes are parted among.
+  /// Returns the nodes that a search may be sent to, as fingerprints decide between equal votes.
   std::set<std::uint16_t> chosen_of_all(const std::string& text, const std::vector<ReadShare>& shares = {}) {
     std::set<std::uint16_t> nodes;
     Random random(5);
@@ -162,7 +162,7 @@ TEST_CASE("the replica with the fewest expected misses is chosen, and equal ones
   world.load(7);
   CHECK(world.chosen_of_all("red") == std::set<std::uint16_t>{0});
   CHECK(world.chosen_of_all("car") == std::set<std::uint16_t>{2});
-  // Ten pages against four.
+  // A miss costs ten pages for "car" and four for "red", so the node with "car" in its cache reads the fewest pages.
   CHECK(world.chosen_of_all("red car") == std::set<std::uint16_t>{2});
   CHECK(world.chosen_of_all("boots") == std::set<std::uint16_t>{0, 1, 2});
   CHECK(world.begin("red")->how == "voting table 7 (BP, 2 words)");
@@ -183,7 +183,7 @@ TEST_CASE("a table is in force as a whole, and the former one until then") {
   CHECK(world.begin("red")->how.find("voting table 8 is not read yet: no node is up") != std::string::npos);
   const int reads = world.kept.reads;
   world.look();
-  CHECK(world.kept.reads == reads);  // It is tried again after a second.
+  CHECK(world.kept.reads == reads);  // The choice reads the table again only after a second.
   world.kept.error = Status::ok();
   world.kept.tables[8] = table_bytes("other.text", 2);
   world.pass(seconds(1));
@@ -222,7 +222,7 @@ TEST_CASE("read shares part the searches, and a node without a share is asked on
   for (int i = 0; i < 1000; ++i) first += world.chosen("red", {{0, 0, 200}, {0, 2, 800}}, random.next()) == 0 ? 1 : 0;
   CHECK(first > 150);
   CHECK(first < 250);
-  // With votes, the share says how many more misses are taken.
+  // With votes, a greater share lets a node take more expected misses.
   world.kept.tables[7] = table_bytes();
   world.load(7);
   CHECK(world.chosen("red", {{0, 1, 500}, {0, 2, 500}}) != 0);
@@ -268,7 +268,7 @@ TEST_CASE("a node with more load than the others is chosen less often") {
   Random random(3);
   for (int i = 0; i < 1000; ++i) busy += world.chosen("red", {}, random.next()) == 1 ? 1 : 0;
   CHECK(busy < 200);
-  CHECK(busy > 20);  // It is asked now and then, or nobody would see that it is idle again.
+  CHECK(busy > 20);  // The busy node still gets some searches, or nobody would see that it is idle again.
 }
 
 TEST_CASE("a node that takes much longer than the others is slow until it was left alone for a second") {
@@ -304,11 +304,11 @@ TEST_CASE("a shadow takes reports in any order and forgets what it cannot know")
   changes.add({word(1), true});
   const rpc::CacheReport third = cache_report(0, 9, changes, heard);
   shadow.apply(third);
-  shadow.apply(second);  // Late: word 1 has come back since.
+  shadow.apply(second);  // This report is late: word 1 has come back since.
   CHECK(shadow.stripes_with(word(1)) == 1);
   shadow.apply(first);
   CHECK(shadow.heard()[0].up_to == 4);
-  // More changes than are kept.
+  // More changes than the node keeps.
   for (std::uint32_t n = 10; n < 16; ++n) changes.add({word(n), true});
   const rpc::CacheReport late = cache_report(0, 9, changes, shadow.heard());
   CHECK(late.forget);
@@ -316,7 +316,7 @@ TEST_CASE("a shadow takes reports in any order and forgets what it cannot know")
   CHECK(shadow.stripes_with(word(2)) == 0);
   CHECK(shadow.stripes_with(word(15)) == 1);
   CHECK(shadow.words() == 4);
-  // A report that goes on from what another broker knows is of no use here.
+  // A report of changes since a state that only another broker knows cannot be used here.
   CacheShadow other;
   other.apply(second);
   CHECK(other.words() == 0);

@@ -61,7 +61,7 @@ class Stripe {
     info.schemas = {schema};
     REQUIRE(snapshots_.update(info));
   }
-  /// Does the background work that there is.
+  /// Runs all background work that is due.
   void settle() {
     for (int i = 0; i < 100; ++i) provider_->maintain(clock_.now());
   }
@@ -88,7 +88,7 @@ class Stripe {
     spi::WriteResult result;
     provider_->apply(std::span(&write, 1), std::span(&result, 1), spi::Durability::Process);
   }
-  /// A group with one ad and one keyword, whose number is that of its location.
+  /// Puts a group with one ad and one keyword; `group` is both the group's number and its location.
   void put_group(std::uint64_t group, const std::string& text = "red car", unsigned bits = kBits) {
     const std::string at = ":n=" + std::to_string(group) + ":1";
     write("id:a:ad_group" + at, {{"name", std::string("g")}, {"advertiser", static_cast<std::int32_t>(group)}}, false,
@@ -192,7 +192,7 @@ TEST_CASE("a replica that is filled, was left, or missed the sets of a while is 
   CHECK(stripe.searched() == 3);
   stripe.set_replicas(BucketId(kBits, 1), ReplicaSet::make_epoch(5, 1), {1, 2});
   CHECK(stripe.searched() == 2);
-  // The node came back in state 6 and has heard of no set since.
+  // The node came back in state 6 and has received no replica set since.
   stripe.publish(6, kSchema, "storage:3 .0.v:6");
   CHECK(stripe.searched() == 0);
   stripe.set_replicas(BucketId(kBits, 2), ReplicaSet::make_epoch(6, 1), {0, 1});
@@ -245,7 +245,7 @@ TEST_CASE("when types begin to take part in searches, what is stored is indexed 
 TEST_CASE("an index whose file is damaged fails searches until all is indexed again, and then finds everything") {
   sim::SimEnv env;
   DiskIndexOptions options{.directory = "/index"};
-  options.recent_bytes_max = 1;  // Each document that a search may see is in a file.
+  options.recent_bytes_max = 1;  // So small that each document that a search may see is in a file.
   auto index = DiskIndex::open(env, options);
   REQUIRE(index.has_value());
   Stripe stripe(kSchema, std::move(*index));

@@ -102,7 +102,7 @@ TEST_CASE("storage process: with durability sync writes are synced, unless their
   const std::string engine = GENERATE("slotfile", "leveldb");
   CAPTURE(engine);
   ConfiguredNode node(engine, "sync");
-  CHECK(node.syncs_of_replica_set() > 0);  // It creates the bucket, too.
+  CHECK(node.syncs_of_replica_set() > 0);  // Installing the set creates the bucket, too.
   CHECK(node.syncs_of_remove(rpc::Durability::Default) == 1);
   CHECK(node.syncs_of_remove(rpc::Durability::Sync) == 1);
   CHECK(node.syncs_of_remove(rpc::Durability::Process) == 0);

@@ -38,7 +38,7 @@ class ByHand {
 
   explicit ByHand(const Advice& advice) : advice_(advice) {}
 
-  /// Returns what the formula of the advice's knob gives; nullopt if there is none here.
+  /// Returns the value that the advice's formula gives; nullopt if this class does not have the formula.
   std::optional<double> value() const {
     static const std::map<std::string_view, Formula> formulas = {
         {"storage.file_bytes_max", &ByHand::file_bytes_max},
@@ -62,7 +62,7 @@ class ByHand {
   }
 
  private:
-  /// The value of an input; 0 for tuples if the formula in the text does without them.
+  /// Returns an input. The inputs about tuples are 0 if the formula in the text leaves them out.
   double in(const char* name) const {
     const bool is_optional =
         std::string_view(name) == "tuple_bytes_per_document" && advice_.formula.find(name) == std::string::npos;
@@ -153,9 +153,9 @@ TEST_CASE("advisor: every changed knob can be computed again from the inputs tha
     for (const Advice& advice : report.advice) {
       CAPTURE(std::string(advice.knob->name));
       ++changed;
-      // As the formula in the text says,
+      // The advice is what the formula in its text gives,
       CHECK(value_of(*advice.knob, advice.formula, advice.inputs).value() == advice.new_value);
-      // and as computed by hand.
+      // and what the formula gives if computed by hand.
       const std::optional<double> expected = ByHand(advice).value();
       REQUIRE(expected);
       const double rounding = advice.knob->unit == KnobUnit::Bytes ? 1 << 20 : 0.5;
@@ -222,8 +222,7 @@ TEST_CASE("advisor: what may be a loss is not advised, and it is said why") {
       for (const Advice& advice : report.advice) {
         if (!advice.effect || !report.predicted_before.fits) continue;
         CAPTURE(advice.knob->name, advice.effect->gain);
-        CHECK(advice.effect->low > 0.99);  // The value of the formula is shown, which the final choice may have
-                                           // changed.
+        CHECK(advice.effect->low > 0.99);  // Not 1: `low` is that of the formula, not of the final choice.
         ++changes;
       }
       for (const Kept& kept : report.kept) put_back += kept.why.find("may be a loss") != std::string::npos ? 1 : 0;

@@ -83,7 +83,7 @@ TEST_CASE("auto-tuner entries: a cluster of one node is its own quorum, and the 
   node.costs.push_back({.puts = 100, .entries = 900, .put_s = 40e-6, .search_s = 4e-6});
   flight.steps(4, with_puts({node}, 1 << 20));
   REQUIRE(flight.orders.size() == 1);
-  CHECK(flight.orders[0].new_value == 1024);  // 2000, rounded to the nearest power of two.
+  CHECK(flight.orders[0].new_value == 1024);  // The loop chooses 2000, rounded to the nearest power of two.
 }
 
 TEST_CASE("auto-tuner entries: the rails hold a second change within their pause, and one that is too small to gain") {
@@ -122,7 +122,7 @@ TEST_CASE("auto-tuner entries: somebody who sets it begins anew, and what was ta
   flight.values[kEntriesMax] = 1 << 24;
   flight.steps(100, with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.2)}, 0));
   CHECK_FALSE(
-      flight.noted(AutoTunerNote::Kind::Held, "too recent"));  // Earlier reports of the other node do not count.
+      flight.noted(AutoTunerNote::Kind::Held, "too recent"));  // Reports of the other node before that do not count.
   flight.steps(3000, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.2)}, 0));
   flight.steps(10, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.9)}, 0));
   CHECK(flight.orders.size() == 1);  // The report of the first node is too old.
@@ -224,14 +224,14 @@ TEST_CASE("auto-tuner entries: finds the limit of the slowest node but one, on n
       const double limit = std::max(256.0, nodes.limit());
       const auto value = static_cast<double>(flight.values[kEntriesMax]);
       CAPTURE(value, limit);
-      CHECK(value <= 3 * limit);  // Within the hysteresis of the guard rails.
+      CHECK(value <= 3 * limit);  // The limit plus the hysteresis of the guard rails.
       CHECK(value >= limit / 2.5);
       ++judged;
       if (value <= 1.25 * limit) ++close;
     };
     run(60);
     judge();
-    // Slower nodes replace all; then faster ones do, and an operator resets the setting.
+    // Slower nodes replace all nodes. Later faster nodes replace these, and an operator resets the setting.
     nodes.replace_all(0.1);
     run(2500);
     judge();
@@ -249,7 +249,7 @@ TEST_CASE("auto-tuner cache: memory goes to indexes while waits for them cost mo
   Flight flight{only("cache", ControlMode::On)};
   flight.steps(8, with_waits(0.3, 0.05, kOneGiB));
   REQUIRE(flight.orders.size() == 1);
-  CHECK(flight.orders[0].new_value == 2 * kOneGiB);  // A sixteenth of 16 GiB more.
+  CHECK(flight.orders[0].new_value == 2 * kOneGiB);  // The loop adds a sixteenth of 16 GiB.
   CHECK(flight.orders[0].reason.find("indexes cost more") != std::string::npos);
   CHECK(flight.orders[0].reason.find("30.0 % and 5.0 %") != std::string::npos);
   flight.steps(30, with_waits(0.1, 0.09, kOneGiB));
@@ -399,7 +399,7 @@ TEST_CASE("auto-tuner cache: comes near the best division, on nodes that differ 
     };
     run(400);
     judge();
-    nodes.shift(1.0, 2.0);  // Many more documents.
+    nodes.shift(1.0, 2.0);  // Indexes double, as by many more documents.
     run(400);
     judge();
     nodes.shift(2.0, 0.7);

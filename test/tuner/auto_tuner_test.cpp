@@ -72,7 +72,7 @@ TEST_CASE("auto-tuner: what somebody else sets is taken over and left alone for 
   CHECK_FALSE(flight.tuner.is_watching());
   flight.steps(1, busy(1));
   REQUIRE(flight.orders.size() == orders + 1);
-  CHECK(flight.orders.back().old_value == 20);  // From the value of the operator, not from its own.
+  CHECK(flight.orders.back().old_value == 20);  // The loop starts from the operator's value, not from its own.
 }
 
 TEST_CASE(
@@ -80,7 +80,7 @@ TEST_CASE(
   AutoTunerOptions options = only("split", ControlMode::On);
   Flight flight{options};
   AutoTunerInput input = busy(0.005);
-  input.size = {1e12, 10, 2};  // 1,500 buckets of at most 952 MB.
+  input.size = {1e12, 10, 2};  // The data needs 1,500 buckets of at most 952 MB.
   flight.steps(5, input);
   REQUIRE(flight.orders.size() == 1);
   CHECK(flight.values[kSplitLimit] == 1LL << 30);
@@ -152,7 +152,7 @@ TEST_CASE("auto-tuner: one change at a time, but visitors give way even while an
   flight.steps(3, breach);
   CHECK(flight.orders[1].loop == "visitors");
   CHECK(flight.orders[1].new_value < 8);
-  // The change that may be the cause is still rolled back.
+  // The last change may be the cause, so it is still rolled back.
   CHECK(flight.orders.back().loop == "split");
   CHECK(flight.orders.back().reverts.size() == 1);
 }
@@ -177,7 +177,7 @@ TEST_CASE("auto-tuner: a knob that nobody knows the value of is not turned, and 
 
 namespace {
 
-/// Nodes that differ, drift, and sometimes become slower or are replaced; users whose load varies.
+/// Nodes that differ, drift, and sometimes become slower or are replaced, and users whose load varies.
 class SimulatedCluster {
  public:
   /// `unrest`: factor by which all variation is stronger than normal.
@@ -189,7 +189,7 @@ class SimulatedCluster {
   /// The effect of a change on the nodes.
   struct Harm {
     double speed = 1;
-    double background = 0;  ///< As a share of the capacity.
+    double background = 0;  ///< Load by background work, as a share of the capacity.
     double failed_share = 0;
   };
 

@@ -19,7 +19,7 @@ TEST_CASE("change watch: bad advice is taken back within three periods, every ti
     ChangeWatch watch;
     const double before = 100 * (1 + 9 * random.uniform());
     for (int i = 0; i < 8; ++i) CHECK(watch.observe(noisy(before)) == Verdict::Idle);
-    // From a tenth worse to nearly nothing.
+    // The value becomes worse by 10 % to 95 %.
     const double after = before * (0.05 + 0.85 * random.uniform());
     watch.changed("bad");
     int periods = 1;

@@ -19,7 +19,7 @@ YieldOptions yield_options() {
   options.target_s = 0.02;
   options.floor = 10;
   options.ceiling = 1000;
-  options.start = 250;  // A quarter.
+  options.start = 250;  // 250 permille: a quarter.
   options.unit = 10;
   return options;
 }
@@ -29,9 +29,9 @@ YieldOptions yield_options() {
 TEST_CASE("yield: grows by a unit while the foreground is well, halves on a breach, and keeps to its bounds") {
   YieldController controller(yield_options(), ControlMode::On);
   CHECK(controller.step(0.005, true).new_value == 260);
-  CHECK(controller.step(0.02, true).is_change == false);  // Within the dead band.
+  CHECK(controller.step(0.02, true).is_change == false);  // 0.02 is within the dead band.
   CHECK(controller.step(0.021, true).is_change == false);
-  CHECK(controller.step(0.005, false).is_change == false);  // No work asks for more.
+  CHECK(controller.step(0.005, false).is_change == false);  // No waiting work asks for more.
   CHECK(controller.step(0.03, true).new_value == 130);
   for (int i = 0; i < 10; ++i) static_cast<void>(controller.step(1.0, true));
   CHECK(controller.value() == 10);
@@ -43,7 +43,8 @@ TEST_CASE("yield: off says nothing, advise says it and stays") {
   YieldController off(yield_options(), ControlMode::Off);
   CHECK_FALSE(off.step(1.0, true).is_change);
   YieldController advise(yield_options(), ControlMode::Advise);
-  const Decision decision = advise.step(1.0, true);  // Fifty times the target: halved three times.
+  // The wait is fifty times the target: the value is halved three times.
+  const Decision decision = advise.step(1.0, true);
   CHECK(decision.is_change);
   CHECK_FALSE(decision.is_applied);
   CHECK(decision.new_value == 31);
@@ -143,9 +144,9 @@ TEST_CASE("entries: without limit until as many nodes as the quorum have met the
   CHECK(controller.value() == EntriesController::kUnlimited);
   CHECK_FALSE(controller.report(1, 1000, 0.9).is_change);  // A single slow node does not decide for all.
   CHECK_FALSE(controller.report(1, 500, 0.9).is_change);
-  CHECK_FALSE(controller.report(2, 20'000, 0.3).is_change);  // Not bound by the CPU.
+  CHECK_FALSE(controller.report(2, 20'000, 0.3).is_change);  // Searching takes only 30 % of the time of a put.
   CHECK(controller.report(3, 8000, 0.7).new_value == 8000);
-  CHECK(controller.report(4, 4000, 0.7).new_value == 4000);  // 500, 4000, 8000: two nodes cannot take 8000.
+  CHECK(controller.report(4, 4000, 0.7).new_value == 4000);  // The nodes say 500, 4000 and 8000: two cannot take 8000.
   CHECK_FALSE(controller.report(5, 9000, 0.7).is_change);
   CHECK(controller.value() == 4000);
 }
@@ -155,7 +156,7 @@ TEST_CASE("entries: a reset forgets the slow nodes, and may change what counts a
   CHECK(controller.report(1, 600, 0.6).new_value == 600);
   CHECK(controller.reset(0.8).new_value == EntriesController::kUnlimited);
   CHECK_FALSE(controller.report(1, 600, 0.6).is_change);
-  CHECK(controller.report(2, 100, 0.9).new_value == 256);  // The floor.
+  CHECK(controller.report(2, 100, 0.9).new_value == 256);  // The smallest permitted value.
 }
 
 TEST_CASE("entries: converges to the limit of the slowest nodes of a cluster that differ") {
@@ -181,7 +182,7 @@ TEST_CASE("split limit: is changed only when it is far off, for long, and the ra
   HandClock clock;
   GuardRails rails({}, clock);
   SplitLimitController controller({}, ControlMode::On, 64LL << 20, rails);
-  const ClusterSize fits{900.0 * 0.7 * 64 * (1 << 20), 3, 1};  // 300 buckets per node.
+  const ClusterSize fits{900.0 * 0.7 * 64 * (1 << 20), 3, 1};  // This is 300 buckets per node.
   const ClusterSize large{fits.bytes * 8, 3, 1};
   for (int i = 0; i < 10; ++i) CHECK_FALSE(controller.step(fits, {}).is_change);
   CHECK_FALSE(controller.step(large, {}).is_change);
@@ -190,7 +191,7 @@ TEST_CASE("split limit: is changed only when it is far off, for long, and the ra
   degraded.is_degraded = true;
   CHECK_FALSE(controller.step(large, degraded).is_change);
   CHECK(controller.step(large, {}).new_value == 512LL << 20);
-  // It goes back only after the pause.
+  // The controller goes back only after the pause.
   for (int i = 0; i < 5; ++i) CHECK_FALSE(controller.step(fits, {}).is_change);
   clock.advance(7 * kHour);
   CHECK(controller.step(fits, {}).new_value == 64LL << 20);
@@ -209,7 +210,7 @@ TEST_CASE("split limit: never goes back and forth within its pause in ten thousa
   MonotonicTime last_at;
   for (int hour = 0; hour < 10'000; ++hour) {
     clock.advance(kHour);
-    // Grows over the years, swings with the day, and jumps occasionally.
+    // The data grows over the years, swings with the day, and jumps occasionally.
     bytes *= 1 + 0.02 * (2 * random.uniform() - 1) + 0.0003;
     const double day = 1 + 0.6 * std::sin(hour / 24.0 * 6.283);
     const double jump = random.chance(0.02) ? std::exp2(6 * random.uniform() - 3) : 1;

@@ -66,7 +66,7 @@ TEST_CASE("guard rails: a structural change has to be far off, or to gain more t
   CHECK_FALSE(rails.check(change, {}));
   change.predicted_gain = 1.2;
   CHECK(rails.check(change, {}));
-  change.moved_bytes = 40e9;  // Moving them costs 0.33 % of a day's work, and the gain is 20 %.
+  change.moved_bytes = 40e9;  // Moving this much costs 0.33 % of a day's work, and the gain is 20 %.
   CHECK(rails.check(change, {}));
   GuardOptions slow;
   slow.work_bytes_per_hour = 10e9;  // Now the same move costs 17 % of a day's work: too much for this gain.

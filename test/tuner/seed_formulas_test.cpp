@@ -15,7 +15,7 @@ struct EstimateRow {
   std::uint64_t estimate;
   std::uint64_t measured;
 };
-/// [VDS 2007, table 5.1], with 10 buckets. A MB has 1024 kB.
+/// [VDS 2007, table 5.1], for 10 buckets. A MB has 1024 kB.
 constexpr EstimateRow kTable51[] = {
     {20'000, 155, 4 * 1024, 256, 256}, {20'000, 155, 8 * 1024, 128, 128}, {20'000, 155, 16 * 1024, 64, 32},
     {20'000, 155, 64 * 1024, 16, 8},   {20'000, 155, 128 * 1024, 8, 4},   {20'000, 155, 256 * 1024, 4, 2},
@@ -136,7 +136,7 @@ TEST_CASE("seed formulas: appendix E") {
   CHECK(remove_memory(100) == 4020);
   CHECK(remove_traffic(2) == 6 * 200);
   CHECK(get_traffic(1000) == 4 * 200 + 2000);
-  CHECK(docblocks(300'000, 800, kMB) == 229);  // 228.9, rounded up.
+  CHECK(docblocks(300'000, 800, kMB) == 229);  // The exact value, 228.9, is rounded up.
   CHECK(docblocks_per_slotfile(16 * kMB, kMB) == 16);
   CHECK(visit_reads(10, 160, false) == 490);
   CHECK(visit_reads(10, 160, true) == 500);

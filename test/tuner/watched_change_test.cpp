@@ -52,15 +52,15 @@ TEST_CASE("objective: less for slower answers, for failures and over the target;
   CHECK(before.foreground == 1);
   CHECK(of(busy(100))->speed == before.speed);
   CHECK(of(busy(1000, 0.003))->speed == Approx(before.speed * 2 / 3));
-  CHECK(of(busy(1000, 0.003))->foreground == 1);            // p99 15 ms
-  CHECK(of(busy(1000, 0.008))->foreground == Approx(0.5));  // p99 40 ms
+  CHECK(of(busy(1000, 0.003))->foreground == 1);            // The p99 is 15 ms, below the target of 20 ms.
+  CHECK(of(busy(1000, 0.008))->foreground == Approx(0.5));  // The p99 is 40 ms, twice the target.
   PeriodFigures failing = busy();
   failing.failed_per_s = 1000;
   CHECK(of(failing)->foreground == Approx(0.5));
   CHECK(of(failing)->speed == Approx(before.speed / 2));
   PeriodFigures with_scans = busy();
   with_scans.scan_bytes_per_s = 1e8;
-  CHECK_FALSE(of(with_scans)->scans.has_value());  // No visitor ran throughout.
+  CHECK_FALSE(of(with_scans)->scans.has_value());  // No visitor ran for the whole period.
   with_scans.visitors_running = 1;
   CHECK(of(with_scans)->scans == 1e8);
   CHECK(of(with_scans)->total(0.5) == Approx(std::sqrt(before.speed * 1e8)));
@@ -119,10 +119,10 @@ TEST_CASE("watched change: visits count only while they run before and after") {
   scanning.visitors_running = 2;
   scanning.scan_bytes_per_s = 1e8;
   PeriodFigures slower = scanning;
-  slower.scan_bytes_per_s = 0.5e8;  // 0.5^0.2 = 0.87
+  slower.scan_bytes_per_s = 0.5e8;  // Scans count with the exponent 0.2: 0.5^0.2 = 0.87.
   WatchedChange watch = after_a_change(Yardstick::Total, scanning);
   CHECK(verdict_of(watch, slower, 3) == Verdict::RollBack);
-  // A loop that divides a resource takes it from visits on purpose.
+  // A loop that divides a resource takes from visits on purpose, so slower scans do not count.
   WatchedChange divided = after_a_change(Yardstick::Foreground, scanning);
   CHECK(verdict_of(divided, slower) == Verdict::Keep);
   // The job has ended, so scans cannot be compared.

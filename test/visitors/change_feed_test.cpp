@@ -82,7 +82,7 @@ struct Subscriber {
   std::unique_ptr<ChangeFeed> feed;
 };
 
-/// An engine that finds, when entries are read, that one of them is lost. It returns those before it, and skips it from
+/// An engine that finds one entry lost when entries are read. It returns the entries before that one, and skips it from
 /// then on.
 class LosesOneWhenRead final : public test::ForwardingProvider {
  public:
@@ -114,7 +114,7 @@ TEST_CASE("a subscriber is told of every document once, and then of each change"
   VisitorWorld world(1, 2, kSchema);
   for (int i = 0; i < 100; ++i) world.put(city(world, i, "old"));
   ChangeFeedOptions options;
-  options.block_bytes = 2000;  // Leads to many pages.
+  options.block_bytes = 2000;  // Small, so that a bucket has many pages.
   options.buckets_per_call = 3;
   Subscriber subscriber(world, options);
   REQUIRE(subscriber.catch_up());
@@ -240,7 +240,7 @@ TEST_CASE("who was told more than a resumed token says is told RESYNC when a rem
   VisitorWorld world(7, 1, kSchema);
   for (int i = 0; i < 20; ++i) world.put(city(world, i, "old"));
   world.remove(id_of(5));
-  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // The first copy need not contain these.
+  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // The first copy need not contain this remove.
   ChangeFeedOptions options;
   std::optional<ChangeToken> first;
   Subscriber subscriber(world, options, [&](const ChangeFeed& feed) {
@@ -295,7 +295,7 @@ TEST_CASE("a subscriber that keeps up does not notice that removes are dropped, 
   Subscriber subscriber(world);
   REQUIRE(subscriber.catch_up());
   const int told = subscriber.told;
-  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // All removes that the subscriber has received.
+  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // Drops only removes that the subscriber has received.
   world.raise_epochs();
   world.put(city(world, 100, "new"));
   REQUIRE(subscriber.catch_up());
@@ -303,14 +303,14 @@ TEST_CASE("a subscriber that keeps up does not notice that removes are dropped, 
   CHECK(subscriber.feed->progress().begun_anew == 0);
   CHECK(*ChangeToken::parse(subscriber.feed->token().to_text()) == subscriber.feed->token());
 
-  // A late version came and no removes were dropped since: the whole bucket is sent again.
+  // A late version came, and no removes were dropped meanwhile: the whole bucket is sent again.
   world.put_late(city(world, 200, "late"), 5);
   world.raise_epochs();
   REQUIRE(subscriber.catch_up());
   CHECK_FALSE(subscriber.resync.has_value());
   CHECK(subscriber.copy.contains(id_of(200)));
 
-  // Removes were dropped since; a late one may be among them.
+  // Removes were dropped meanwhile; a late remove may be among them.
   world.put_late(city(world, 300, "late"), 6);
   world.forget_removes(Timestamp{world.last_timestamp() + 1});
   world.raise_epochs();
@@ -349,7 +349,7 @@ TEST_CASE("a bucket that cannot be read now is told of later, and losses of answ
 }
 
 TEST_CASE("what a replica finds to be lost while it is read is told from another one") {
-  VisitorWorld world(12, 3, kSchema);  // The distributor names the nodes in turn.
+  VisitorWorld world(12, 3, kSchema);  // The distributor names the nodes of a bucket in turn.
   std::vector<LosesOneWhenRead*> lossy;
   for (auto& provider : world.nodes[0].buckets->providers) {
     auto made = std::make_unique<LosesOneWhenRead>(std::move(provider));

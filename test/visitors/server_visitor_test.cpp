@@ -22,7 +22,7 @@ using test::VisitorWorld;
 
 const BucketId kBucket(4, 1);
 
-/// Adds a library of that name; `make` gets the context of each visitor.
+/// Adds the visitor library `name`; `make` makes each of its visitors from the visitor's context.
 template <typename Make>
 void add_library(VisitorWorld& world, const std::string& name, Make make) {
   world.nodes[0].registry->add(name, [make](visitors::VisitContext& context, const visitors::Parameters&) {
@@ -86,7 +86,7 @@ TEST_CASE("a block that a visitor sends at the end of a bucket reaches the clien
 }
 
 TEST_CASE("a visitor object is destroyed after its last bucket, although its client still fetches the events") {
-  /// Passes documents on.
+  /// A visitor that passes documents on.
   class Flagged final : public visitors::Visitor {
    public:
     Flagged(visitors::VisitContext& context, bool& is_destroyed) : context_(context), is_destroyed_(is_destroyed) {}
@@ -113,7 +113,7 @@ TEST_CASE("a visitor object is destroyed after its last bucket, although its cli
 }
 
 TEST_CASE("a visitor that is destroyed early abandons its open buckets, and its readers are closed once") {
-  /// A reader of no documents.
+  /// A bucket reader that has no documents and counts how often it is closed.
   class CountsCloses final : public visitors::BucketReader {
    public:
     Result<bool> next(const visitors::BucketOnNode&, DocBlockBuilder&, std::size_t) override { return false; }
@@ -148,7 +148,7 @@ TEST_CASE("a visitor that is destroyed early abandons its open buckets, and its 
   REQUIRE(ask(world, create).status.is_ok());
   world.scheduler.run_for(seconds(1));
   CHECK(seen.begun == std::vector<BucketId>{kBucket});
-  REQUIRE(stripe.waiting() == 1);  // The read of the end of the bucket, which closes the reader.
+  REQUIRE(stripe.waiting() == 1);  // The read at the end of the bucket waits; it closes the reader.
   REQUIRE(ask(world, rpc::DestroyVisitor{.visitor_id = 7}).status.is_ok());
   world.scheduler.run_for(seconds(1));
   CHECK(seen.abandoned == std::vector<BucketId>{kBucket});
@@ -160,7 +160,7 @@ TEST_CASE("a visitor that is destroyed early abandons its open buckets, and its 
 TEST_CASE("a visitor whose turn is over lets the next one work, and goes on within its block later") {
   constexpr int kDocuments = 12;
   static constexpr Duration kWork = milliseconds(4);
-  /// The scheduler's time and that of the work done by visitors.
+  /// Shows the scheduler's time plus the time of the visitors' work.
   class WorkClock final : public Clock {
    public:
     explicit WorkClock(const Clock& inner) : inner_(inner) {}
@@ -171,7 +171,7 @@ TEST_CASE("a visitor whose turn is over lets the next one work, and goes on with
    private:
     const Clock& inner_;
   };
-  /// Takes one document per call, which costs time.
+  /// A visitor that takes one document per call; each call costs time.
   class Works final : public visitors::Visitor {
    public:
     Works(int number, std::vector<int>& log, WorkClock& clock) : number_(number), log_(log), clock_(clock) {}
@@ -199,7 +199,7 @@ TEST_CASE("a visitor whose turn is over lets the next one work, and goes on with
   node.service = std::make_unique<visitors::VisitorService>(visitors::VisitorServiceOptions{}, working, *node.buckets,
                                                             world.snapshot, *node.registry);
   world.transport.serve("storage0", node.service.get());
-  REQUIRE(tunables.set("storage.visitors_max", 1).is_ok());  // One thread.
+  REQUIRE(tunables.set("storage.visitors_max", 1).is_ok());  // The visitors share one thread.
   int made = 0;
   std::vector<int> log;
   add_library(world, "works", [&](auto&) { return std::make_unique<Works>(++made, log, clock); });
@@ -213,7 +213,7 @@ TEST_CASE("a visitor whose turn is over lets the next one work, and goes on with
   }
   world.scheduler.run_for(milliseconds(10));
   REQUIRE(stripe.waiting() == 2);
-  stripe.run_all();  // Both visitors have their blocks now.
+  stripe.run_all();  // Now both visitors have their blocks.
   world.scheduler.run_for(milliseconds(10));
   // Three documents fill a turn of 10 ms; how the later turns alternate is the pool's affair.
   REQUIRE(log.size() == 2 * kDocuments);
@@ -222,8 +222,8 @@ TEST_CASE("a visitor whose turn is over lets the next one work, and goes on with
   node.service.reset();
 }
 
-/// Makes the executors of another scheduler. The executor of that name runs `on_end` while it is destroyed, as a real
-/// one waits for its thread while others go on, and counts the tasks that it is given during that time.
+/// Makes the executors of another scheduler. The executor `name` runs `on_end` while it is destroyed, as a real
+/// executor waits for its thread while others go on, and counts the tasks that it is given during that time.
 class SlowToEnd final : public Scheduler {
  public:
   SlowToEnd(Scheduler& inner, std::string name) : inner_(inner), name_(std::move(name)) {}

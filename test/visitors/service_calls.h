@@ -36,7 +36,7 @@ typename R::Reply ask(VisitorWorld& world, R request, Duration limit = seconds(3
   return std::move(**got);
 }
 
-/// Visitor 7, which gives the documents of these buckets.
+/// Returns the request for visitor 7, which gives the documents of these buckets.
 inline rpc::CreateVisitor dump_of(std::vector<BucketId> buckets) {
   rpc::CreateVisitor create;
   create.visitor_id = 7;

@@ -53,7 +53,8 @@ TEST_CASE("a visitor is given the fields that are asked for") {
     create.visitor_id = id;
     create.field_set = fields;
     create.selection =
-        "city.text == \"" + std::string(100, 'x') + "\"";  // The selection evaluates a field that is not asked for.
+        // The visit does not return the field that the selection evaluates.
+        "city.text == \"" + std::string(100, 'x') + "\"";
     REQUIRE(ask(world, create).status.is_ok());
     rpc::VisitorNext next;
     next.visitor_id = id;
@@ -108,7 +109,8 @@ TEST_CASE("an engine hands on bodies only if some field of them is asked for") {
   CHECK(body_is_handed_on("city:name,text"));
   CHECK_FALSE(body_is_handed_on("city:name"));
   CHECK_FALSE(body_is_handed_on("city:name", "city.name == \"city 1\""));
-  CHECK_FALSE(body_is_handed_on("city:name", "city.text = \"x*\""));  // The body is read for the selection alone.
+  // The body is read only for the selection, and is not handed on.
+  CHECK_FALSE(body_is_handed_on("city:name", "city.text = \"x*\""));
   CHECK_FALSE(body_is_handed_on("[id]"));
   CHECK_FALSE(body_is_handed_on("[none]"));
 }
@@ -188,8 +190,8 @@ struct SmallBuckets {
 TEST_CASE("a task of a stripe reads as many buckets as a block has room for") {
   VisitorWorld world(2, 1, kSchema);
   SmallBuckets small(world);
-  CHECK(small.tasks_to_visit() == 2);  // One for each stripe.
-  small.create.docblock_bytes = 4000;  // About four buckets.
+  CHECK(small.tasks_to_visit() == 2);  // One task for each stripe.
+  small.create.docblock_bytes = 4000;  // A block holds about four buckets.
   const int tasks = small.tasks_to_visit();
   CHECK(tasks >= 4);
   CHECK(tasks <= 10);
@@ -199,7 +201,7 @@ TEST_CASE("a task of a stripe reads as many buckets as a block has room for") {
 }
 
 TEST_CASE("a task of a stripe ends with the bucket that took its time") {
-  /// Each call takes 0.3 ms.
+  /// A clock on which each call takes 0.3 ms.
   class SlowClock final : public Clock {
    public:
     MonotonicTime now() const override { return MonotonicTime() + Duration(300 * looks_++); }
@@ -219,7 +221,7 @@ TEST_CASE("a task of a stripe ends with the bucket that took its time") {
   node.service = std::make_unique<visitors::VisitorService>(visitors::VisitorServiceOptions{}, slow, *node.buckets,
                                                             world.snapshot, *node.registry);
   world.transport.serve("storage0", node.service.get());
-  CHECK(small.tasks_to_visit() == 8);  // Two buckets each.
+  CHECK(small.tasks_to_visit() == 8);  // Each task reads two buckets.
   node.service.reset();
 }
 
@@ -402,7 +404,7 @@ TEST_CASE("visitors beyond the limit wait and run when another one is destroyed"
   for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);
   auto hog = dump_of({BucketId(4, 1)});
   hog.visitor_id = 1;
-  hog.docblock_bytes = 4000;  // It stays, as its events are never acknowledged.
+  hog.docblock_bytes = 4000;  // The visitor stays, as its events are never acknowledged.
   REQUIRE(ask(world, hog).status.is_ok());
   REQUIRE(ask(world, dump_of({BucketId(4, 1)})).status.is_ok());
   CHECK(poll(world, 0).events.empty());
@@ -452,13 +454,13 @@ TEST_CASE("visitors that somebody waits for begin although those in the backgrou
   CHECK(crowd.begun() == Ids{1, 2});
   for (std::uint64_t id = 11; id <= 13; ++id) crowd.make(id, rpc::Priority::Normal);
   CHECK(crowd.begun() == Ids{1, 2, 11, 12});
-  crowd.make(21, rpc::Priority::High);  // It gets its share of the interactive visitors.
+  crowd.make(21, rpc::Priority::High);  // The visitor gets its share of the interactive visitors.
   crowd.make(22, rpc::Priority::High);
   crowd.make(23, rpc::Priority::High);
   CHECK(crowd.begun() == Ids{1, 2, 11, 12, 21, 22});
-  // The next to begin is the first of those with the same priority.
+  // When a visitor ends, the first one that waits with its priority begins.
   crowd.destroy(11);
-  CHECK(crowd.begun() == Ids{1, 2, 12, 21, 22});  // More than two were running.
+  CHECK(crowd.begun() == Ids{1, 2, 12, 21, 22});  // No other one begins, as more than two run.
   crowd.destroy(21);
   CHECK(crowd.begun() == Ids{1, 2, 12, 22, 23});
   crowd.destroy(22);
@@ -475,13 +477,13 @@ TEST_CASE("a job or visit that comes late has its part of the visitors at once, 
   for (std::uint64_t id = 11; id <= 18; ++id) crowd.make(id, rpc::Priority::Background, 2);
   CHECK(crowd.begun() == Ids{1, 2, 3, 4, 11, 12});
   for (std::uint64_t id = 21; id <= 28; ++id) crowd.make(id, rpc::Priority::Background, 3, 60);
-  CHECK(crowd.begun() == Ids{1, 2, 3, 4, 11, 12, 21, 22, 23});  // 60 of 80.
+  CHECK(crowd.begun() == Ids{1, 2, 3, 4, 11, 12, 21, 22, 23});  // Group 3 has 60/80 of 4 visitors.
   // Each group is brought to its share: 1, 1 and 3.
   for (const std::uint64_t id : {1, 2, 3}) crowd.destroy(id);
   CHECK(crowd.begun() == Ids{4, 11, 12, 21, 22, 23});
   for (const std::uint64_t id : {4, 11, 12}) crowd.destroy(id);
   CHECK(crowd.begun() == Ids{5, 13, 21, 22, 23});
-  // A group that needs less leaves its share to others.
+  // The third group has no visitors left, so its share goes to the others.
   for (std::uint64_t id = 21; id <= 28; ++id) crowd.destroy(id);
   CHECK(crowd.begun() == Ids{5, 6, 13, 14});
 }
@@ -492,7 +494,7 @@ TEST_CASE("a visitor that stops within a block is given the rest of it, once, be
     std::size_t calls = 0;
     std::size_t at_end = 0;
   };
-  /// Takes one document per call.
+  /// A visitor that takes one document per call.
   class Slow final : public visitors::Visitor {
    public:
     Slow(Seen& seen, visitors::VisitContext& context) : seen_(seen), context_(context) {}
@@ -520,7 +522,7 @@ TEST_CASE("a visitor that stops within a block is given the rest of it, once, be
   });
   auto request = dump_of({BucketId(4, 1)});
   request.library = "slow";
-  request.docblock_bytes = 10'000;  // Several blocks.
+  request.docblock_bytes = 10'000;  // Small, so that there are several blocks.
   REQUIRE(ask(world, request).status.is_ok());
   const auto reply = poll(world, 0);
   REQUIRE(reply.events.size() == 1);
@@ -541,7 +543,7 @@ TEST_CASE("visitors for which there is no room to wait are refused with BUSY, th
   const auto make = [&](rpc::Priority priority) {
     auto visitor = dump_of({BucketId(4, 1)});
     visitor.visitor_id = ++made;
-    visitor.docblock_bytes = 4000;  // It stays, as its events are never acknowledged.
+    visitor.docblock_bytes = 4000;  // The visitor stays, as its events are never acknowledged.
     visitor.priority = priority;
     return ask(world, visitor).status.code();
   };
@@ -551,9 +553,9 @@ TEST_CASE("visitors for which there is no room to wait are refused with BUSY, th
     CHECK(make(priority) == StatusCode::Busy);
     return taken;
   };
-  CHECK(make_until_refused(rpc::Priority::Background) == 6);  // One runs.
-  CHECK(make_until_refused(rpc::Priority::Normal) == 5);      // Another one runs.
-  CHECK(make_until_refused(rpc::Priority::High) == 2);        // A third one runs.
+  CHECK(make_until_refused(rpc::Priority::Background) == 6);  // One runs, five wait: 50 % of the queue.
+  CHECK(make_until_refused(rpc::Priority::Normal) == 5);      // A second one runs, and nine wait: 90 %.
+  CHECK(make_until_refused(rpc::Priority::High) == 2);        // A third one runs, and ten wait: 100 %.
   CHECK(make(rpc::Priority::Default) == StatusCode::Busy);
   CHECK(ask(world,
             [&] {  // An existing visitor is not refused when its client repeats the request.

@@ -73,7 +73,7 @@ struct Visit {
   std::map<std::string, int> seen;
   std::map<std::string, int> removed;
   std::map<BucketId, int> done;
-  std::map<BucketId, std::vector<std::string>> by_bucket;  ///< Ids of documents that the visit gave and keeps.
+  std::map<BucketId, std::vector<std::string>> by_bucket;  ///< Ids that the visit returned and did not drop.
   std::map<BucketId, std::set<std::string>> names;         ///< The beginnings of the names of these documents: "new" or
                                                            ///< not.
   int dropped = 0;
@@ -284,7 +284,7 @@ TEST_CASE("a node that keeps a visit waiting is relieved of its buckets, once") 
   const Duration took = world.scheduler.clock().now() - start;
   if (is_slow && backup_after > Duration(0)) {
     CHECK(progress.buckets_relieved > 0);
-    CHECK(progress.buckets_relieved <= 6);  // Each bucket at most once.
+    CHECK(progress.buckets_relieved <= 6);  // Each bucket is relieved at most once.
     CHECK(took < seconds(4));
   } else {
     CHECK(progress.buckets_relieved == 0);
@@ -441,7 +441,7 @@ TEST_CASE("the deadline ends a visit") {
 TEST_CASE("a session with an older cluster state gets the newer one and finishes") {
   VisitorWorld world(10, 2, kSchema);
   put_cities(world, 50);
-  world.kill_node(0, true);  // The session still has version 1.
+  world.kill_node(0, true);  // The session still has cluster state 1.
   Visit visit(world);
   REQUIRE(visit.run());
   CHECK(visit.status->is_ok());
@@ -459,7 +459,7 @@ TEST_CASE("a session without a cluster state asks a bootstrap address, and begin
   REQUIRE(visit.run());
   CHECK(visit.status->is_ok());
   CHECK(each_once(visit, 50));
-  // A dozen messages of 1 ms; the session looks by itself only every 500 ms.
+  // The visit takes a dozen messages of 1 ms each. Without an event the session would look only after 500 ms.
   CHECK(world.scheduler.clock().now() - start < milliseconds(100));
 }
 
@@ -625,7 +625,7 @@ TEST_CASE("a part of a bucket that never held a document is done when a visit fo
     REQUIRE(document.set("text", std::string(2000, 'x')).is_ok());
     world.put(document);
   }
-  // With 6 bits all documents are in buckets 0 to 15.
+  // With 6 bits all documents are in buckets 0 to 15, so the others stay hidden.
   for (std::uint64_t i = 16; i < 64; ++i) world.hidden.insert(BucketId(6, i));
   VisitorSessionOptions options;
   options.docblock_bytes = 10'000;
@@ -640,7 +640,7 @@ TEST_CASE("a part of a bucket that never held a document is done when a visit fo
   REQUIRE(visit.run());
   CHECK(visit.status->is_ok());
   CHECK(each_once(visit, 400));
-  CHECK(visit.session->progress().buckets_total > 16);  // Some buckets were cut.
+  CHECK(visit.session->progress().buckets_total > 16);  // Some buckets were visited in parts.
   CHECK(visit.session->progress().buckets_done == visit.session->progress().buckets_total);
 }
 

@@ -147,7 +147,7 @@ class NodeService final : public rpc::Service {
   }
 
   bool is_full = false;
-  std::vector<BucketId> holds;  ///< Its answer to a census.
+  std::vector<BucketId> holds;  ///< The buckets in its answer to a census.
 
  private:
   rpc::Service& visits_;
@@ -365,7 +365,7 @@ class VisitorWorld final : public rpc::Service {
   std::unique_ptr<Executor> executor;
   std::deque<StorageNode> nodes;
   std::set<BucketId> unavailable;
-  bool even_damaged = false;  ///< The distributor says that no replica is intact.
+  bool even_damaged = false;  ///< The distributor says of each bucket that no replica is intact.
   std::set<BucketId> hidden;  ///< The distributor lists these buckets, but finds none if asked for them by name.
   rpc::Service* other_service = nullptr;  ///< Second service at the distributor's address.
   int puts = 0;

@@ -104,7 +104,7 @@ TEST_CASE("batch application: an error of combine or reduce fails the task") {
   const auto fixture = GENERATE(make_plugin_fixture, make_script_fixture);
   const Wrong wrong = GENERATE(Wrong::CombineFails, Wrong::ReduceFails);
   World world(fixture(), 20, {.wrong = wrong});
-  // One by one, so that combine() is called only when the tuples are read.
+  // Maps the documents one by one, so that combine() is called only when the tuples are read.
   for (const DocumentView& document : world.all()) REQUIRE(world.table->map_many({&document, 1}));
   const auto rows = world.reduce();
   REQUIRE_FALSE(rows);

@@ -12,16 +12,16 @@ namespace fjord::mapreduce::test {
 /// What an application does wrong.
 enum class Wrong {
   Nothing,
-  MapFails,  ///< With "a bad day", at one document.
-  MapLoops,  ///< At one document.
-  MapGrows,  ///< Takes more memory than it may have, at one document.
+  MapFails,  ///< map() fails with "a bad day" at one document.
+  MapLoops,  ///< map() does not return at one document.
+  MapGrows,  ///< map() takes more memory than it may have, at one document.
   CombineFails,
-  ReduceFails,  ///< With "a bad key", at the key 5.
+  ReduceFails,  ///< reduce() fails with "a bad key" at the key 5.
 };
 
 struct SumsOptions {
   Wrong wrong = Wrong::Nothing;
-  int at = -1;  ///< `count` of the document at which map does that.
+  int at = -1;  ///< `count` of the document at which map() goes wrong.
   bool combines = true;
 };
 

@@ -77,7 +77,7 @@ class TurnFixture {
   Turns scheduler_{clock_};
 };
 
-/// The same on one simulated thread.
+/// Executors that share one simulated thread in turns, each in a group of its own.
 class SimulatedTurnFixture {
  public:
   Scheduler& scheduler() { return scheduler_; }
@@ -287,7 +287,7 @@ TEST_CASE("a task can post through the owner's pointer while end_executor() wait
   std::atomic<bool> refused = false;
   executor->post([&] {
     started.open();
-    // An executor that is being destroyed drops what is posted, at once.
+    // The executor drops what is posted to it while it is being destroyed.
     while (!refused) executor->post([held = std::make_unique<OpensWhenDestroyed>(refused)] {});
   });
   fixture.wait_for(started);

@@ -55,7 +55,7 @@ class LeveldbEngine final : public Engine {
   LeveldbEngine(std::string scratch, Durability durability) : scratch_(std::move(scratch)) {
     options_.directory = scratch_ + "/buckets";
     options_.durability = durability;
-    options_.write_buffer_bytes = 64 << 10;  // Leads to many tables and compactions.
+    options_.write_buffer_bytes = 64 << 10;  // Small, so that there are many tables and compactions.
     reopen();
   }
   ~LeveldbEngine() override {

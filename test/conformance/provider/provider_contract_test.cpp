@@ -322,7 +322,7 @@ TEST_CASE(
   CHECK(provider.read_entries(kBucket, gids, small, 1).value() == 1);
   CHECK(small.count() == 1);
   DocBlockBuilder two;
-  CHECK(provider.read_entries(kBucket, gids, two, 700).value() == 4);  // 7, 4, a missing one and 2.
+  CHECK(provider.read_entries(kBucket, gids, two, 700).value() == 4);  // Documents 7, 4, a missing one and 2.
   CHECK(two.count() == 3);
   CHECK(provider.read_entries(kBucket, {}, two, 700).value() == 0);
 }
@@ -418,7 +418,7 @@ TEST_CASE(
   engine->reopen();
   CHECK(engine->provider().get(halves[0], test_id(0).gid())->timestamp == Timestamp{50});
   REQUIRE(engine->provider().join_buckets(kBucket).is_ok());
-  CHECK(engine->provider().replica_set(kBucket).value() == ReplicaSet{});  // The sets of the halves differed.
+  CHECK(engine->provider().replica_set(kBucket).value() == ReplicaSet{});  // No set: the halves had different ones.
 }
 
 TEST_CASE("provider: what cannot be split or joined says why") {

@@ -49,7 +49,7 @@ class Differential {
     if (dice < 4) {
       const BucketId fresh = some_bucket();
       CHECK(tested().create_bucket(fresh) == model().create_bucket(fresh));
-    } else if (dice < 6 && bucket.used_bits() < 11) {  // Beyond 11 bits one half has no documents.
+    } else if (dice < 6 && bucket.used_bits() < 11) {  // A split beyond 11 bits would leave a half empty.
       CHECK(tested().split_bucket(bucket).code() == model().split_bucket(bucket).code());
     } else if (dice < 9 && bucket.used_bits() > 6) {
       const BucketId parent = bucket.with_used_bits(bucket.used_bits() - 1);
@@ -69,7 +69,7 @@ class Differential {
   }
 
   OwnedWrite some_write(BucketId bucket) {
-    // Usually a document that belongs there, if there is any.
+    // Usually the number of a document that belongs into the bucket, if there is one.
     int number = static_cast<int>(random_.below(150));
     for (int tries = 0; tries < 50 && !is_in(number, bucket); ++tries) number = static_cast<int>(random_.below(150));
     const std::uint64_t timestamp = random_.chance(0.8) ? ++clock_ : random_.below(clock_ + 1) + 1;
@@ -203,7 +203,7 @@ class Differential {
   Random random_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> model_ = make_engine("memory");
-  std::vector<Snapshot> snapshots_;  ///< Destroyed before the engines.
+  std::vector<Snapshot> snapshots_;  ///< Destroyed before the engines that they read.
   int snapshots_read_ = 0;
   std::uint64_t clock_ = 0;
   MonotonicTime now_;
@@ -215,7 +215,7 @@ TEST_CASE("provider: every engine does what the model does with random operation
   const std::string engine = GENERATE(from_range(engine_names()));
   const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 9));
   if (engine == "memory") return;
-  if (engine == "leveldb sync" && seed > 2) return;  // Its syncs are real and slow.
+  if (engine == "leveldb sync" && seed > 2) return;  // It syncs real files, which is slow: two seeds.
   INFO("engine: " << engine << ", seed: " << seed);
   Differential(seed, engine).run(400);
 }

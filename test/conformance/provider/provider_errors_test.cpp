@@ -2,7 +2,7 @@
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
 
-/// Errors of an engine when its disk fails, and when only a request fails.
+/// Tests the errors of an engine when its disk fails, and when only a request fails.
 namespace fjord::testing {
 
 namespace {
@@ -93,7 +93,7 @@ TEST_CASE(
   for (int i = 0; i < 20; ++i) REQUIRE(apply(engine->provider(), kBucket, test_put(i, 10)).status.is_ok());
   MonotonicTime now{1'000'000};
   engine->disk()->set_full(true);
-  Status refused;  // Until the first refusal a journal may still use space that it had reserved.
+  Status refused;  // At first writes may still fit into space that the journal had reserved.
   int written = 20;
   for (; written < 2000 && refused; ++written) {
     refused = apply(engine->provider(), kBucket, test_put(written, 20, std::string(200'000, 'x'))).status;

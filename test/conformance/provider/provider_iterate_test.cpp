@@ -61,7 +61,7 @@ TEST_CASE("persistence: iteration: testIterateChunked: a block takes at least on
   DocBlockBuilder block;
   REQUIRE((*iterator)->next(block, 1).value());
   CHECK(block.count() == 1);
-  REQUIRE((*iterator)->next(block, 1).value());  // The block is full already.
+  REQUIRE((*iterator)->next(block, 1).value());  // Returns at once, because the block is full already.
   CHECK(block.count() == 2);
   std::size_t size = block.size();
   REQUIRE((*iterator)->next(block, size + 1000).value());
@@ -89,7 +89,7 @@ TEST_CASE("provider: a selection picks by fields of the header and of the body")
     for (const OwnedEntry& entry : found) CHECK(entry.body == engine->provider().get(kBucket, entry.gid)->body);
   };
   check_sizes();
-  engine->checkpoint();  // From files, many entries at a time.
+  engine->checkpoint();  // From here on entries are read from files, many at a time.
   check_sizes();
 
   apply(engine->provider(), kBucket, test_put(200, 500, "needle"));
@@ -180,7 +180,7 @@ TEST_CASE("provider: writes during an iteration neither hide what stays nor give
     for (const OwnedEntry& entry : entries_of(block.take())) {
       const auto stored = provider.get(kBucket, entry.gid);
       REQUIRE(stored);
-      CHECK(entry.timestamp_us == stored->timestamp.us);  // The version at the time of the read.
+      CHECK(entry.timestamp_us == stored->timestamp.us);  // The entry is the version at the time of the read.
       CHECK(entry.body == stored->body);
       CHECK(given.emplace(entry.id, entry.timestamp_us).second);
       ids.insert(entry.id);

@@ -129,7 +129,8 @@ TEST_CASE(
 
 TEST_CASE("persistence: basics: testRemoveMerge: of several removes the newest counts, and hides what is older") {
   const auto engine = engine_with_bucket();
-  CHECK_FALSE(apply(engine->provider(), kBucket, test_remove(1, 10)).existed);  // The document is unknown.
+  // The engine has never had the document.
+  CHECK_FALSE(apply(engine->provider(), kBucket, test_remove(1, 10)).existed);
   const spi::WriteResult newer = apply(engine->provider(), kBucket, test_remove(1, 12));
   CHECK(newer.status.is_ok());
   CHECK_FALSE(newer.existed);
@@ -261,7 +262,7 @@ TEST_CASE(
   const auto engine = engine_with_bucket();
   for (int i = 0; i < 10; ++i) apply(engine->provider(), kBucket, test_put(i, 10));
   apply(engine->provider(), kBucket, test_remove(3, 20));
-  apply(engine->provider(), kBucket, test_remove(40, 21));  // Was never stored.
+  apply(engine->provider(), kBucket, test_remove(40, 21));  // Document 40 was never stored.
   spi::IterateOptions options = selecting("id.specific == \"5\" or id.specific == \"3\"");
   REQUIRE_FALSE(options.selection->needs_body());
   CHECK(ids_of(iterate_all(engine->provider(), kBucket, options)) == ids_of_numbers({5}));
@@ -276,7 +277,7 @@ TEST_CASE(
   const std::string schema = "document other { field count type int { header } }";
   const auto others = DocumentTypeRepo::build(std::span(&schema, 1));
   REQUIRE(others);
-  CHECK_FALSE(Selection::parse("other.count ==", **others));  // A selection that does not parse never gets here.
+  CHECK_FALSE(Selection::parse("other.count ==", **others));  // A selection that does not parse cannot reach an engine.
   CHECK_FALSE(Selection::parse("item.size == 3", **others));
   for (const std::string text : {"other", "other.count == 3", "not other.count == 3"}) {
     CAPTURE(text);
@@ -397,7 +398,7 @@ TEST_CASE(
 
 TEST_CASE("storage operations: split_single_group: a split that puts everything on one side loses nothing") {
   const auto engine = engine_with_bucket(kBucket);
-  std::vector<OwnedWrite> puts;  // All with one location, so no bit except the last ones separates them.
+  std::vector<OwnedWrite> puts;  // All documents have the same location, so only the last bits of their buckets differ.
   for (int i = 0; i < 240; i += 8) puts.push_back(test_put(i, 10, std::string(100, 'x')));
   for (const OwnedWrite& put : puts) REQUIRE(apply(engine->provider(), kBucket, put).status.is_ok());
   const BucketInfo info = engine->provider().bucket_info(kBucket).value();

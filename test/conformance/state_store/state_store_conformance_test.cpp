@@ -112,7 +112,7 @@ TEST_CASE("state store: a single candidate leads, and what it writes is read aga
   REQUIRE(second);
   CHECK(*second > *first);
   CHECK(one.read("cluster") == StoredRecord{*second, ""});
-  CHECK(one.read("schemas") == StoredRecord{});  // Another record.
+  CHECK(one.read("schemas") == StoredRecord{});  // The write does not affect another record.
 }
 
 TEST_CASE("state store: of two writes that are based on one revision the second is refused") {

@@ -67,7 +67,7 @@ class LevelDbFixture final : public StoreFixture {
   std::unique_ptr<Env> env_ = make_posix_env();
 };
 
-/// Returns the port of a socket that was just closed.
+/// Returns a port that is probably free: the one of a socket that was just closed.
 int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -144,7 +144,7 @@ class ZooKeeperFixture final : public StoreFixture {
   }
   bool has_elections() const override { return true; }
 
-  /// Returns the server that all cases share, because a Java program starts slowly. Each case has its own root.
+  /// Returns the server that all cases share, because a Java program starts slowly. Each case has its own root path.
   static ZooKeeperServer& server() {
     static ZooKeeperServer made;
     return made;

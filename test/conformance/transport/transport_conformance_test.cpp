@@ -56,7 +56,7 @@ Execute execute_with_id(std::string id) {
   return execute;
 }
 
-/// The outcomes of some calls; filled on the executor.
+/// Collects the outcomes of some calls. The callbacks on the executor fill it.
 struct Outcomes {
   std::mutex mutex;
   std::vector<Result<ExecuteReply>> results;
@@ -213,7 +213,7 @@ TEST_CASE("transport: a receiver that goes away with a call is in doubt, and oth
   world->stop_listening(address);
   REQUIRE(outcomes.wait(*world, 1));
   CHECK(outcomes.code(0) == StatusCode::Timeout);
-  service.take();  // Responders may outlive the server.
+  service.take();  // A responder may outlive its server.
   outcomes.call(*world, other, execute_with_id("b"));
   REQUIRE(outcomes.wait(*world, 2));
   CHECK(outcomes.code(1) == StatusCode::Ok);

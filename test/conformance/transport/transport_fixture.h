@@ -9,7 +9,7 @@
 
 namespace fjord::rpc::test {
 
-/// The environment of a Transport as the suite needs it.
+/// The environment of a Transport that the suite uses.
 class TransportFixture {
  public:
   virtual ~TransportFixture() = default;

@@ -47,12 +47,12 @@ TEST_CASE("check without: what a replica says of itself counts, not what the dis
   const ReplicaSet set = replica.set;
   REQUIRE(set.epoch > 0);
 
-  replica.set = {};  // It never accepted the replica set, as a process that runs under another index.
+  replica.set = {};  // The node never accepted the replica set, like a process that runs under another index.
   rpc::CheckWithoutReply reply = check(world, {0});
   CHECK(reply.unavailable == 1);
   REQUIRE(reply.reasons.size() == 1);
   CHECK_THAT(reply.reasons.front(), Catch::Contains("storage.1 does not know itself as a member"));
-  CHECK(check(world, {1}).unavailable == 0);  // The other replica is in order.
+  CHECK(check(world, {1}).unavailable == 0);  // The replica on the other node is intact.
 
   replica.set = set;
   CHECK(check(world, {0}).unavailable == 0);

@@ -17,7 +17,7 @@ TEST_CASE("merge failures: a bucket is failing after several in a row and some t
   MonotonicTime now{1'000'000};
   for (unsigned i = 1; i < MergeFailures::kInARow; ++i) failures.failed(bucket, now);
   now = now + MergeFailures::kForAtLeast;
-  CHECK(failures.summary(database, now).buckets == 0);  // Too few failures.
+  CHECK(failures.summary(database, now).buckets == 0);  // Too few failures in a row.
   failures.note(bucket, "storage.1: NO_SPACE");
   failures.failed(bucket, now);
   CHECK(failures.summary(database, now).buckets == 1);
@@ -28,7 +28,7 @@ TEST_CASE("merge failures: a bucket is failing after several in a row and some t
 
   for (unsigned i = 0; i < 2 * MergeFailures::kInARow; ++i) failures.failed(bucket, now);
   CHECK(failures.summary(database, now + MergeFailures::kForAtLeast - microseconds(1)).buckets ==
-        0);  // Too short a time.
+        0);  // The failures last too short a time.
   CHECK(failures.summary(database, now + MergeFailures::kForAtLeast).buckets == 1);
   database.erase(bucket);
   CHECK(failures.summary(database, now + MergeFailures::kForAtLeast).buckets == 0);

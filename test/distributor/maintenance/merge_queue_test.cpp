@@ -42,7 +42,7 @@ TEST_CASE("merge queue: a bucket moves forward when more is to be done to it, an
   CHECK(queue.pop() == BucketId(8, 2));
   CHECK_FALSE(raised.merge_priority);
   CHECK(queue.pop() == BucketId(8, 1));
-  CHECK_FALSE(queue.pop());  // Its earlier place in the queue is ignored.
+  CHECK_FALSE(queue.pop());  // The place that the bucket had in the queue before is ignored.
 }
 
 TEST_CASE("merge queue: what is held back stays, and comes when it is raised") {
@@ -58,7 +58,7 @@ TEST_CASE("merge queue: a bucket that was forgotten is passed over") {
   Queue queue;
   queue.merges.push(queue.add(1), 3);
   queue.merges.push(queue.add(2), 3);
-  queue.add(1);  // A later entry of the same bucket.
+  queue.add(1);  // The bucket gets a later entry in the queue.
   CHECK(queue.pop() == BucketId(8, 2));
   CHECK_FALSE(queue.pop());
 }

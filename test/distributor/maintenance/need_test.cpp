@@ -50,7 +50,7 @@ TEST_CASE("need: damage, then differences, then places, then what is left over")
   CHECK(need_of(entry, kIdeal) == Need::Move);
   CHECK_FALSE(is_for_safety(Need::Move));
   entry.catching_up = {2};
-  CHECK(need_of(entry, kIdeal) == Need::Move);  // Two members are in sync, but one is not on its ideal node.
+  CHECK(need_of(entry, kIdeal) == Need::Move);  // Two members are in sync, but one of them is not on an ideal node.
   entry.unsettled = true;
   CHECK(need_of(entry, kIdeal) == Need::Sync);
   BucketEntry damaged = entry_on({1, 2});

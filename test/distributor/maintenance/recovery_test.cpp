@@ -47,7 +47,7 @@ ClusterState state_with(const std::map<std::uint16_t, std::uint64_t>& since) {
 
 struct Situation {
   std::string what;
-  std::map<std::uint16_t, std::uint64_t> up_since = {};  ///< Nodes that are not "up since version 1"; 0: down.
+  std::map<std::uint16_t, std::uint64_t> up_since = {};  ///< Nodes not up since version 1; 0: down.
   std::vector<ReplicaReport> reports = {};
   NodeList ideal = {};
   std::size_t absent = 0;

@@ -56,7 +56,7 @@ TEST_CASE("admission: the lower a class, the smaller its part of the budget") {
   CHECK(world.admission.admit(Class::High, 101, 0, kLong) == Admission::Refusal::Full);
   REQUIRE_FALSE(world.admission.admit(Class::High, 100, 0, kLong));
   CHECK(world.admission.operations() == 1000);
-  // Ended operations make room.
+  // Makes room by ending operations.
   for (int i = 0; i < 600; ++i) world.admission.ended({i}, milliseconds(1), true);
   CHECK_FALSE(world.admission.admit(Class::Background, 1, 0, kLong));
 }
@@ -75,7 +75,7 @@ TEST_CASE("admission: the hint is the time in which half of what is under way en
   AdmissionWorld world;
   CHECK(world.admission.retry_after_ms() > 0);
   REQUIRE_FALSE(world.admission.admit(Class::Normal, 900, 0, kLong));
-  // 500 operations a second.
+  // The loop below makes 500 operations a second.
   std::int64_t now = 0;
   for (int i = 0; i < 500; ++i) world.admission.ended({now += 2000}, milliseconds(1), true);
   CHECK(world.admission.operations() == 400);
@@ -112,7 +112,7 @@ TEST_CASE("distributor: what there is no room for is refused at once with a hint
   BusyWorld world(20);
   const auto first = world.send(gets(10, rpc::Priority::Background));
   const auto background = world.send(gets(1, rpc::Priority::Background));
-  REQUIRE(background->has_value());  // At once, without a task on the executor.
+  REQUIRE(background->has_value());  // The refusal comes at once, without a task on the executor.
   CHECK((*background)->status.code() == StatusCode::Busy);
   CHECK((*background)->retry_after_ms > 0);
   CHECK((*background)->status.message().find("pending_operations_max") != std::string::npos);

@@ -63,7 +63,7 @@ TEST_CASE(
   REQUIRE(rails.check("id:n:item::next", header, body));
   CHECK(log.lines_with("document bytes") == 1);
 
-  // Another limit has a minute of its own.
+  // A warning about another limit is logged although one about the first limit was logged less than a minute ago.
   REQUIRE(tunables.set("distributor.id_bytes_warn", 10).is_ok());
   REQUIRE(rails.check("id:n:item::long", header, {}));
   CHECK(log.lines_with("id:n:item::long: id bytes") == 1);

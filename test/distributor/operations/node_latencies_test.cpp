@@ -26,7 +26,7 @@ struct LatencyWorld {
       for (std::uint16_t node = 0; node < 3; ++node) {
         for (const Kind kind : {Kind::Read, Kind::Write}) {
           const std::int64_t takes = us(node, kind);
-          if (takes < 0) continue;  // No request is sent.
+          if (takes < 0) continue;  // Negative: the node gets no request.
           under_way.emplace(now.us + takes, std::pair(node, latencies.sent(node, kind, 1, now)));
         }
       }
@@ -132,7 +132,7 @@ TEST_CASE("node latencies: who hovers around the limit does not flap, and who is
   world.us = [](std::uint16_t node, Kind) { return node == 1 ? 50'000 : 300; };
   world.run(seconds(10));
   REQUIRE(world.avoids(1));
-  world.us = [](std::uint16_t node, Kind) { return node == 1 ? 7'000 : 300; };  // Between slow and normal.
+  world.us = [](std::uint16_t node, Kind) { return node == 1 ? 7'000 : 300; };  // 7 ms is neither slow nor normal.
   world.run(seconds(30));
   CHECK(world.avoids(1));
   world.us = [](std::uint16_t node, Kind) { return node == 1 ? -1 : 300; };
@@ -149,7 +149,7 @@ TEST_CASE("node latencies: what the fleet controller marks is avoided too, unles
   CHECK(world.avoids(0));
   CHECK(world.latencies.without_slow({0}, world.now) == Nodes{0});
   CHECK(world.latencies.wants_probe(0, world.now));
-  CHECK_FALSE(world.latencies.wants_probe(0, world.now));  // It was probed just before.
+  CHECK_FALSE(world.latencies.wants_probe(0, world.now));  // Node 0 was probed just before.
   CHECK_FALSE(world.latencies.wants_probe(1, world.now));
   world.run(seconds(1));
   CHECK(world.latencies.wants_probe(0, world.now));

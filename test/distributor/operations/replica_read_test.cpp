@@ -26,7 +26,7 @@ rpc::OperationResult get_at(DistributorWorld& world, std::uint16_t node) {
 }
 bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
-/// A node that has no replica of the bucket.
+/// Returns a node that has no replica of the bucket.
 std::uint16_t without_replica(const DistributorWorld& world) {
   std::uint16_t node = 0;
   while (world.storage[node].contains(kBucket.raw())) ++node;
@@ -176,7 +176,7 @@ TEST_CASE("show bucket: says which replica does not answer, and what is out of o
   CHECK(of_node(reply, world.ideal(kBucket)[0]).document);
   world.mute[other] = false;
 
-  // A replica that is catching up.
+  // The node answers like one that is catching up.
   world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     if (!std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
     return Result<rpc::Reply>(Status(StatusCode::Timeout, "merges never end here"));

@@ -19,7 +19,7 @@ class OneAnswer {
  public:
   explicit OneAnswer(std::string answer)
       : answer_(std::move(answer)), acceptor_(context_, {asio::ip::address_v4::loopback(), 0}), socket_(context_) {
-    if (answer_.empty()) return;  // The operating system accepts connections by itself.
+    if (answer_.empty()) return;  // The operating system accepts the connection by itself; there is no answer.
     acceptor_.async_accept(socket_, [this](const boost::system::error_code& error) {
       if (error) return;
       boost::system::error_code ignored;

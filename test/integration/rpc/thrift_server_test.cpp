@@ -224,7 +224,7 @@ TEST_CASE("thrift transport: a refusal is told from silence, and a call that was
   CHECK(not_tried.code() == StatusCode::NotReady);
   CHECK_FALSE(is_refusal(not_tried));
 
-  // No process accepts, as if it were suspended: the kernel accepts the first connections, later ones get no answer.
+  // Accepts no connection, like a suspended process: the kernel accepts the first ones, later ones get no answer.
   boost::asio::io_context context;
   boost::asio::ip::tcp::acceptor stopped(context);
   const boost::asio::ip::tcp::endpoint any(boost::asio::ip::address_v4::loopback(), 0);

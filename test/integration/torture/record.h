@@ -50,7 +50,7 @@ class Record {
 
  private:
   struct Counter {
-    std::map<std::uint64_t, unsigned> successes;  // By the number that the counter was raised from.
+    std::map<std::uint64_t, unsigned> successes;  // By the number from which the counter was raised.
     std::map<std::uint64_t, unsigned> doubts;
     std::uint64_t acknowledged = 0;  // The largest value that an acknowledged success has reached.
   };

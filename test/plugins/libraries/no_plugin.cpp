@@ -1,4 +1,4 @@
-// A library without plugins.
+// A library that offers no plugins.
 
 int answer();
 int answer() { return 42; }

@@ -1,4 +1,4 @@
-// An application without a version.
+// A library with an application that has no version.
 
 #include "fjord/plugins/plugin.h"
 

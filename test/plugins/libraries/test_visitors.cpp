@@ -35,7 +35,7 @@ class Counting final : public Visitor {
     context_.send(bucket, std::move(docblock));
     return Status::ok();
   }
-  /// Reports later, from another thread.
+  /// Reports the end later, from another thread.
   void end_bucket(BucketId, BucketDone done) override {
     auto shared = std::make_shared<BucketDone>(std::move(done));
     std::thread([mailbox = context_.mailbox(), shared, text = std::to_string(std::exchange(found_, 0))] {

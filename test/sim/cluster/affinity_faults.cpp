@@ -15,7 +15,7 @@ std::string random_table(std::uint64_t number, unsigned redundancy) {
   affinity::StoredTable table;
   table.corpus = random.chance(0.2) ? "song.title" : "keyword.text";
   table.method = "random";
-  table.words = {"boots", "car", "mask", "new"};  // Nothing is known of "red".
+  table.words = {"boots", "car", "mask", "new"};  // The table has no word "red".
   const unsigned replicas = random.chance(0.2) ? redundancy + 1 : redundancy;
   table.table = affinity::VotingTable(replicas, table.words.size());
   for (affinity::WordId word = 0; word < table.words.size(); ++word) {
@@ -72,7 +72,7 @@ void AffinityOperator::change() {
       setting = fmt::format("search.affinity_multipliers={}", random.chance(0.7));
       break;
     default:
-      // Some caches hold nothing, and some a few lists.
+      // In some runs caches hold nothing, in others a few lists.
       setting = random.chance(0.5) ? fmt::format("search.cache_bytes={}B", random.below(4000))
                                    : fmt::format("search.cache_eviction={}", random.chance(0.5) ? "lfu" : "lru");
   }

@@ -41,7 +41,7 @@ void BalanceChecker::ask() {
   for (const rpc::BalanceAction action : {rpc::BalanceAction::History, rpc::BalanceAction::Status}) {
     rpc::Balance question;
     question.action = action;
-    // The answer is seen on its way (see_answer()).
+    // see_answer() reads the answer on its way.
     cluster_->admin().call_any(std::move(question), seconds(2), [this, action](const Result<rpc::BalanceReply>& reply) {
       const bool is_history = action == rpc::BalanceAction::History && reply && reply->status;
       if (is_history && reply->steps.empty() && !steps_.empty()) is_history_lost_ = true;
@@ -138,7 +138,8 @@ std::string BalanceChecker::replay(std::map<std::uint64_t, Tables>& tables) cons
   Table table;
   std::uint32_t bits = 0;
   for (const auto& [id, step] : steps_) {
-    // All buckets are placed again when the number of bits changes. A step that was never seen leaves a gap.
+    // A change of the number of bits empties the table, as all buckets are placed again. Until then nothing is checked
+    // after a step that was never seen.
     const bool is_next = id == 1 || tables.contains(id - 1);
     if (step.bits != bits) {
       table.clear();
@@ -168,7 +169,7 @@ std::string BalanceChecker::check_states(const std::map<std::uint64_t, Tables>& 
     is_complete = is_complete && known != tables.end();
     if (known == tables.end()) continue;
     legal[step.bits].insert(known->second.after);
-    // `fjord node balance` names the active state, though a pending one may follow it already.
+    // The next state cannot be known: `fjord node balance` names the active state, which a pending one may follow.
     if (step.kind == "bytes") continue;
     const auto next = states_.find(step.state_version + 1);
     if (next != states_.end() && next->second.bits() == step.bits &&
@@ -196,7 +197,7 @@ std::string BalanceChecker::check_states(const std::map<std::uint64_t, Tables>& 
 }
 
 std::string BalanceChecker::check_rules() const {
-  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> moved;  // By bucket: step and round.
+  std::map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> moved;  // By bucket: step, round of its last move.
   std::uint32_t bits = 0;
   for (const auto& [id, step] : steps_) {
     if (step.bits != bits) moved.clear();
@@ -211,7 +212,7 @@ std::string BalanceChecker::check_rules() const {
         return fmt::format("I22: bucket {:x} moves in step {} (round {}) and {} (round {})", move.bucket,
                            before->second.first, before->second.second, id, step.round);
       }
-      // Reads of a bucket may go to several replicas.
+      // A bucket may be in several moves of reads, but in one move of bytes.
       const bool is_again = !here.insert(move.bucket).second;
       if (is_load && is_again && move.read_permille == 0) {
         return fmt::format("I22: bucket {:x} moves twice in step {}", move.bucket, id);

@@ -15,9 +15,10 @@ namespace fjord::sim {
 
 /// Checks balancing by load from what processes say to each other.
 ///
-/// I20: a cluster state has the whole table of overrides after some step of the balancer, a step follows the state that
-/// it was made on, and a revert restores the exact table. I22: bytes of a step, rows, rests and the states of nodes.
-/// I23: loads of buckets add up to that of the node, and the controller has counted what the nodes have.
+/// I20: each cluster state has the whole table of overrides that some step of the balancer left, a step follows the
+/// state that it was made for, and a revert restores the exact table before the step. I22: the limits of the bytes of a
+/// step, of rows, of how often a bucket moves, and of the states of nodes. I23: the loads of buckets add up to that of
+/// their node, and the controller has counted all that the nodes have.
 ///
 /// Lifetime: the cluster outlives the checker. Threading: the scheduler's.
 class BalanceChecker {
@@ -42,7 +43,7 @@ class BalanceChecker {
   std::size_t loads_seen() const { return loads_seen_; }
 
  private:
-  /// Bucket, and for a replica that lies elsewhere: from, to. For a read share: node, permille.
+  /// A row is a bucket and two numbers. Elsewhere: the nodes that a replica left and went to. Reads: node and permille.
   enum class Kind { Elsewhere, Reads };
   using Row = std::tuple<std::uint64_t, Kind, std::uint32_t, std::uint32_t>;
   using Table = std::set<Row>;
@@ -68,7 +69,7 @@ class BalanceChecker {
   double bytes_part_ = 1;
   std::map<std::uint64_t, ClusterView> states_;
   std::map<std::uint64_t, rpc::BalanceStep> steps_;
-  /// Operations that each incarnation of a node had counted in its answers.
+  /// By name and incarnation of a node: the operations that it had counted in its answers.
   std::map<std::pair<std::string, std::uint64_t>, std::set<std::uint64_t>> counted_;
   std::size_t loads_seen_ = 0;
   std::string failure_;

@@ -34,7 +34,7 @@ class BalanceOperator {
   bool stopped_ = false;
   std::uint64_t applied_ = 0;
   std::uint64_t reverted_ = 0;
-  std::uint64_t outdated_ = 0;  ///< Plans that were refused because of their state.
+  std::uint64_t outdated_ = 0;  ///< Number of plans that were refused because they were for an older state.
 };
 
 }  // namespace fjord::sim

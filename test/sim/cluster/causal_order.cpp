@@ -138,7 +138,7 @@ void CausalOrderChecker::check_act(std::uint16_t distributor, std::uint64_t vers
   }
 }
 
-/// Asks for the reports of the nodes that had the bucket when it was written, as far as they serve.
+/// Returns whether `by` has collected the reports of all serving nodes that had the bucket when it was written.
 bool CausalOrderChecker::has_collected(const Distributor& by, std::uint64_t written, std::uint64_t version,
                                        BucketId bucket) const {
   const ClusterView places = view_of_places(states_.at(written));

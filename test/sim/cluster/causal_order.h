@@ -40,11 +40,11 @@ class CausalOrderChecker {
   /// A storage node in its current incarnation.
   struct Node {
     std::uint64_t incarnation = 0;
-    std::uint64_t received = 0;  ///< Newest state in a poll.
-    std::uint64_t answered = 0;  ///< Newest state under which it has answered.
+    std::uint64_t received = 0;  ///< Newest state that a poll brought.
+    std::uint64_t answered = 0;  ///< Newest state under which the node has answered.
   };
   struct Distributor {
-    std::map<BucketId, std::uint64_t> written;  ///< Newest state of a write, by bucket.
+    std::map<BucketId, std::uint64_t> written;  ///< By bucket: newest state under which it was written.
     /// Reports of storage nodes, by state: the node, and the bucket that it was asked for; BucketId(): all.
     std::map<std::uint64_t, std::set<std::pair<std::uint16_t, BucketId>>> reports;
   };
@@ -68,7 +68,7 @@ class CausalOrderChecker {
     std::uint64_t timestamp_us = 0;
     std::string text;
   };
-  std::map<std::uint64_t, std::uint64_t> floors_;  ///< Floor of timestamps, by state that was active.
+  std::map<std::uint64_t, std::uint64_t> floors_;  ///< By state that was active: its floor of timestamps.
   std::map<std::uint64_t, Write> latest_;          ///< The write with the latest timestamp, by state that its node had.
   std::map<std::uint64_t, ClusterView> states_;
   std::map<std::string, Node> nodes_;

@@ -71,7 +71,8 @@ class SkipsReplicas final : public rpc::Transport {
   }
 
   rpc::Transport& transport_;
-  std::map<std::pair<std::string, std::uint64_t>, rpc::Address> first_;  // By document id and timestamp.
+  // By document id and timestamp: the node that got the write first.
+  std::map<std::pair<std::string, std::uint64_t>, rpc::Address> first_;
 };
 
 /// Bug::ReadOutOfSync: half of the messages that only read go to a replica that is catching up, if there is one.
@@ -117,7 +118,7 @@ class ReadsOutOfSync final : public ChangedTransport {
   std::map<BucketId, std::set<rpc::Address>> catching_up_;
 };
 
-/// Bug::ForgetTokens: no operation is recognised by its token.
+/// Bug::ForgetTokens: no operation is recognised by its idempotency key.
 class ForgetsTokens final : public ChangedTransport {
  public:
   using ChangedTransport::ChangedTransport;
@@ -219,7 +220,8 @@ class ChangedRequests final : public rpc::Service {
       constexpr std::int64_t kForEverUs = 1'000'000'000'000'000;
       if (poll->info.lease_us != 0) poll->info.lease_us = kForEverUs;
     }
-    if (bug_ == Bug::ServeOldRequests) {  // As if no client said in which cluster state it chose this distributor.
+    // Acts as if no client named the cluster state in which it chose this distributor.
+    if (bug_ == Bug::ServeOldRequests) {
       if (auto* batch = std::get_if<rpc::Execute>(&request)) batch->state_version = 0;
       if (auto* strict = std::get_if<rpc::ExecuteStrict>(&request)) strict->batch.state_version = 0;
     }

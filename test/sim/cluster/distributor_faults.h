@@ -18,7 +18,7 @@ class DistributorFaults {
 
   /// The transport that the distributor gets.
   rpc::Transport& transport() { return *transport_; }
-  /// Returns the service that stands in for the distributor's `service`, which outlives this object's use.
+  /// Returns the service that stands in for the distributor's `service`, which outlives this object.
   rpc::Service& wrap(rpc::Service& service);
 
  private:

@@ -19,7 +19,7 @@ bool is_one_of(FaultKind kind, std::initializer_list<FaultKind> kinds) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-/// True if nodes lose acknowledged data by this fault.
+/// True if this fault makes nodes lose acknowledged data.
 bool loses_data(FaultKind kind, const SimClusterOptions& shape) {
   return is_one_of(kind, {FaultKind::Wipe, FaultKind::Corruption}) || (kind == FaultKind::PowerLoss && !shape.sync);
 }
@@ -52,7 +52,7 @@ class Drawer {
     }
     mortal_ = storage_;
     shuffle(mortal_, random_);
-    // If no fault loses data, all nodes may be down at once; that costs only time.
+    // If no fault loses data, all nodes may be down at once: that costs time, but no data.
     if (loses) mortal_.resize(shape.redundancy - 1);
     gentle_ = loses;
     racks_ = racks_of(shape);
@@ -86,7 +86,7 @@ class Drawer {
 
   /// Returns the processes that may be stopped or cut off.
   std::vector<std::string> isolable() {
-    // A controller that is cut off reports every node as down, so the peers of a wiped node would count as down, too.
+    // Only if no fault loses data: without a controller every node counts as down, also the peers of a wiped node.
     if (!gentle_ && random_.chance(0.1)) return {one_of(controllers_)};
     std::vector<std::string> some = mortal_;
     some.insert(some.end(), distributors_.begin(), distributors_.end());
@@ -97,7 +97,7 @@ class Drawer {
   std::vector<std::string> some_isolable() {
     std::vector<std::string> some = isolable();
     some.resize(1 + random_.below((some.size() + 1) / 2));
-    // Clients on the same side may not notice the cut.
+    // Adds some clients to this side of the cut; they may not notice it.
     for (const std::string& client : clients_) {
       if (random_.chance(0.4)) some.push_back(client);
     }
@@ -156,8 +156,8 @@ class Drawer {
         break;
       case FaultKind::CutTogether:
         fault.nodes = {one_of(mortal_), one_of(distributors_)};
-        // The last client only reads and does not notice the cut. It lasts long enough for the others to go on without
-        // the two.
+        // The last client only reads and does not notice the cut. The cut lasts long enough for the other processes to
+        // go on without the two.
         fault.others = {clients_.back()};
         fault.length = between(6000, 15'000);
         fault.at /= 2;
@@ -175,7 +175,7 @@ class Drawer {
         fault.amount = static_cast<std::int64_t>(random_.below(40'000));
         break;
       case FaultKind::FullNode:
-        // From the level at which operators are warned to the level at which only removes are accepted.
+        // Fills the disk to a level between the warning of operators and the one at which only removes are accepted.
         fault.nodes = {one_of(storage_)};
         fault.amount = 84 + static_cast<std::int64_t>(random_.below(17));
         fault.at /= 3;
@@ -204,7 +204,7 @@ class Drawer {
         break;
       case FaultKind::NodeRemove:
         fault.nodes = {one_of(storage_)};
-        fault.amount = random_.chance(0.3) ? 1 : 0;  // 1: the node is taken back.
+        fault.amount = random_.chance(0.3) ? 1 : 0;  // 1: the order to remove the node is taken back.
         break;
       case FaultKind::Maintenance:
         fault.nodes = {one_of(mortal_)};
@@ -224,7 +224,7 @@ class Drawer {
         fault.amount = 25 << below(5);
         break;
       case FaultKind::Redundancy: {
-        // At least as many replicas as the nodes that the run may lose.
+        // If the run may lose data, the redundancy never falls below that of its start.
         const std::int64_t least = gentle_ ? redundancy_ : 1;
         const std::int64_t most = racks_ > 0 ? racks_ : std::min<std::int64_t>(4, std::ssize(storage_));
         fault.amount = least + below(static_cast<std::uint64_t>(std::max<std::int64_t>(most - least, 0) + 1));
@@ -280,13 +280,13 @@ class Drawer {
   std::vector<std::string> controllers_;
   std::vector<std::string> clients_;
   std::vector<FaultKind> kinds_;
-  std::vector<std::string> mortal_;  ///< Storage nodes that may be down.
+  std::vector<std::string> mortal_;  ///< Storage nodes that may be down at some time.
   bool sync_ = false;                ///< Writes are synced, and no other fault loses data.
   bool gentle_ = false;              ///< Some fault loses data, so the other nodes must not appear to be down.
   unsigned racks_ = 0;
   unsigned redundancy_ = 1;
   unsigned bits_ = 1;
-  unsigned bits_min_ = 1;  ///< As many as the stripes of storage nodes need.
+  unsigned bits_min_ = 1;  ///< The fewest distribution bits that the stripes of storage nodes need.
 };
 
 }  // namespace
@@ -553,7 +553,7 @@ void FaultInjector::change_membership(std::size_t index) {
       change_setting(index, fmt::format("{}={}ms", fault.nodes.front(), fault.amount));
       break;
     case FaultKind::Balance:
-      // The time of execution is zero in simulated time.
+      // The load is counted in operations, because an execution takes no simulated time.
       for (const char* setting : {"balancer.load=operations", "balancer.operations_min=1", "balancer.bytes_part=1"}) {
         operator_.change_config(setting, {});
       }

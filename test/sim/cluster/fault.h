@@ -14,19 +14,19 @@ namespace fjord::sim {
 /// A fault that lasts for a while. All faults are drawn from the seed before the run begins, so that a run can be
 /// repeated without some of them.
 struct Fault {
-  unsigned number = 0;  ///< Index within its run.
+  unsigned number = 0;  ///< Index of the fault within its run.
   FaultKind kind = FaultKind::StorageCrash;
-  Duration at{0};  ///< Start, since the workloads began.
+  Duration at{0};  ///< Start of the fault, since the workloads began.
   Duration length{0};
   /// The processes that the fault hits. "leader" stands for the fleet controller that leads when the fault begins.
   /// Network faults: one side of the cut. NodeAdd: the role of the new node. Retention: the name of the setting.
   std::vector<std::string> nodes;
   std::vector<std::string> others;  ///< Bridge: the processes that both sides reach. NodeAdd: the rack of the new node.
-  double rate = 0;                  ///< Probability that a message is hit.
+  double rate = 0;                  ///< Probability that the fault hits a message.
   std::int64_t amount = 0;          ///< Microseconds or bytes; membership changes: percent, number of replicas, bits or
                                     ///< entries.
 };
-/// "#3 slow-disk of storage.1 from 2.500 s for 4.000 s, 3000".
+/// Returns text such as "#3 slow-disk of storage.1 from 2.500 s for 4.000 s, 3000".
 std::string describe(const Fault& fault);
 
 /// Limits within which draw_faults() draws a schedule.
@@ -64,7 +64,7 @@ class FaultInjector {
   /// Ends all active faults, begins no more, and starts all processes that are down. Nodes that are being removed may
   /// still have to become empty.
   void stop();
-  /// True if every change that the operator began has ended.
+  /// True if all changes that the operator began have ended.
   bool is_idle() const { return operator_.is_idle() && operated_.empty() && !is_late_possible_; }
   /// Counts each kind that was exercised in this run as covering `invariant`, which is checked at the end of the run.
   void note_at_end(unsigned invariant);

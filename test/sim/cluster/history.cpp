@@ -62,8 +62,8 @@ std::string History::check_test_and_sets() const {
     if (!event.finished || event.outcome != Outcome::Applied) continue;
     const auto [first, is_first] = followed.try_emplace({event.key, event.expected}, &event);
     if (is_first) continue;
-    // A put without an idempotency key that had not ended may have been retried, and applied after the first of the
-    // two.
+    // No fault if the put of that value had no idempotency key and had not ended: a retry may have written the value
+    // again after the first test-and-set.
     const auto source = sources.find({event.key, event.expected});
     if (source != sources.end() && !source->second->once && settled_at(*source->second) >= first->second->begin.us) {
       continue;
@@ -87,7 +87,7 @@ std::string History::check_timestamps() const {
 
 std::string History::check_sessions() const {
   struct Seen {
-    std::vector<const Event*> ended;  ///< In ascending order of end.
+    std::vector<const Event*> ended;  ///< Events in ascending order of their end.
   };
   std::map<std::pair<unsigned, std::string>, Seen> sessions;
   for (const Event& event : events_) {

@@ -98,7 +98,7 @@ TEST_CASE("history: the new version and then the old one is not linearizable, wh
   add(history, Kind::Get, "b", 4, 5).client = 1;
   CHECK(is_linearizable(history));
   add(history, Kind::Get, "a", 6, 7).client = 2;
-  CHECK(history.check().empty());  // The write of b had not ended.
+  CHECK(history.check().empty());  // No violation: the write of b had not ended.
   CHECK_FALSE(is_linearizable(history));
 }
 

@@ -10,7 +10,7 @@ namespace fjord::sim {
 
 /// The records of jobs as a distributor with a bug sees them:
 /// - Bug::LoseDeadLetters: a job that is taken over has no dead letters.
-/// - Bug::CountAgainAfterTakeover: no bucket of it is done, although the counts of done buckets are there.
+/// - Bug::CountAgainAfterTakeover: a job that is taken over has no done bucket, yet still counts the done buckets.
 /// - Bug::IgnoreOwners: a job that this process has written once always seems to be its own.
 class FaultyJobRecords final : public mapreduce::JobRecords {
  public:
@@ -45,7 +45,7 @@ class FaultyJobRecords final : public mapreduce::JobRecords {
 
   mapreduce::JobRecords& records_;
   const Bug bug_;
-  std::map<std::string, mapreduce::JobRecordHeader> written_;  ///< What this process wrote last, by job.
+  std::map<std::string, mapreduce::JobRecordHeader> written_;  ///< By job: header that was written last.
 };
 
 }  // namespace fjord::sim

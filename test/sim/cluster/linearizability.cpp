@@ -17,7 +17,7 @@ bool writes(const RegisterOperation& operation) {
   return operation.kind == Kind::Write || operation.kind == Kind::TestAndSet;
 }
 
-/// An optional operation whose value was seen has happened, and before the first operation that saw it has ended.
+/// An optional operation whose value was seen took effect before the first operation that saw the value had ended.
 void bound_optional(std::vector<RegisterOperation>& operations) {
   for (RegisterOperation& doubted : operations) {
     if (!doubted.optional || doubted.value == 0) continue;
@@ -29,7 +29,8 @@ void bound_optional(std::vector<RegisterOperation>& operations) {
       doubted.end_us = std::min(doubted.end_us, other.end_us);
     }
   }
-  // No operation saw the others. They can matter only to operations that found another value than the expected one.
+  // No operation saw the values of the remaining optional ones. They can matter only to operations that found another
+  // value than the expected one.
   const bool others = std::any_of(operations.begin(), operations.end(),
                                   [](const auto& operation) { return operation.kind == Kind::ReadOther; });
   if (!others)
@@ -88,7 +89,7 @@ class Search {
       const RegisterOperation& operation = operations_[i];
       if (operation.begin_us > earliest_end) break;
       if (taken_[i]) continue;
-      // A fitting operation that only reads can come at once, without loss for later ones.
+      // An operation that only reads and fits the value can always come next: this excludes no order of the later ones.
       if (!writes(operation) && fits(operation)) return from <= first_ ? i : operations_.size();
       if (found == operations_.size() && i >= from && fits(operation)) found = i;
       if (!operation.optional) earliest_end = std::min(earliest_end, operation.end_us);
@@ -131,9 +132,9 @@ class Search {
   std::vector<RegisterOperation> operations_;
   std::uint64_t steps_left_;
   std::vector<bool> taken_;
-  std::size_t first_ = 0;  ///< All operations before it are taken.
+  std::size_t first_ = 0;  ///< All operations before this index have a place in the order.
   std::size_t left_ = 0;
-  std::unordered_map<std::uint32_t, std::size_t> reads_left_;  ///< Number of reads left, by value.
+  std::unordered_map<std::uint32_t, std::size_t> reads_left_;  ///< By value: number of reads of it that are left.
   std::uint32_t value_ = 0;
   std::uint64_t hash_ = 0;
   std::unordered_set<std::uint64_t> been_;

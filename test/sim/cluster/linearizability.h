@@ -8,10 +8,10 @@ namespace fjord::sim {
 /// An operation on one register of numbers, which holds 0 at first. Every other value is written once.
 struct RegisterOperation {
   enum class Kind {
-    Read,        ///< Returned `value`.
-    ReadOther,   ///< Found that the value is not `expected`.
-    Write,       ///< Wrote `value`.
-    TestAndSet,  ///< Found `expected` and wrote `value`.
+    Read,        ///< The operation returned `value`.
+    ReadOther,   ///< The operation found that the value is not `expected`.
+    Write,       ///< The operation wrote `value`.
+    TestAndSet,  ///< The operation found `expected` and wrote `value`.
   };
   Kind kind = Kind::Read;
   std::int64_t begin_us = 0;

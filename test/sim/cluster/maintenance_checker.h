@@ -22,7 +22,7 @@ class MaintenanceChecker {
   explicit MaintenanceChecker(Exposure& exposure) : exposure_(exposure) {}
   /// Lets the checker look into storage nodes from here on.
   void watch(SimCluster& cluster) { cluster_ = &cluster; }
-  /// Takes in a state that is pending or active.
+  /// Records a state that is pending or active.
   void see_state(std::uint64_t version, const std::string& state, const std::string& distribution);
   void see_sets(const std::string& to, const rpc::SetReplicaSets& request);
   void see_delete(const std::string& to, const rpc::DeleteBuckets& request);
@@ -33,7 +33,7 @@ class MaintenanceChecker {
   /// A state that differs from the last one without maintenance only in one node that is in maintenance.
   struct Away {
     std::uint16_t node = 0;
-    ClusterView places;  ///< The cluster view as if the node were up.
+    ClusterView places;  ///< The cluster view as if the node in maintenance were up.
   };
   std::optional<Away> only_away(std::uint64_t version) const;
   void check_filling(const std::string& to, std::uint64_t version, BucketId bucket);
@@ -43,7 +43,7 @@ class MaintenanceChecker {
   Exposure& exposure_;
   SimCluster* cluster_ = nullptr;
   std::map<std::uint64_t, ClusterView> states_;
-  std::map<std::uint16_t, std::map<std::uint64_t, ReplicaSet>> told_;  ///< Last replica set sent, by node and bucket.
+  std::map<std::uint16_t, std::map<std::uint64_t, ReplicaSet>> told_;  ///< By node and bucket: last set sent.
   std::string failure_;
 };
 

@@ -1,4 +1,4 @@
-// Nodes that join and leave at awkward moments, each case over some seeds.
+// Nodes that join or leave while other events happen. Each case runs with several seeds.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -19,7 +19,7 @@ namespace fjord::sim {
 namespace {
 
 constexpr unsigned kDocuments = 40;
-constexpr std::uint16_t kStorageNodesMax = 6;  ///< More than any of these clusters has.
+constexpr std::uint16_t kStorageNodesMax = 6;  ///< More nodes than any of these clusters has.
 
 std::string id_of(unsigned n) { return "id:n:item::" + std::to_string(n); }
 
@@ -85,7 +85,8 @@ class World {
     rpc::ChangeNodes request;
     request.action = action;
     request.nodes = {node};
-    request.force = action == rpc::NodeAction::Retire;  // Forced: fewer nodes than the redundancy would be left.
+    // The change is forced, as fewer nodes than the redundancy would be left.
+    request.force = action == rpc::NodeAction::Retire;
     operator_.change_nodes(std::move(request), [refused](const rpc::ChangeNodesReply& reply) {
       INFO(reply.status.to_string());
       CHECK(reply.status);
@@ -141,7 +142,7 @@ class World {
     cluster.restart_everything();
     REQUIRE(cluster.run_until_steady(seconds(120)));
     run(seconds(1));
-    cluster.scheduler().run_for(seconds(25));  // Operations in flight end.
+    cluster.scheduler().run_for(seconds(25));  // Waits for operations in flight to end.
     REQUIRE(cluster.run_until_steady(seconds(120)));
     CHECK(cluster.check_replicas() == "");
     CHECK(cluster.check_documents() == "");
@@ -349,7 +350,7 @@ TEST_CASE("a storage node restarts twice while one state becomes active", "[sim]
   const std::uint64_t seed = draw_seed(60);
   CAPTURE(seed);
   SimClusterOptions options = shape(seed, 3 + seed % 2, 2);
-  options.sync = seed % 5 == 0;  // Without sync the node comes back without its last writes.
+  options.sync = seed % 5 == 0;  // Without sync the node loses its last writes when it ends.
   World world(options);
   const std::string node = "storage." + std::to_string(seed % 3);
   // A distributor that does not answer, or is cut off, holds the pending state back until its lease is over.
@@ -446,7 +447,7 @@ TEST_CASE("the fleet controller loses its records, and recovers them from nodes 
   World world(shape(seed, 4, 2));
   bool refused = true;
   world.set("storage.entries_max=100", &refused);
-  world.change_capacity("storage.3", "2");  // A later state than the first one.
+  world.change_capacity("storage.3", "2");  // Makes a state later than the first one.
   world.run(seconds(1) + world.up_to(2000));
   REQUIRE_FALSE(refused);
   const std::string away = "storage." + std::to_string(seed % 3);
@@ -463,7 +464,7 @@ TEST_CASE("the fleet controller loses its records, and recovers them from nodes 
   const rpc::RecoverStateReply dry = world.ask(request);
   CHECK(dry.state_version >= known);
   if (seed % 2 == 0) {
-    CHECK_FALSE(dry.refusals.empty());  // The distributor that is down may know a newer state.
+    CHECK_FALSE(dry.refusals.empty());  // Refused: the distributor that is down may know a newer state.
     request.force = true;
   } else {
     CHECK(dry.refusals.empty());
@@ -487,7 +488,7 @@ TEST_CASE("a storage process that was started under another index than the clust
   World world(shape(seed, 4, 2));
   const std::string node = "storage." + std::to_string(seed % 4);
   world.cluster.crash(node);
-  world.run(seconds(8));  // Its replicas are rebuilt on other nodes.
+  world.run(seconds(8));  // The crashed node's replicas are rebuilt on other nodes.
   rpc::ChangeNodes removal;
   removal.action = rpc::NodeAction::Remove;
   removal.nodes = {node};

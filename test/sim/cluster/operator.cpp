@@ -64,7 +64,7 @@ template <typename R, typename F>
 void Operator::send(const R& request, F Job::*done) {
   cluster_.admin().call_any(R(request), seconds(5), [this, done](Result<typename R::Reply> reply) {
     const StatusCode code = reply ? reply->status.code() : reply.error().code();
-    // Such an error is no decision: the controller could not store it.
+    // Such an error is not a decision of the controller, which could not store the change.
     const bool store_is_away = reply && reply->status.message().find("the store") != std::string::npos;
     const bool decided =
         reply && !store_is_away &&
@@ -76,7 +76,7 @@ void Operator::send(const R& request, F Job::*done) {
     }
     cluster_.scheduler().outside().post_after(Duration(0), [this, done, reply = std::move(*reply)] {
       const F tell = std::move(jobs_.front().*done);
-      if (tell) tell(reply);  // May add requests; they come after this one.
+      if (tell) tell(reply);  // `tell` may add requests, which are sent after this one.
       jobs_.pop_front();
       send();
     });

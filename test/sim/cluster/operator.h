@@ -44,7 +44,7 @@ class Operator {
   void send(const R& request, F Job::*done);
 
   SimCluster& cluster_;
-  std::deque<Job> jobs_;  ///< The first one is in flight.
+  std::deque<Job> jobs_;  ///< The request of the first job is in flight.
 };
 
 }  // namespace fjord::sim

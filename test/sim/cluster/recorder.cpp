@@ -115,7 +115,7 @@ void Recorder::note_text(const std::string& from, std::uint64_t version, const s
   const std::string text = state + " | " + distribution;
   const auto [first, is_first] = states_.try_emplace(version, text, from);
   if (is_first || !failure_.empty()) return;
-  // An empty part means: unchanged.
+  // An empty distribution means that it has not changed.
   if (first->second.first == text || distribution.empty()) return;
   failure_ = fmt::format("I11: state {} is '{}' of {} and '{}' of {}", version, first->second.first,
                          first->second.second, text, from);

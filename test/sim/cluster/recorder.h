@@ -46,10 +46,10 @@ class Recorder final : public NetworkObserver {
   void note_owner(const std::string& to, std::uint64_t version, BucketId bucket, std::uint16_t distributor);
 
   Exposure& exposure_;
-  std::map<std::uint64_t, std::pair<std::string, std::string>> states_;      ///< Version to text and publisher.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint16_t> owners_;  ///< Version and bucket to distributor.
-  std::map<std::uint64_t, std::string> terms_;                               ///< Term to fleet controller.
-  std::map<std::uint64_t, std::uint64_t> term_of_state_;  ///< Version to the term in which it was first active.
+  std::map<std::uint64_t, std::pair<std::string, std::string>> states_;      ///< By version: text, publisher.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint16_t> owners_;  ///< By version and bucket: distributor.
+  std::map<std::uint64_t, std::string> terms_;                               ///< By term: the fleet controller.
+  std::map<std::uint64_t, std::uint64_t> term_of_state_;  ///< By version: the term in which the state was first active.
   TransferChecker transfers_;
   MaintenanceChecker maintenance_;
   BalanceChecker balance_;

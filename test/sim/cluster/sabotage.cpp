@@ -23,7 +23,7 @@ void ForkingTransport::call(const rpc::Address& to, rpc::Request request, Durati
 
 namespace {
 
-/// Passes the answer to `change` before it is sent.
+/// Handles a request, but passes the answer to `change` before it is sent.
 bool handle_and_change(rpc::Service& service, rpc::Request& request, rpc::Responder& respond,
                        std::function<void(rpc::Reply&)> change) {
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));

@@ -108,7 +108,7 @@ ScenarioResult run_balance(const ScenarioOptions& options) {
   cluster.restart_everything();
   operator_.change_config("balancer.mode=off", {});
   all_ended = cluster.run_until([&] { return operator_.is_idle() && balances.is_idle(); }, seconds(60)) && all_ended;
-  // The last answers tell of the last steps.
+  // Lets the checker see the answers with the last steps.
   cluster.scheduler().run_for(seconds(3));
   recorder.balance().stop();
   const bool steady = cluster.run_until_steady(seconds(60));

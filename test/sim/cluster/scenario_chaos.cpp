@@ -22,7 +22,7 @@ struct Plan {
   bool jobs = false;
   bool slices = false;
   bool subscribes = false;
-  bool calm = false;  ///< Only changes of membership.
+  bool calm = false;  ///< Only operators change membership: no failures.
   Duration pause_max{0};
   FaultPlan faults;
 };
@@ -115,12 +115,12 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
   Random later(
       mix64(options.seed, 0x6c61746572));  // For kinds added later, so that draws of earlier kinds stay the same.
   for (const FaultKind kind : allowed) {
-    if (kind == FaultKind::Retention) continue;  // See draw_retention().
+    if (kind == FaultKind::Retention) continue;  // draw_retention() draws this kind.
     const bool drawn = (kind < FaultKind::MaintenanceLong ? random : later).chance(0.25);
     const bool fits = !plan.calm || is_calm(kind);
     if (fits && (drawn || plan.calm || !options.faults.empty() || wanted.contains(kind))) faults.kinds.insert(kind);
   }
-  // A generator of its own, so that other draws of a seed stay the same.
+  // A generator of its own, so that the other draws of a seed stay the same.
   Random feeds(mix64(options.seed, 0x6665656473));
   plan.slices = plan.workload == 9 || feeds.chance(0.2);
   plan.subscribes = plan.workload == 9 || feeds.chance(0.2);
@@ -187,7 +187,7 @@ std::string check_liveness(SimCluster& cluster, bool damaged, const FaultInjecto
       return "I16: something of workload " + workload->name() + " never ended";
     }
   }
-  // A setting of the operator may have led to another state meanwhile.
+  // A setting of the operator may have led to another state meanwhile, whose transfers must end, too.
   cluster.run_until([&] { return transfers.check_transfers_end().empty(); }, seconds(60));
   if (std::string transfer = transfers.check_transfers_end(); !transfer.empty()) return transfer;
   return wait_until_well(cluster, damaged);
@@ -255,7 +255,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
     if (!workload->prepare()) keep(result.failure, "I16: the documents of " + workload->name() + " could not be put");
   }
 
-  // Safety: faults and workloads.
+  // The safety part: faults and workloads.
   for (const auto& workload : workloads) workload->start();
   injector.start();
   BalanceOperator balance_operator(cluster);

@@ -5,13 +5,13 @@
 #include "fjord/sim/scenarios.h"
 #include "operations_workload.h"
 
-/// What scenarios do when their faults are over.
+/// The checks that scenarios make when their faults are over.
 namespace fjord::sim {
 
 struct ScenarioEnd {
   bool all_ended = false;  ///< Every operation ended.
-  bool steady = false;     ///< The replicas became equal, where they belong.
-  bool readable = false;   ///< Every document was read after that.
+  bool steady = false;     ///< The replicas became equal, and lie on their ideal nodes.
+  bool readable = false;   ///< Every document was read after the cluster was steady.
 };
 
 /// Returns the first invariant that the end of a run breaks; empty: none.

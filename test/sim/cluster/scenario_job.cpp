@@ -125,7 +125,7 @@ struct Query {
     aggregate.group_by = {"city"};
     if (by_price) aggregate.group_by.emplace_back("price");
     aggregate.aggregates = {"count()", "sum(price)", "min(price)", "max(price)", "avg(price)"};
-    // Without min and max, changed documents are retracted from their groups instead of reading these again.
+    // Without min and max a job takes changed documents out of their groups, and need not read the groups again.
     if (is_incremental) aggregate.aggregates = {"count()", "sum(price)", "avg(price)"};
     spec.application = mapreduce::kAggregateApplication;
     spec.parameters = {{mapreduce::kAggregateParameter, aggregate.to_json()}};
@@ -226,7 +226,7 @@ class Catalogue {
   /// Checks the documents that the job leaves against the rows of its last pass, which are right, and the model.
   /// Returns an empty string if they are right, else the first difference.
   std::string check_documents(const std::vector<mapreduce::KeyedResult>& results, const Query& query) {
-    std::map<std::string, bool> wanted;  // By id: whether the document has to exist.
+    std::map<std::string, bool> wanted;  // By document id: whether the document has to exist.
     const std::string last = query.has_two_passes() ? "spread" : "tally";
     for (const auto& [key, value] : results) {
       wanted[mapreduce::row_document_id("results", last, "sim", key)] = true;
@@ -359,13 +359,13 @@ class Catalogue {
   SimCluster& cluster_;
   AsyncClient& client_;
   Random& random_;
-  /// By number: city, empty if not set, and price.
+  /// By number of the document: its city (empty if not set) and price.
   std::map<unsigned, std::pair<std::string, std::int64_t>> items_;
-  unsigned numbers_ = 0;     ///< All documents ever put have smaller numbers.
-  std::set<unsigned> lost_;  ///< Documents with a failed operation; never used again.
+  unsigned numbers_ = 0;     ///< All documents that were ever put have smaller numbers than this.
+  std::set<unsigned> lost_;  ///< Numbers of documents with a failed operation, which are not used again.
 };
 
-/// The answers about a job.
+/// What the client has received about a job.
 struct Heard {
   rpc::JobStatus status;
   std::optional<std::vector<mapreduce::KeyedResult>> rows;  ///< Rows that came with the end of the job.
@@ -410,7 +410,7 @@ bool run_to_end(SimCluster& cluster, AsyncClient& client, const Query& query, bo
   submit.spec.visitors_per_node = 1 + static_cast<std::uint32_t>(cluster.random().below(4));
   submit.spec.output_buckets = 1 + static_cast<std::uint32_t>(cluster.random().below(8));
   if (cluster.random().chance(0.4)) {
-    // A chain puts its rows more than once.
+    // A chain needs a higher rate, because it puts its rows more than once.
     const std::uint64_t least = query.is_chain() ? 10'000 : 1000;
     submit.spec.settings.push_back({"throttle", std::to_string(least + cluster.random().below(20'000))});
     if (cluster.random().chance(0.3)) submit.spec.settings.push_back({"throttle_by", "delay"});
@@ -601,7 +601,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   unsigned crashes = 0;
   unsigned disturbed = 0;
   const MonotonicTime until = cluster.scheduler().clock().now() + seconds(30);
-  // A record is written only when all replicas of its bucket are equal, which never happens while messages are lost.
+  // Then messages are no longer lost: a record is written only when all replicas of its bucket are equal.
   cluster.scheduler().outside().post_after(seconds(30), [&cluster] { cluster.network().set_faults({}); });
   crash_at_random(cluster, until, stop, crashes);
   if (disturbs) disturb_distributors(cluster, until, stop, disturbed);

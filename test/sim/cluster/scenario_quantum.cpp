@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kBytesPercent[] = {10, 30, 100};
 
-/// Lets distributors and storage nodes come, and storage nodes go or change their capacity.
+/// Adds distributors and storage nodes, and removes storage nodes or changes their capacity.
 ///
 /// Lifetime: the cluster outlives it; it outlives the run of the cluster.
 class MembershipDrawer {
@@ -66,14 +66,14 @@ class MembershipDrawer {
     });
   }
 
-  /// Only nodes that came leave: as many as at first always stay.
+  /// Retires only nodes that joined during the run, so that the nodes of the start always stay.
   void retire() {
     const std::string name = may_leave_.back();
     may_leave_.pop_back();
     leaving_.insert(name);
     operator_.change_nodes(rpc::NodeAction::Retire, name, [this, name](const rpc::ChangeNodesReply& reply) {
       if (reply.status && reply.refusals.empty()) return remove(name);
-      leaving_.erase(name);  // It stays.
+      leaving_.erase(name);  // The node stays.
     });
   }
 
@@ -112,7 +112,7 @@ SimClusterOptions shape_of(const ScenarioOptions& options, Random& random) {
 }
 
 void turn_on(SimCluster& cluster, Operator& operator_, Random& random, int bytes_percent) {
-  // The time of execution is zero in simulated time.
+  // The load is counted in operations, because an execution takes no simulated time.
   for (const std::string& setting :
        {std::string("balancer.mode=on"), std::string("balancer.load=operations"),
         fmt::format("balancer.round={}ms", 300 + random.below(700)), std::string("balancer.operations_min=1"),
@@ -184,7 +184,7 @@ ScenarioResult run_quantum(const ScenarioOptions& options) {
   all_ended =
       cluster.run_until([&] { return operator_.is_idle() && balances.is_idle() && members.is_idle(); }, seconds(60)) &&
       all_ended;
-  // The last answers tell of the last steps.
+  // Lets the checker see the answers with the last steps.
   cluster.scheduler().run_for(seconds(3));
   recorder.balance().stop();
   const bool steady = cluster.run_until_steady(seconds(60));

@@ -28,8 +28,8 @@ void SearchChecker::see_answer(const std::string& node, const rpc::SearchSlices&
   const search::SliceSet asked(question.bits, question.slices);
   const search::SliceSet searched(question.bits, answer.searched);
   const auto index = static_cast<std::uint16_t>(std::stoi(node.substr(node.find('.') + 1)));
-  // The answer is seen when it is sent: the sets are still those of the search, unless they changed in between. A set
-  // in which this node is being filled has no epoch, and it does not become a member while it searches.
+  // The checker sees the answer when it is sent. The sets are still those of the search, unless they changed meanwhile:
+  // the set of a node that is being filled has no epoch, and the node joins no set during a search.
   std::map<std::size_t, bool> is_filling;
   for (const auto& [bucket, set] : cluster_->sets_of(node)) {
     if (bucket.used_bits() < question.bits) continue;

@@ -12,7 +12,7 @@ namespace fjord::sim {
 /// replica as a member of its set, and under the state that the question names.
 class SearchChecker final : public NetworkObserver {
  public:
-  /// Lifetime: the cluster outlives its messages.
+  /// Lets the checker look into storage nodes. Lifetime: the cluster outlives its messages.
   void watch(SimCluster& cluster) { cluster_ = &cluster; }
   SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) override;
   const std::string& failure() const { return failure_; }

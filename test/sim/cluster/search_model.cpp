@@ -61,7 +61,7 @@ void SearchModel::settle(const std::string& id, std::optional<search::SearchDocu
 
 SearchModel::Versions SearchModel::versions_of(const std::vector<std::size_t>& writes, MonotonicTime from,
                                                MonotonicTime to) const {
-  // The last write that was acknowledged before, and all that could come after it.
+  // The last write that was acknowledged before `from`, and all writes that may take effect after it.
   Versions versions;
   const Write* settled = nullptr;
   for (const std::size_t number : writes) {

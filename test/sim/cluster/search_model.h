@@ -15,15 +15,15 @@
 
 namespace fjord::sim {
 
-/// What can be true of the documents of the search workload: the writes of each with their outcomes. It says whether
-/// the answer of a search can be true (I19): some version of each document, that it could have meanwhile, gives this
-/// answer in a search of one process.
+/// Knows the writes to each document of the search workload, with their outcomes. It decides whether the answer of a
+/// search can be true (I19): each document must have had a version during the search with which a search in one process
+/// gives the answer.
 class SearchModel {
  public:
-  /// A write of `document`, or a remove (empty). Returns its number, for end().
+  /// Records the begin of a write of `document`, or of a remove if it is empty. Returns its number, for end().
   std::size_t begin(const std::string& id, std::optional<search::SearchDocument> document, MonotonicTime now);
   void end(std::size_t write, Outcome outcome, MonotonicTime now);
-  /// What was read when nothing was written any more: from now on the document certainly has this version.
+  /// Records what was read after all writes had ended: from now on the document certainly has this version.
   void settle(const std::string& id, std::optional<search::SearchDocument> document);
 
   /// Returns an empty string if the answer, to a search that began and ended at these times, can be true. A search
@@ -46,7 +46,7 @@ class SearchModel {
   };
   using Versions = std::vector<const std::optional<search::SearchDocument>*>;
 
-  /// The versions that the document could have between the times.
+  /// Returns the versions that the document could have between `from` and `to`.
   Versions versions_of(const std::vector<std::size_t>& writes, MonotonicTime from, MonotonicTime to) const;
 
   std::vector<Write> writes_;

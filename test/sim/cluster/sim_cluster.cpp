@@ -102,7 +102,7 @@ class SimCluster::StorageProcess final : public Process {
   StorageProcess(SimCluster& cluster, unsigned index)
       : Process(cluster, "storage." + std::to_string(index)), index_(index) {}
 
-  /// The engine that holds `bucket`.
+  /// Returns the engine that holds `bucket`.
   spi::PersistenceProvider& provider(BucketId bucket) { return *providers_[bucket.raw() & (providers_.size() - 1)]; }
   const std::vector<spi::PersistenceProvider*>& providers() const { return providers_; }
   std::uint64_t repaired_buckets() const { return repaired_ + (life_ == nullptr ? 0 : repaired_in_this_life()); }
@@ -259,7 +259,8 @@ class SimCluster::ControllerProcess final : public Process {
     return Status::ok();
   }
   void end() override {
-    cluster_.controller_records_->disconnect(address());  // Its session ends without a resignation.
+    // The controller's session ends without a resignation, as after a crash.
+    cluster_.controller_records_->disconnect(address());
     node_.reset();
     store_.reset();
     forking_.reset();
@@ -346,7 +347,7 @@ bool SimCluster::damage_storage(unsigned index) {
   SimEnv& env = storage_[index]->env();
   std::vector<std::string> paths;
   const Result<std::vector<std::string>> files = env.list_directory("/data");
-  if (!files) return false;  // The disk was wiped, and the process has not started since.
+  if (!files) return false;  // No files: the disk was wiped, and the process has not started since.
   for (const std::string& name : *files) {
     // Catalogs are spared: a node with two bad catalog duplicates does not start, and an operator has to replace it.
     if (name.ends_with(".slot") || name.starts_with("journal-")) paths.push_back("/data/" + name);

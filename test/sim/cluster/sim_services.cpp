@@ -144,7 +144,7 @@ struct DistributorServices::Parts final : rpc::Service {
   rpc::SnapshotHolder snapshots;
   mapreduce::ApplicationRegistry applications;
   mapreduce::StoredJobRecords stored;
-  FaultyJobRecords records;  ///< As they are stored, unless there is a bug in records.
+  FaultyJobRecords records;  ///< Changes nothing unless there is a bug in records.
   std::unique_ptr<mapreduce::JobService> jobs;
   std::function<void()> start_broker;  ///< Null unless the cluster is searched.
   std::unique_ptr<search::SearchBroker> broker;

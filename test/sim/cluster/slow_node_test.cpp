@@ -76,7 +76,7 @@ struct SlowNodeWorld {
     cluster.run_until([&] { return answered; }, seconds(10));
     return slow;
   }
-  /// Returns the seconds until the marks equal `marks`, or -1.
+  /// Returns the seconds until mark() equals `marks`; -1 if that takes longer than `limit`.
   double marked_after(const std::string& marks, Duration limit) {
     const MonotonicTime start = cluster.scheduler().clock().now();
     while (cluster.scheduler().clock().now() - start < limit) {
@@ -118,7 +118,7 @@ TEST_CASE("a storage node with a slow disk is noticed within five seconds, not r
   CAPTURE(noticed);
   CHECK(noticed > 0);
   CHECK(noticed < 5);
-  world.run(seconds(1));  // Operations in flight end.
+  world.run(seconds(1));  // Waits for operations in flight to end.
   (void)world.take_reads();
   world.run(seconds(20));
   CHECK(world.disk_operations > 0);

@@ -190,7 +190,7 @@ void TransferChecker::check_newer_stays(const std::string& name, BucketId bucket
   }
   if (own.empty() || cluster_ == nullptr) return;
   const Result<std::vector<spi::EntryMeta>> entries = cluster_->entries_of(name, bucket);
-  if (!entries) return;  // It was split or deleted at the same time.
+  if (!entries) return;  // The bucket was split or deleted at the same time.
   if (copied > 0) exposure_.note(theorem(5));
   const Result<spi::Forgotten> forgotten = cluster_->forgotten_of(name, bucket);
   // A later remove may have been written and dropped while this replica was down or catching up. Or the write was never
@@ -208,7 +208,7 @@ void TransferChecker::check_newer_stays(const std::string& name, BucketId bucket
     own.erase(taken);
   }
   for (const auto& [gid, version] : own) {
-    if (version.removed || is_closed(version)) continue;  // A remove may have been dropped.
+    if (version.removed || is_closed(version)) continue;  // The replica may have dropped this version.
     fail(fmt::format("T5.5: {} had taken a write at {} to {}, which is gone after a transfer", name,
                      version.timestamp_us, bucket.to_string()));
   }

@@ -44,10 +44,10 @@ class TransferChecker {
     std::uint64_t timestamp_us = 0;
     bool removed = false;
   };
-  /// What a storage node has confirmed in its current incarnation.
+  /// The replica sets and writes that a storage node has confirmed in its current incarnation.
   struct Node {
     std::uint64_t life = 0;
-    std::map<std::uint64_t, ReplicaSet> sets;  ///< Replica set by bucket; without nodes: catching up.
+    std::map<std::uint64_t, ReplicaSet> sets;  ///< By bucket: replica set; without nodes: catching up.
     std::map<GlobalId, Version> newest;        ///< Newest version of each document that the node has taken as a write.
   };
   /// The nodes that have taken a write, with the bucket, epoch and owner of that write.
@@ -55,7 +55,7 @@ class TransferChecker {
     std::set<std::string> nodes;
     std::uint64_t bucket = 0;
     std::uint64_t epoch = 0;
-    std::pair<std::uint64_t, std::uint16_t> owner;  ///< State version and distributor.
+    std::pair<std::uint64_t, std::uint16_t> owner;  ///< State version and distributor of the write.
   };
   using Owned = std::pair<std::uint64_t, std::pair<std::uint64_t, std::uint16_t>>;  ///< Bucket and its owner.
 
@@ -71,10 +71,12 @@ class TransferChecker {
   SimCluster* cluster_ = nullptr;
   bool damage_ = false;
   std::map<std::string, Node> nodes_;
-  std::set<std::pair<std::uint64_t, std::string>> transfers_;                      ///< Bucket and node.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<std::string>> sets_;  ///< By bucket and epoch.
+  std::set<std::pair<std::uint64_t, std::string>> transfers_;                      ///< Bucket, and the node that is
+                                                                                   ///< catching up in it.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<std::string>> sets_;  ///< By bucket and epoch: nodes that
+                                                                                   ///< got the set.
   std::map<Owned, std::set<std::string>> filling_;
-  std::map<std::pair<GlobalId, std::uint64_t>, Taken> taken_;  ///< By document and timestamp.
+  std::map<std::pair<GlobalId, std::uint64_t>, Taken> taken_;  ///< By document and timestamp: the write.
   std::string failure_;
 };
 

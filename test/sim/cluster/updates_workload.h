@@ -21,14 +21,14 @@ inline constexpr const char* kUpdatesSchema = R"(document tally {
 }
 )";
 
-/// What clients did to one document, to check its final content against.
+/// The operations of clients on one document, to check its final content against.
 struct Ledger {
   std::uint64_t applied = 0;
   std::uint64_t begun = 0;
   std::uint64_t refused = 0;
   std::map<std::string, std::string> followed;   ///< Member that a test-and-set added, by the version that it was based
                                                  ///< on.
-  std::set<std::string> added;                   ///< Members of operations that were applied.
+  std::set<std::string> added;                   ///< Members that were added by operations that were applied.
   std::map<std::string, std::string> not_added;  ///< Members of operations that were certainly not applied, with the
                                                  ///< error.
 };
@@ -43,7 +43,7 @@ struct Content {
 
 inline Content content_of(const AsyncClient& client, const OperationOutcome& got) {
   Content content;
-  if (!got.is_ok()) return content;  // Also if the client has no cluster information yet.
+  if (!got.is_ok()) return content;  // The get failed; the client may not even have cluster information yet.
   Result<DocumentView> view = DocumentView::open(*client.snapshot()->types(), got.header, got.body);
   if (!view) return content;
   content.exists = true;

@@ -17,11 +17,11 @@ class Workload {
  public:
   virtual ~Workload() = default;
   virtual std::string name() const = 0;
-  /// Runs before any fault. Returns false if it failed.
+  /// Called before any fault. Returns false if it failed.
   virtual bool prepare() { return true; }
   virtual void start() = 0;
   virtual void stop() = 0;
-  /// After stop(): true once no operation is in flight.
+  /// Called after stop(). Returns true once no operation is in flight.
   virtual bool is_idle() const = 0;
   /// Runs when all faults are over and the cluster is steady. Returns an empty string, or the broken invariant and how
   /// it was broken.
@@ -58,7 +58,7 @@ std::unique_ptr<Workload> make_register_workload(WorkloadContext context, bool r
 std::unique_ptr<Workload> make_update_workload(WorkloadContext context, bool only_test_and_set);
 /// New documents only: acknowledged ones exist, refused ones do not.
 std::unique_ptr<Workload> make_insert_workload(WorkloadContext context);
-/// Visits of documents that do not change, among others that were removed before.
+/// Visits of documents that do not change, beside documents that were removed before.
 std::unique_ptr<Workload> make_visit_workload(WorkloadContext context);
 /// A job over documents that do not change.
 std::unique_ptr<Workload> make_job_workload(WorkloadContext context);

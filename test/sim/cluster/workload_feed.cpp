@@ -127,7 +127,7 @@ class SliceWorkload final : public Workload {
     return *token;
   }
 
-  /// Ends the client process; another one resumes.
+  /// Ends the client process; another process resumes the visit.
   void interrupt_later() {
     const Duration pause(context_.random().below(400'000));
     context_.cluster.scheduler().outside().post_after(pause, [this, number = ++number_] {
@@ -250,7 +250,7 @@ class SubscribeWorkload final : public Workload {
     if (!context_.cluster.run_until([&] { return rounds_ >= until || !failure_.empty(); }, seconds(60))) {
       return "I16: a subscriber never caught up: " + problem_;
     }
-    // The subscriber receives nothing later than a write in doubt while a client may still retry that write.
+    // Waits for the last changes: the subscriber gets none of them while a client may retry an earlier write in doubt.
     std::string wrong;
     int looked = 0;
     const auto is_right = [&] {
@@ -338,7 +338,7 @@ class SubscribeWorkload final : public Workload {
         FJORD_CHECK_MSG(token.has_value(), token.status().to_string());
         options.resume = std::move(*token);
       } else {
-        copy_.clear();  // A subscription without a cursor does not report earlier removes that were dropped.
+        copy_.clear();  // A subscription without a cursor begins a new copy: it does not report dropped removes.
       }
       visitors::ChangeFeedCallbacks callbacks;
       callbacks.on_changes = [this](BucketId, const std::string& block, bool) { take(block); };
@@ -358,7 +358,7 @@ class SubscribeWorkload final : public Workload {
     ++resyncs_;
     token_.clear();
     context_.clients.front()->executor().post([this] {
-      token_.clear();                // A cursor may have been kept since.
+      token_.clear();                // Cleared again: a cursor may have been saved since.
       if (feed_ == nullptr) return;  // A restart is already in progress.
       end_feed();
       subscribe();
@@ -387,7 +387,7 @@ class SubscribeWorkload final : public Workload {
     if (!reader.ok()) fail("I8: a block of changes is malformed");
   }
 
-  /// Now and then keeps the cursor, and later restarts from the kept one.
+  /// Now and then saves the cursor, and later restarts the subscriber from the saved cursor.
   void look_later() {
     const Duration pause(200'000 + context_.random().below(1'500'000));
     context_.cluster.scheduler().outside().post_after(pause, [this] {

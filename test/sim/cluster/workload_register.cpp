@@ -204,12 +204,12 @@ class RegisterWorkload final : public Workload {
   std::uint64_t tokens_ = 0;
   std::size_t under_way_ = 0;
   unsigned undecided_ = 0;
-  Duration slowest_{0};  ///< Longest duration of an operation in a calm run.
+  Duration slowest_{0};  ///< The longest duration of an operation in a run without failures.
   std::string not_served_;
   bool stopped_ = false;
 };
 
-/// New documents; the latest ones are read at the same time.
+/// Puts new documents, and reads the latest ones at the same time.
 class InsertWorkload final : public Workload {
  public:
   explicit InsertWorkload(WorkloadContext context) : context_(std::move(context)) {}

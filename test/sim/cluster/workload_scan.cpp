@@ -49,7 +49,7 @@ class VisitWorkload final : public Workload {
 
   std::string check() override {
     if (!failure_.empty()) return failure_;
-    // A visit without faults has to end.
+    // The faults are over: a visit that begins now has to reach its end.
     stopped_ = false;
     last_ = true;
     visit();
@@ -221,7 +221,7 @@ class JobWorkload final : public Workload {
           }
         }
         if (status != nullptr && status->finished_unix_us != 0) return finish(*status);
-        // The job is lost with the process that ran it.
+        // No distributor knows the job: it is lost with the process that ran it.
         if (status == nullptr && all_answered && ++lost_ > 10) return end("is gone");
         look(id, generation);
       });

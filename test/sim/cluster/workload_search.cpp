@@ -12,7 +12,7 @@ namespace {
 constexpr const char* kWords[] = {"red", "car", "new", "mask", "boots"};
 constexpr const char* kKinds[] = {"broad", "phrase", "exact"};
 constexpr std::size_t kWriters = 2;
-/// Older writes are shown by every search: 50 ms of the delta, and the stripe's time between the write and the answer.
+/// Every search shows the writes that were acknowledged this long before: it is the age limit of the delta.
 constexpr Duration kShownAfter = milliseconds(50);
 
 std::string word(Random& random) { return kWords[random.below(std::size(kWords))]; }

@@ -66,7 +66,8 @@ class SearchWorkload {
   AsyncClient& searcher_;
   SearchModel model_;
   std::vector<std::string> written_;  // Ids that were written, each once.
-  std::vector<std::string> busy_;     // By lane: the document under way, of which there is one write at a time.
+  // By lane: the document being written. Only one write of a document is in flight at a time.
+  std::vector<std::string> busy_;
   std::size_t under_way_ = 0;
   std::uint64_t complete_ = 0;
   std::uint64_t partial_ = 0;

@@ -13,7 +13,7 @@
 namespace fjord::sim {
 namespace {
 
-/// Slices and snapshots in some runs, and a buffer of few documents.
+/// Returns options with slices and snapshots for some seeds, and with a buffer of few documents.
 VisitOptions visit_options_of(std::uint64_t seed) {
   VisitOptions options;
   options.slices = seed % 3 == 0 ? 3 : 1;
@@ -48,7 +48,7 @@ Detached take(Client& client, VisitOptions options, std::uint64_t most, Taken& t
   taken.has_run = true;
 }
 
-/// Takes everything that comes.
+/// Takes everything that has arrived.
 template <typename Source>
 Detached take_all(Source& source, Status& status) {
   while (true) {
@@ -160,9 +160,9 @@ TEST_CASE("library: the wait of a coroutine ends when its visit or subscription 
     Status end_of_changes;
     Status end_of_visit;
     take_all(*changes, end_of_changes);
-    world.cluster.scheduler().run_for(seconds(20));  // All documents were taken.
+    world.cluster.scheduler().run_for(seconds(20));  // By then all documents were taken.
     auto visit = std::make_unique<Visit>(process.core(), VisitOptions{});
-    take_all(*visit, end_of_visit);  // Nothing has arrived.
+    take_all(*visit, end_of_visit);  // The visit has received nothing yet.
     if (is_stopped) {
       changes->stop();
       visit->stop();
@@ -208,7 +208,7 @@ TEST_CASE("library: a copy whose cursor is older than what the cluster remembers
         if (change->kind == Change::Kind::CaughtUp && (is_last || run == 0)) break;
       }
       if (changes.is_over()) {
-        // With the same cursor again, the answer is the same.
+        // Subscribes without a cursor: the old cursor would get RESYNC again.
         ++resyncs;
         copy.clear();
         options.resume.clear();

@@ -21,7 +21,7 @@ constexpr Duration kCallLimit = seconds(300);
 
 inline std::string id_of(unsigned n) { return "id:n:item::" + std::to_string(n); }
 
-/// A process that uses the library, beside the cluster.
+/// A process outside of the cluster that uses the library.
 class LibraryProcess {
  public:
   explicit LibraryProcess(SimCluster& cluster)
@@ -132,7 +132,7 @@ struct World {
   }
 
   SimCluster cluster;
-  NetworkFaults usual;  ///< While nothing disturbs the network.
+  NetworkFaults usual;  ///< Faults of the network while disturb() is not active.
   Random random;
   AsyncClient* writer = nullptr;
   std::map<std::string, std::int64_t> live;

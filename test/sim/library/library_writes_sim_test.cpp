@@ -14,7 +14,7 @@
 namespace fjord::sim {
 namespace {
 
-/// The cursor that a program keeps, and its ends between two of its notes.
+/// The cursor that a program saves. The program may end between two saves.
 struct Notebook {
   explicit Notebook(Random& draws) : random(draws) {}
 
@@ -78,7 +78,7 @@ TEST_CASE("library: an update of many documents that is interrupted and resumed 
     CHECK(summary.cursor == notebook.kept);
     for (unsigned n = 0; n < kDocuments; ++n) CHECK(count_of(process, n) == 1);
   }
-  // Both kinds of interruption came.
+  // Changes were interrupted often: by the end of the process, and by errors.
   CHECK(ends > 20);
   CHECK(faulty > 5);
 }
@@ -149,7 +149,8 @@ TEST_CASE("library: a remove of many documents that is resumed takes none that w
     world.slow_down(milliseconds(60));
     LibraryProcess process(world.cluster);
     Notebook notebook(world.random);
-    constexpr unsigned kRemoved = kDocuments / 2;  // Document n has the value n + 1.
+    // Document n has the value n + 1; the selection matches half of them.
+    constexpr unsigned kRemoved = kDocuments / 2;
     std::set<unsigned> again;
     BulkSummary summary;
     do {

@@ -119,7 +119,8 @@ class World {
       to_router_[i].send([this, i, change] { routers_[i].take(change); });
   }
 
-  /// The mapper's side of a change. After the last one it sends a last quantum, so that no change waits for one.
+  /// Lets the mapper receive a change. After the last change the mapper sends a last quantum, so that no change waits
+  /// for one.
   void learn(const DataChange& change) {
     clock_ = change.clock;
     if (change.version == 0) {
@@ -138,7 +139,7 @@ class World {
     }
   }
 
-  /// One iteration of a balancing algorithm that moves a slice at random, or nothing.
+  /// Makes one iteration of a balancing algorithm that moves one random slice, or none.
   void balance(std::uint32_t slice, std::uint32_t step) {
     Quantum quantum{clock_, {}};
     if (step != 0) {
@@ -197,7 +198,7 @@ class World {
   std::vector<Link> quantums_;
   std::vector<Link> to_slave_;
   std::vector<DataRouter> routers_;
-  std::vector<std::map<std::uint32_t, std::uint64_t>> contents_;  ///< By slave.
+  std::vector<std::map<std::uint32_t, std::uint64_t>> contents_;  ///< By slave: version of each item.
 
   // --- The database
 

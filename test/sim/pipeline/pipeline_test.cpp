@@ -6,9 +6,9 @@
 namespace fjord::sim {
 namespace {
 
-constexpr std::uint32_t kRed = 0;  // The item of figure 6.4.
+constexpr std::uint32_t kRed = 0;  // The item of [KBD 2020, figure 6.4].
 
-/// The two distributors and slaves of figure 6.4, with messages that the test delivers.
+/// The two distributors and slaves of [KBD 2020, figure 6.4], with messages that the test delivers.
 struct Figure {
   explicit Figure(ProcessingOrder order, MovedItems moved = MovedItems::NamedByMapper) {
     for (std::uint32_t i = 0; i < 2; ++i) {
@@ -29,7 +29,7 @@ const DataChange kRemoval{1, kRed, 0};
 /// The mapper has seen the removal, so its list of items is empty.
 const Quantum kRemap{1, {{0, 1, 0, {}}}};
 
-/// Pictures 2 to 5 of the figure.
+/// Delivers the messages of pictures 2 to 5 of the figure.
 void deliver(Figure& figure) {
   figure.routers[0]->take(kRemoval);
   figure.routers[0]->take(kRemap);

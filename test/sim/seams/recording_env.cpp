@@ -279,7 +279,7 @@ void RecordingEnv::visit_power_losses(std::size_t changes, const Visitor& visit)
     choose(fmt::format("data but for {}", one), [&](std::size_t i) { return i != one; });
     choose(fmt::format("only data {}", one), [&](std::size_t i) { return i == one; });
   }
-  // Then the last write of each file torn, and sizes apart from data.
+  // Next: the last write of each file is torn, and sizes survive apart from data.
   std::set<const Node*> seen;
   for (std::size_t i = pending.data_changes.size(); i-- > 0;) {
     const Change& last = *pending.data_changes[i];
@@ -316,7 +316,7 @@ void RecordingEnv::visit_power_losses(std::size_t changes, const Visitor& visit)
   for (std::size_t kept = 0; kept <= count; ++kept) {
     Names names = pending.names;
     for (std::size_t i = 0; i < kept; ++i) apply_name(names, *pending.name_changes[i]);
-    // All combinations would be too many. The choice of data matters most when all names or none are durable.
+    // All combinations would be too many: if only some name changes are durable, only two states of the data are tried.
     const std::size_t choices = kept == 0 || kept == count ? data.size() : 2;
     for (std::size_t i = 0; i < choices; ++i) visit_once(names, data[i], fmt::format("names {} of {}", kept, count));
   }

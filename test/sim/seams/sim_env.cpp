@@ -33,14 +33,15 @@ class SimEnv::File final : public RandomAccessFile {
   }
 
   Status write_gather(std::uint64_t offset, std::span<const std::string_view> pieces) override {
-    // One system call, hence one operation that a fault may hit.
+    // Joins the pieces, so that they are one operation that a fault may hit.
     std::string whole;
     for (const std::string_view piece : pieces) whole += piece;
     return write(offset, whole);
   }
 
   void start_writeback() override {}
-  std::string_view mapped(std::uint64_t /*end*/) override { return {}; }  // Not mapped, so that faults hit every read.
+  // Files are not mapped, so that faults hit every read.
+  std::string_view mapped(std::uint64_t /*end*/) override { return {}; }
   void will_need(std::uint64_t /*offset*/, std::uint64_t /*length*/) const override {}
 
   Status sync() override {
@@ -109,7 +110,7 @@ class SimEnv::File final : public RandomAccessFile {
       case FileFault::Effect::LoseWrite:
         return Status::ok();
       case FileFault::Effect::FailAfterwards:
-        static_cast<void>(write_what_fits(offset, data));  // The fault's error is reported instead.
+        static_cast<void>(write_what_fits(offset, data));  // Its result is ignored: the fault's error is reported.
         return verdict.status;
       case FileFault::Effect::MisdirectWrite: {
         const std::uint64_t sectors = node_->content.size() / SimFileContent::kSector + 1;
@@ -118,7 +119,8 @@ class SimEnv::File final : public RandomAccessFile {
       }
       default: {
         const std::size_t prefix = env_.random_.below(data.size() + 1);
-        static_cast<void>(write_what_fits(offset, data.substr(0, prefix)));  // The fault's error is reported instead.
+        // Its result is ignored: the fault's error is reported.
+        static_cast<void>(write_what_fits(offset, data.substr(0, prefix)));
         return verdict.status;
       }
     }

@@ -286,7 +286,7 @@ TEST_CASE("sim env: a full disk takes what fits and says NoSpace") {
   CHECK(*file->size() == 600);
   CHECK(file->write(600, std::string(500, 'y')).code() == StatusCode::NoSpace);
   CHECK(*file->size() == 1000);
-  CHECK(file->write(0, std::string(1000, 'z')));  // Needs no new space.
+  CHECK(file->write(0, std::string(1000, 'z')));  // The write needs no new space, so it succeeds.
   auto other = create(env, "/g", "");
   CHECK(other->write(0, "x").code() == StatusCode::NoSpace);
   REQUIRE(env.remove_file("/f"));

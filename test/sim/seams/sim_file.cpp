@@ -28,7 +28,8 @@ void SimFileContent::save_sectors(std::uint64_t begin, std::uint64_t end) {
 void SimFileContent::write(std::uint64_t offset, std::string_view bytes) {
   if (bytes.empty()) return;
   const std::uint64_t end = offset + bytes.size();
-  save_sectors(std::min(offset, size()), end);  // From the old end on, where a gap becomes zeros.
+  // Saves from the old end of the file on, because a gap before `offset` becomes zeros.
+  save_sectors(std::min(offset, size()), end);
   if (offset == size()) {
     data_.append(bytes);
     return;

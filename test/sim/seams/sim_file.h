@@ -53,8 +53,8 @@ class SimFileContent {
   bool track_;
   std::string data_;
   std::uint64_t durable_size_ = 0;
-  std::vector<Saved> saved_;                ///< In the order of the first write.
-  std::vector<std::uint32_t> saved_index_;  ///< By sector: 1 + place in saved_, or 0.
+  std::vector<Saved> saved_;                ///< Saved sectors in the order of their first write.
+  std::vector<std::uint32_t> saved_index_;  ///< By sector: its place in saved_ plus 1; 0 if not saved.
 };
 
 }  // namespace fjord::sim

@@ -48,7 +48,7 @@ std::unique_ptr<Executor> SimNodeScheduler::make_executor(const std::string& nam
 void SimNodeScheduler::kill() {
   if (!alive_) return;
   alive_ = false;
-  // A copy, because the destructor of a dropped capture may make another (dead) executor.
+  // A copy, because the destructor of a dropped capture may add another (dead) executor to `executors_`.
   const std::vector<std::uint32_t> ids = executors_;
   scheduler_.drop_executors(ids);
 }
@@ -101,7 +101,7 @@ void SimScheduler::drop_executors(const std::vector<std::uint32_t>& ids) {
     timer.sequence = 0;
     free_timers_.push_back(i);
   }
-  dropped.clear();  // Last; see drop_executors() in the header.
+  dropped.clear();  // Destroyed last, for the reason given at drop_executors().
 }
 
 void SimScheduler::post(std::uint32_t executor, Task task) {

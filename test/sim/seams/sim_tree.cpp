@@ -160,8 +160,8 @@ void SimTree::set_linked(SimNode& node, bool linked) {
 
 Status SimTree::sync_directory(const std::string& path) {
   FJORD_TRY_ASSIGN(const auto directory, find_directory(path));
-  // Also covers the changes that these depend on: a rename from another directory makes earlier changes of its source
-  // durable.
+  // Syncs the directory, and also the changes on which its own depend: a rename from another directory makes earlier
+  // changes of its source durable.
   std::set<const SimNode*> wanted = {directory.get()};
   std::vector<bool> covered(unsynced_.size());
   for (std::size_t i = unsynced_.size(); i-- > 0;) {

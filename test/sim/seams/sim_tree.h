@@ -16,7 +16,7 @@ struct SimNode {
   SimNode(bool directory, bool track_durable) : is_directory(directory), content(track_durable) {}
 
   const bool is_directory;
-  bool linked = false;  ///< Reachable by a name; unlinked nodes take no space.
+  bool linked = false;  ///< True if a name leads to it; unlinked nodes take no space.
   SimFileContent content;
   std::map<std::string, std::shared_ptr<SimNode>> entries;
   std::map<std::string, std::shared_ptr<SimNode>> durable_entries;
@@ -56,9 +56,9 @@ class SimTree {
   struct NameChange {
     std::shared_ptr<SimNode> directory;
     std::string name;
-    std::shared_ptr<SimNode> node;  ///< Null: removed.
+    std::shared_ptr<SimNode> node;  ///< Null: the name is removed.
   };
-  using Operation = std::vector<NameChange>;  ///< Survives as a whole or not at all.
+  using Operation = std::vector<NameChange>;  ///< Changes of names that a power loss keeps all together or not at all.
 
   /// Returns the existing directory and the last name of a path.
   Result<Place> place_of(const std::string& path) const;

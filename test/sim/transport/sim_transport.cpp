@@ -250,7 +250,7 @@ void SimNetwork::send_reply(std::uint64_t call_id, std::uint64_t listener_id, co
       ++messages_lost_;
       return;
     }
-    if (!calls_.contains(call_id)) return;  // A duplicate, or too late.
+    if (!calls_.contains(call_id)) return;  // The answer is a duplicate, or too late.
     auto decoded = rpc::decode_reply(*shared);
     FJORD_CHECK_MSG(decoded.has_value(), decoded.status().to_string());
     answer(call_id, std::move(decoded->reply));

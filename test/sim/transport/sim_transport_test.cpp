@@ -70,7 +70,8 @@ TEST_CASE("sim transport: a lost request or reply is a timeout", "[sim]") {
   CHECK(codes[StatusCode::Ok] > 400);
   CHECK(codes[StatusCode::Ok] < 580);
   CHECK(codes[StatusCode::Timeout] == 1000 - codes[StatusCode::Ok]);
-  CHECK(world.service.handled > codes[StatusCode::Ok]);  // Some replies were lost, not the requests.
+  // Some calls failed although their requests arrived: their replies were lost.
+  CHECK(world.service.handled > codes[StatusCode::Ok]);
 }
 
 TEST_CASE("sim transport: a duplicated request is handled twice and answered once", "[sim]") {

@@ -18,7 +18,7 @@ using testing::StoredFiles;
 
 const BucketId kFirst(16, 1);
 const BucketId kSecond(16, 2);
-const BucketId kAstray(16, 3);  ///< Has a document that does not belong to it.
+const BucketId kAstray(16, 3);  ///< A bucket with a document that does not belong to it.
 const std::vector<std::string> kFolders = {"4000000000000001", "4000000000000002", "4000000000000003"};
 
 SlotfileOptions options(const std::string& directory, unsigned stripe = 0, unsigned stripes = 1) {
@@ -31,7 +31,7 @@ SlotfileOptions options(const std::string& directory, unsigned stripe = 0, unsig
 }
 
 void check_first(spi::PersistenceProvider& provider) {
-  // As version 1 reported when it had written the files.
+  // Equals the report of version 1 when it had written the files.
   CHECK(provider.bucket_info(kFirst).value() ==
         BucketInfo{
             .entries = 12, .documents = 11, .bytes = 643, .checksum = 8245587479154887453U, .max_timestamp_us = 201});
@@ -150,7 +150,7 @@ TEST_CASE("slotfile version 1: after a take-over that was interrupted anywhere t
     load(env, "/store");
     env.inject({.path_prefix = "/store", .operations = changes, .skip = skip});
     const bool opened = SlotfileProvider::open(env, options("/store")).has_value();
-    if (opened && env.faults_pending() != 0) break;  // The take-over has fewer operations.
+    if (opened && env.faults_pending() != 0) break;  // The take-over has no more operations than `skip`.
     if (!opened) ++interrupted;
     env.lose_power();
     const auto provider = SlotfileProvider::open(env, options("/store"));
@@ -237,7 +237,7 @@ TEST_CASE("slotfile version 1: an empty bucket is taken over") {
   const Quiet quiet;
   sim::SimEnv env;
   load(env, "/store");
-  // After the headers of a slotfile, zeros are unused entries.
+  // In a slotfile, zeros after the headers are unused entries.
   const std::string slotfile = "/store/" + kFolders[1] + "/00000001-00.slot";
   constexpr std::size_t kHeaderBytes = 4096;
   std::string bytes = read_file(env, slotfile).value();

@@ -57,7 +57,7 @@ struct Expected {
   BucketInfo info;
   ReplicaSet replicas;
 };
-/// As the engine reported when it had written the files.
+/// What the engine reported when it had written the files.
 const std::vector<Expected> kExpected = {
     {kSlots,
      {.entries = 24, .documents = 22, .bytes = 1514, .checksum = 10510617569510644416U, .max_timestamp_us = 203},

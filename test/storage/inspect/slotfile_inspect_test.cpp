@@ -177,7 +177,7 @@ TEST_CASE("slotfile inspect: a split bucket shares its files, and what was of a 
     REQUIRE(structure.buckets.size() == 2);
     CHECK(structure.successors.size() == 1);
     CHECK(structure.buckets[0].slots[0].files[0].number == structure.buckets[1].slots[0].files[0].number);
-    // Journal records of the former bucket belong to its halves.
+    // Journal records of a split bucket belong to its halves.
     for (const EntryReport& write : writes_of(report)) {
       CHECK(write.state == EntryState::Newest);
       CHECK(write.bucket == test_id(write.timestamp_us == 30 ? 2 : 5).bucket(9));
@@ -204,7 +204,7 @@ TEST_CASE("slotfile inspect: the successors of a split bucket are forgotten once
   };
   CHECK(successors() == 1);
   REQUIRE(provider->checkpoint().is_ok());
-  // A checkpoint saves its catalog before it empties the journal, so only the next catalog is without them.
+  // A checkpoint saves its catalog before it empties the journal. So only the next catalog is without the records.
   REQUIRE(provider->checkpoint().is_ok());
   CHECK(successors() == 0);
 }
@@ -245,7 +245,7 @@ TEST_CASE("slotfile inspect: a flipped bit anywhere is told, with the file that 
   fill(env);
   const StoreReport sound = inspect_store(env, kDirectory).value();
   const auto files = files_of(env);
-  CHECK(files.size() >= 4);  // Two catalogs, the journal, a slotfile.
+  CHECK(files.size() >= 4);  // At least two catalogs, the journal and a slotfile.
   std::size_t told = 0;
   for (const auto& [path, bytes] : files) {
     for (std::uint64_t at = 0; at < bytes.size(); ++at) {
@@ -272,7 +272,7 @@ TEST_CASE("slotfile inspect: damage is named with its place") {
   const EntryReport& counts = entries[3];
   const EntryReport& replaced = entries[0];
 
-  // In a document part that is in use, and in one that is not read any more.
+  // Flips a bit in a document part that is in use, and one in a part that is not read any more.
   REQUIRE(env.flip_bit(path, counts.body_position + 2, 1).is_ok());
   REQUIRE(env.flip_bit(path, replaced.body_position + 2, 1).is_ok());
   StoreReport report = inspect_store(env, kDirectory).value();
@@ -307,7 +307,7 @@ TEST_CASE("slotfile inspect: runs behind one that cannot be read are found from 
   const SlotfileReport& slotfile = sound.stripes[0].slotfiles[0];
   REQUIRE(env.flip_bit(slotfile.path, slotfile.runs[0].offset + 5, 1).is_ok());
   const StoreReport first_lost = inspect_store(env, kDirectory).value();
-  CHECK(first_lost.stripes[0].slotfiles[0].runs.size() == 2);  // By its second frame.
+  CHECK(first_lost.stripes[0].slotfiles[0].runs.size() == 2);  // The run is found by its second frame.
   REQUIRE(env.flip_bit(slotfile.path, slotfile.runs[1].offset - 3, 1).is_ok());
   const StoreReport both_lost = inspect_store(env, kDirectory).value();
   REQUIRE(both_lost.stripes[0].slotfiles[0].runs.size() == 1);
@@ -338,7 +338,7 @@ TEST_CASE("slotfile inspect: a torn end of the journal is no problem, a record t
   CHECK(lost.findings[0].path == segment.path);
   CHECK(lost.findings[0].offset == first.offset);
 
-  // Without its header as well, only the numbers of the other records show that it is missing.
+  // If the header of the record is damaged as well, only the numbers of the others show that it is missing.
   REQUIRE(env.flip_bit(segment.path, first.offset, 1).is_ok());
   REQUIRE(env.flip_bit(segment.path, first.offset + 1, 1).is_ok());
   const StoreReport gone = inspect_store(env, kDirectory).value();

@@ -84,7 +84,8 @@ struct Machine {
     for (const std::string& name : names) {
       if (!name.ends_with(".ldb")) continue;
       const std::string bytes = read_file(env, folder + name).value();
-      const std::size_t at = bytes.find(part);  // Metadata comes before headers and bodies.
+      // The first place is in the metadata, which comes before headers and bodies.
+      const std::size_t at = bytes.find(part);
       if (at == std::string::npos) continue;
       REQUIRE(disk.flip_bit(folder + name, at, 3).is_ok());
       return;
@@ -245,7 +246,7 @@ TEST_CASE("leveldb: a failed write leaves nothing behind, and is not found after
   }
   CHECK(machine.provider->bucket_info(kBucket)->documents == 5);
   if (seed % 2 == 0) {
-    machine.pass_time();  // Opens the database again.
+    machine.pass_time();  // In this time the engine opens the database again.
     CHECK(apply(*machine.provider, kBucket, test_put(7, 12)).status.is_ok());
   }
   machine.reopen();
@@ -293,13 +294,13 @@ TEST_CASE("leveldb: a split or join that is broken off leaves the buckets as the
 
 TEST_CASE("leveldb: flipped bits are never served: what cannot be read is missing, and the bucket is damaged") {
   Machine machine;
-  machine.options.write_buffer_bytes = 4 << 20;  // One table, so that no compaction reads the damage.
+  machine.options.write_buffer_bytes = 4 << 20;  // Large: one table, so that no compaction reads the damage.
   machine.reopen();
   REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
   for (int i = 0; i < 200; ++i) {
     REQUIRE(apply(*machine.provider, kBucket, test_put(i, 10, big_text(i))).status.is_ok());
   }
-  machine.reopen();  // Everything is in tables.
+  machine.reopen();  // Moves everything from the log into tables.
   REQUIRE(machine.damage_tables() > 0);
   machine.reopen();
   const std::uint64_t left = machine.provider->bucket_info(kBucket)->documents;
@@ -323,7 +324,7 @@ TEST_CASE("leveldb: flipped bits are never served: what cannot be read is missin
   CHECK(machine.provider->list_entries(kBucket)->size() == static_cast<std::size_t>(good));
   CHECK(machine.provider->get(kBucket, test_id(9999).gid()).status().code() == StatusCode::Corruption);
   CHECK(*machine.provider->is_damaged(kBucket));
-  // A merge restores the documents.
+  // Puts the documents again, as a merge does.
   for (int i = 0; i < 200; ++i) apply(*machine.provider, kBucket, test_put(i, 10, big_text(i)));
   CHECK(machine.provider->bucket_info(kBucket)->documents == 200);
   REQUIRE(machine.provider->mark_repaired(kBucket).is_ok());
@@ -339,13 +340,13 @@ TEST_CASE("leveldb: a bucket with unreadable metadata is split with what is left
   std::sort(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.gid() < b.gid(); });
   const DocumentId lost = ids[kDocuments / 2];
   Machine machine;
-  machine.options.write_buffer_bytes = 4 << 20;  // One table, so that no compaction reads the damage.
+  machine.options.write_buffer_bytes = 4 << 20;  // Large: one table, so that no compaction reads the damage.
   machine.reopen();
   REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
   for (std::size_t i = 0; i < kDocuments; ++i) {
     REQUIRE(apply(*machine.provider, kBucket, test_put(static_cast<int>(i), 10)).status.is_ok());
   }
-  machine.reopen();  // Everything is in a table.
+  machine.reopen();  // Moves everything from the log into a table.
   machine.damage_metadata_of(lost.gid());
   machine.reopen();
   const std::size_t left = machine.provider->list_entries(kBucket)->size();

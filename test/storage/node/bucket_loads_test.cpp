@@ -90,12 +90,12 @@ TEST_CASE("bucket loads: a node counts each operation that it executes once, by 
   CHECK(load_of(first, 1).written_bytes > 0);
   CHECK(load_of(first, 1).stored_bytes > load_of(first, 2).stored_bytes);
   CHECK(sum_of(first.buckets) == first.total);
-  // Asking counts nothing.
+  // The question itself is not counted: a second answer has the same counts.
   const rpc::GetLoadsReply again = nodes.ask(0, rpc::GetLoads{});
   CHECK(again.total == first.total);
   CHECK(again.now_us >= first.now_us);
 
-  // A split moves no count; more distribution bits divide them.
+  // A split of a bucket does not change the counts; a change to more distribution bits divides them.
   rpc::SplitBucket split;
   split.state_version = 4;
   split.bucket = BucketId(3, 1);

@@ -107,7 +107,7 @@ TEST_CASE("merge: fetches what is newer elsewhere, page by page and block by blo
   CHECK(again.entries_copied == 0);
   CHECK(again.bytes_copied == 0);
 
-  // After merges in the other direction all three are equal, with equal checksums.
+  // After merges in the other direction all three replicas are equal, with equal checksums.
   REQUIRE(nodes.merge(1, {0}).status);
   REQUIRE(nodes.merge(2, {0}).status);
   CHECK(nodes.info_of(1).checksum == nodes.info_of(0).checksum);
@@ -243,7 +243,7 @@ TEST_CASE("merge: it ends when the bucket gets another owner") {
 }
 
 TEST_CASE("merge: with a source of an earlier version, which has no windows, it works too") {
-  // It answers by gid, whatever the request says.
+  // A source of an earlier version: it answers by gid, whatever the request says.
   struct OldSource final : rpc::Service {
     bool handle(rpc::Request& request, rpc::Responder& respond) override {
       if (auto* list = std::get_if<rpc::ListEntries>(&request)) {
@@ -330,7 +330,7 @@ TEST_CASE("merge: writes that come meanwhile are kept") {
   }
   REQUIRE(nodes.world.scheduler.run_until([&] { return merged.has_value(); }, seconds(60)));
   REQUIRE(merged->status);
-  CHECK(written.size() > 5);  // Writes and merge overlapped.
+  CHECK(written.size() > 5);  // Writes were made while the merge was running.
   CHECK(nodes.content_of(0) == newest({old, written}));
 }
 
@@ -346,7 +346,7 @@ TEST_CASE("merge: windows of metadata begin behind a group and say whether there
   std::vector<rpc::EntryKey> pages;
   rpc::ListEntries request{.bucket = kBucket, .after = {}, .by_group = true};
   for (bool more = true; more;) {
-    rpc::ListEntriesReply page = nodes.ask(0, request);  // 0: the node's own setting.
+    rpc::ListEntriesReply page = nodes.ask(0, request);  // Without a size in the request, the node's setting applies.
     REQUIRE(page.status);
     more = page.more;
     sizes.push_back(page.entries.size());

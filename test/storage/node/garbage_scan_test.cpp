@@ -79,7 +79,7 @@ TEST_CASE("garbage: many documents are looked at in steps, and no more named tha
   CHECK(some.ids.size() == 7);
   CHECK(some.more);
   CHECK(some.scanned < 100);
-  // No faster than the maintenance budget allows.
+  // The scan is no faster than the maintenance budget allows.
   node.set_tunable("maintenance.bytes_per_s", 1024);
   node.set_tunable("maintenance.bytes_per_s_min", 1024);
   node.world.scheduler.run_for(seconds(1));

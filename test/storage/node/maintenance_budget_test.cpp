@@ -33,7 +33,7 @@ class StripeModel {
   };
   struct Outcome {
     double moved_per_s = 0;
-    double wait_ms = 0;  ///< 95th percentile of the waits of batches.
+    double wait_ms = 0;  ///< 95th percentile of the waits of batches, in ms.
   };
 
   Outcome run(Duration duration, const Load& load) {
@@ -146,7 +146,7 @@ TEST_CASE("maintenance budget: what comes after a pause begins at a quarter of t
 TEST_CASE("maintenance budget: while users' operations come, what only moves has a budget besides") {
   using Purpose = MaintenanceBudget::Purpose;
   StripeModel stripe(kFloor, kCeiling);
-  MaintenanceBudget& budget = stripe.budget();  // A quarter of the ceiling: 16 MiB per second.
+  MaintenanceBudget& budget = stripe.budget();  // The budget is a quarter of the ceiling: 16 MiB per second.
   REQUIRE(stripe.set("maintenance.moves_bytes_per_s", kMiB).is_ok());
   const auto wait_ms = [&](std::int64_t at_ms, Purpose purpose) {
     return budget.wait({at_ms * 1000}, purpose).count() / 1000;
@@ -158,7 +158,7 @@ TEST_CASE("maintenance budget: while users' operations come, what only moves has
   CHECK(wait_ms(50, Purpose::Move) == 0);
 
   budget.end_period(true);
-  CHECK(wait_ms(50, Purpose::Move) == 0);  // Earlier moves leave no debt.
+  CHECK(wait_ms(50, Purpose::Move) == 0);  // Moves in earlier periods leave no debt.
   budget.charge({1'000'000}, kMiB / 8, MaintenanceBudget::Direction::Out, Purpose::Move);
   CHECK(wait_ms(1050, Purpose::Safety) == 0);
   CHECK(wait_ms(1050, Purpose::Move) == 75);
@@ -167,9 +167,9 @@ TEST_CASE("maintenance budget: while users' operations come, what only moves has
   CHECK(wait_ms(1130, Purpose::Move) == 0);
 
   budget.charge({2'000'000}, kMiB, MaintenanceBudget::Direction::In, Purpose::Move);
-  CHECK(wait_ms(2100, Purpose::Move) == 200);  // At most one period,
+  CHECK(wait_ms(2100, Purpose::Move) == 200);  // A wait is at most one period long,
   budget.end_period(false);
-  CHECK(wait_ms(2100, Purpose::Move) == 0);  // since users may have gone by then.
+  CHECK(wait_ms(2100, Purpose::Move) == 0);  // as users may have gone by then: now nothing waits.
 }
 
 // --- Merges on storage nodes -----------------------------------------------------------------------------------------
@@ -243,7 +243,7 @@ TEST_CASE("merge: a node takes no more bytes a second than its budget, and says 
   CHECK(moved == nodes.moved("out"));
   CHECK(took == Approx(moved / kRate).epsilon(0.05));
   CHECK(nodes.metric("fjord_storage_maintenance_throttled_ms_total") > took * 800);
-  CHECK(nodes.metric("fjord_storage_maintenance_bytes_per_second") == 3 * kRate);  // Sum over all three nodes.
+  CHECK(nodes.metric("fjord_storage_maintenance_bytes_per_second") == 3 * kRate);  // The sum of the three nodes.
 }
 
 TEST_CASE("merge: a source has a budget too, which all that merge from it share") {
@@ -258,7 +258,7 @@ TEST_CASE("merge: a source has a budget too, which all that merge from it share"
 TEST_CASE("merge: one that only moves is slower while users' operations come, by what target and source allow") {
   constexpr std::int64_t kRate = 100'000;
   BudgetWorld nodes(1 << 30);
-  nodes.fill(1);  // Many operations: the node counts as busy for 10 s.
+  nodes.fill(1);  // Makes so many operations that the node counts as busy for 10 s.
   nodes.only_moves = true;
   nodes.set_tunable("maintenance.moves_bytes_per_s", kRate);
   SECTION("one target") {

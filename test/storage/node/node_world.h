@@ -161,7 +161,7 @@ inline rpc::StorageOperation operation_on(rpc::OperationKind kind, const std::st
   operation.header = std::string(
       "\x01"
       "type",
-      5);  // The beginning of the header part of document/FORMAT.md.
+      5);  // The first bytes of a header part, by document/FORMAT.md.
   put_string(operation.header, id);
   operation.body = body;
   return operation;

@@ -129,22 +129,23 @@ TEST_CASE("repair: a bucket is whole again when it was merged from an intact rep
   if (restart) {
     REQUIRE(world.nodes.apply_one(0, kState, put_of(id_in(1, 9), 102, "", world.report(0).replica_set.epoch)).status);
     REQUIRE(world.nodes.apply_one(1, kState, put_of(id_in(1, 9), 102, "", world.report(0).replica_set.epoch)).status);
-    world.say_repaired(0, {});  // A new replica set, which the engine stores together with the damage.
+    world.say_repaired(0, {});  // Makes the engine store a new replica set together with the damage.
     world.nodes.restart(0);
     world.nodes.give_state(kState);
     CHECK(world.damaged_at(0).size() == 1);
-    CHECK(world.get(0, kAbsent, true) == StatusCode::Corruption);  // The document may have existed.
+    // NotFound would be wrong: the document may have been lost.
+    CHECK(world.get(0, kAbsent, true) == StatusCode::Corruption);
     CHECK(world.get(0, kLost, true) == StatusCode::Corruption);
   }
   const BucketInfo intact = world.report(1).info;
   world.say_repaired(0, intact);
-  CHECK(world.report(0).damaged);  // The contents differ.
+  CHECK(world.report(0).damaged);  // Still damaged: the contents of the two replicas differ.
   CHECK(world.get(0, kLost, true) == StatusCode::Corruption);
 
   rpc::MergeBucketReply merged = world.merge(0, 1);
   REQUIRE(merged.status);
   CHECK(merged.damaged_sources.empty());
-  CHECK(world.report(0).damaged);  // The contents have not been compared yet.
+  CHECK(world.report(0).damaged);  // Still damaged: the contents have not been compared yet.
   CHECK(world.report(0).info.same_content(intact));
   world.say_repaired(0, intact);
   CHECK_FALSE(world.report(0).damaged);
@@ -199,7 +200,7 @@ TEST_CASE("repair: the token of a write is cancelled if the only member that had
     rpc::StorageOperation put = put_of(id, timestamp_us, body, epoch);
     put.token_gid = spi::token_gid(put.gid, "T");
     put.token_entry = spi::TokenEntry::of(put.gid, "T", true).id();
-    REQUIRE(world.nodes.apply_one(0, kState, std::move(put)).status);  // Not on node 1.
+    REQUIRE(world.nodes.apply_one(0, kState, std::move(put)).status);  // Node 1 does not get this write.
   };
   write(kLost, 200, "the lost body");
   write(kKept, 201, "the kept body");
@@ -222,7 +223,7 @@ TEST_CASE("repair: the token of a write is cancelled if the only member that had
 TEST_CASE("repair: a lost version that an intact member does not have gives way to the one it has") {
   RepairWorld world;
   const std::uint64_t epoch = world.report(0).replica_set.epoch;
-  REQUIRE(world.nodes.apply_one(0, kState, put_of(kLost, 200, "the lost body", epoch)).status);  // Not on node 1.
+  REQUIRE(world.nodes.apply_one(0, kState, put_of(kLost, 200, "the lost body", epoch)).status);  // Node 1 lacks it.
   world.damage(0);
   REQUIRE(world.get(0, kLost) == StatusCode::Corruption);
   REQUIRE(world.merge(0, 1).status);

@@ -1,4 +1,4 @@
-// Splits and joins of buckets as the owner orders them.
+// Splits and joins of buckets, in the order in which the owner requests them.
 
 #include <catch2/catch.hpp>
 
@@ -91,7 +91,8 @@ TEST_CASE("storage node: a split shares documents between halves that have the r
     CHECK(buckets(nodes) == std::vector<BucketId>{kParent});
     CHECK(join(nodes, epoch(2)).status);
     REQUIRE(nodes.install(0, kState, kParent, {epoch(5), {0}}));
-    CHECK(split(nodes, epoch(2)).status.code() == StatusCode::WrongDistribution);  // A late duplicate.
+    // A late duplicate of the request is refused.
+    CHECK(split(nodes, epoch(2)).status.code() == StatusCode::WrongDistribution);
     CHECK(buckets(nodes) == std::vector<BucketId>{kParent});
   }
   SECTION("halves with different sets are not joined") {

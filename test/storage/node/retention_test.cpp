@@ -116,9 +116,9 @@ TEST_CASE("retention: a replica with writes of before that nobody acknowledged i
   CHECK(nodes.content_of(2) == members);
   CHECK(nodes.report(2).info.same_content(nodes.report(0).info));
   CHECK(nodes.report(2).forgotten_removes_us == 30);
-  CHECK(nodes.report(2).replica_set.epoch == 0);  // Its former membership says nothing about its current content.
+  CHECK(nodes.report(2).replica_set.epoch == 0);  // A former membership says nothing about the current content.
   CHECK(nodes.metric("fjord_storage_merge_refilled_total") == 1);
-  // A late duplicate of a message about the former set does not make it a member.
+  // A late duplicate of a message about the former set does not make the node a member.
   CHECK(nodes.install(2, kState, kBucket, {kEpoch, {0, 1, 2}}));
   CHECK(nodes.report(2).replica_set.epoch == 0);
 }

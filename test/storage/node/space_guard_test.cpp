@@ -58,7 +58,7 @@ TEST_CASE("space: a value that moves to and fro around a limit changes the stage
 TEST_CASE("space: a reserve in bytes counts beside the percentages, with a hysteresis of its own") {
   SpaceGuard guard;
   SpaceLimits limits = kLimits;
-  limits.reserve_bytes = 100'000;  // The disk has 1'000'000.
+  limits.reserve_bytes = 100'000;  // A tenth of the disk, which has 1,000,000 bytes.
   CHECK(after(guard, 79, limits) == SpaceStage::Normal);
   CHECK(after(guard, 81, limits) == SpaceStage::RefuseExternal);
   CHECK(guard.explain() ==

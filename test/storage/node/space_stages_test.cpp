@@ -26,7 +26,7 @@ struct SpaceWorld {
     fill(10);
     nodes.give_state(1);
     REQUIRE(nodes.install(0, 1, bucket, {.epoch = 1, .nodes = {0}}).is_ok());
-    REQUIRE(nodes.install(1, 1, bucket, {}).is_ok());  // It is catching up.
+    REQUIRE(nodes.install(1, 1, bucket, {}).is_ok());  // Node 1 is catching up.
   }
   static storage::StorageNodeOptions options() {
     storage::StorageNodeOptions options;
@@ -87,11 +87,11 @@ struct SpaceWorld {
 
 TEST_CASE("space: a full node refuses puts and says why; reads and removes work, and it ends by itself (I14)") {
   SpaceWorld world;
-  // With the default reserve, which is larger than this disk.
+  // The default reserve is larger than this disk.
   REQUIRE(world.put(1).code() == StatusCode::NoSpace);
   CHECK_THAT(world.put(1).message(), Catch::Contains("storage.0") && Catch::Contains("9000000 bytes free") &&
                                          Catch::Contains("space_reserve_bytes"));
-  CHECK(world.merge().is_ok());  // The replica lacks nothing.
+  CHECK(world.merge().is_ok());  // The merge succeeds, because the replica lacks nothing.
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
   REQUIRE(world.complete(1, 5).is_ok());
@@ -103,7 +103,7 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
              Catch::Contains("96.0 % used") && Catch::Contains("storage_options.space_refuse_external_percent is 95"));
   CHECK(world.merge().is_ok());
   CHECK(world.get(5).is_ok());
-  CHECK(world.complete(0, 6).is_ok());  // The next merge would bring it anyway.
+  CHECK(world.complete(0, 6).is_ok());  // Another member has this put, so the next merge would bring it anyway.
   CHECK(world.complete(1, 7).is_ok());
   CHECK(world.get(1).is_ok());
   CHECK(world.remove(1).is_ok());
@@ -114,7 +114,7 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
   CHECK(world.get(2).is_ok());
   CHECK(world.remove(2).is_ok());
   CHECK(world.remove(77).is_ok());
-  world.fill(94);  // Not low enough.
+  world.fill(94);  // 94 % is not low enough.
   CHECK(world.put(3).code() == StatusCode::NoSpace);
   world.fill(80);
   CHECK(world.put(3).is_ok());
@@ -127,7 +127,7 @@ TEST_CASE("space: past all limits a node takes what other members have, within h
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
   REQUIRE(world.complete(1, 5).is_ok());
-  world.fill(98);  // 200,000 bytes are free, as many as are kept, and 100,000 are left to the last.
+  world.fill(98);  // All puts are refused, but what other members have may take half of the free space.
   CHECK(world.put(3).code() == StatusCode::NoSpace);
   CHECK(world.merge().is_ok());
   CHECK(world.get(5).is_ok());
@@ -193,7 +193,7 @@ TEST_CASE("space: between two measurements puts take no more than a part of what
   SpaceWorld world;
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
-  world.fill(91);  // 400'000 bytes to the limit.
+  world.fill(91);  // 400,000 bytes are left to the limit.
   const std::string body(5000, 'x');
   const auto taken = [&] {
     std::size_t bytes = 0;
@@ -243,7 +243,7 @@ TEST_CASE("space: a copy of a message that was refused brings about nothing when
   // Not NoSpace: the sender, which may have missed the first answer, has to ask again.
   CHECK(world.send(2, 2, 102).code() == StatusCode::NotReady);
   CHECK(world.get(2).code() == StatusCode::NotFound);
-  // The same write in another message is accepted.
+  // The write of message 2 is accepted in message 3, because message 3 was never refused.
   CHECK(world.send(3, 2, 102).is_ok());
   CHECK(world.get(2).is_ok());
 }
@@ -252,7 +252,7 @@ TEST_CASE("space: a copy of a message that came too early is refused, however la
   SpaceWorld world;
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
-  // The bucket of this write does not exist yet.
+  // Nothing has made the bucket of this write yet.
   const std::string id = id_in(2, 1);
   const BucketId other = bucket_of(DocumentId::parse(id)->gid(), 3);
   REQUIRE(other != world.bucket);

@@ -82,7 +82,7 @@ TEST_CASE("storage node: what changes replicas is refused to others than the own
   rpc::GetBucketInfoReply reports = nodes.reports(0, kState, owner);
   REQUIRE(reports.status);
   if (code == StatusCode::Ok) {
-    CHECK(reports.reports.empty());  // The bucket is deleted.
+    CHECK(reports.reports.empty());  // The report is empty, as the bucket is deleted.
   } else {
     REQUIRE(reports.reports.size() == 1);
     CHECK(reports.reports[0].replica_set == ReplicaSet{epoch(kState), {0}});
@@ -127,7 +127,7 @@ TEST_CASE("storage node: an older replica set never replaces a newer one, and be
   CHECK(set_now() == set);
   CHECK(nodes.install(0, kState, kBucket, {epoch(3, 1), {0}}));
   CHECK(set_now() == set);
-  CHECK(nodes.install(0, kState, kBucket, {epoch(3, 2), {0}}));  // A duplicate of the message, or an invalid one.
+  CHECK(nodes.install(0, kState, kBucket, {epoch(3, 2), {0}}));  // A duplicate, or an invalid message, has no effect.
   CHECK(set_now() == set);
   CHECK(nodes.install(0, kState, kBucket, {epoch(3, 3), {0, 1}}));
   CHECK(set_now() == ReplicaSet{epoch(3, 3), {0, 1}});
@@ -145,8 +145,7 @@ TEST_CASE("storage node: operations on one bucket within a batch happen in their
   }
   REQUIRE(made.size() >= 2);
   std::vector<rpc::StorageOperation> batch;
-  std::vector<std::string> expected;  // Expected result at that place: body read by a get; "-": no document; "": the
-                                      // operation is a write.
+  std::vector<std::string> expected;  // Result of each operation: body read by a get; "-": no document; "": a write.
   for (int round = 0; round < 3; ++round) {
     for (unsigned location = 0; location < 8; ++location) {
       const std::string id = id_in(location, 0);
@@ -199,7 +198,7 @@ TEST_CASE("storage node: a write that comes late or twice changes nothing") {
   CHECK(send(put_of(kId, 250, "late")).status);
   rpc::OperationResult gone = send(get_of(kId));
   CHECK(gone.status.code() == StatusCode::NotFound);
-  CHECK(gone.timestamp_us == 300);  // So that a read of several replicas sees that the remove is the newest version.
+  CHECK(gone.timestamp_us == 300);  // Thus a read of several replicas sees that the remove is the newest version.
 }
 
 TEST_CASE("storage node: an operation of an unknown kind is refused, its neighbours are not") {
@@ -252,14 +251,14 @@ TEST_CASE("storage node: reports the buckets of the asking distributor under exa
 TEST_CASE("storage node: tells the fleet controller what it holds") {
   NodeWorld nodes(1);
   nodes.give_state(kState);
-  CHECK(nodes.ask(0, rpc::Poll{}).min_bucket_bits == 0);  // It has no buckets.
+  CHECK(nodes.ask(0, rpc::Poll{}).min_bucket_bits == 0);  // The node has no buckets.
   REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
   for (int i = 0; i < 5; ++i) {
     REQUIRE(nodes.apply_one(0, kState, put_of(id_in(1, i), 100u + static_cast<unsigned>(i), "12345", epoch(kState)))
                 .status);
   }
   REQUIRE(nodes.apply_one(0, kState, remove_of(id_in(1, 0), 200, epoch(kState))).status);
-  rpc::PollReply poll = nodes.ask(0, rpc::Poll{.info = nodes.info(kState - 1)});  // An older state: not accepted.
+  rpc::PollReply poll = nodes.ask(0, rpc::Poll{.info = nodes.info(kState - 1)});  // The older state is not accepted.
   CHECK(poll.status);
   CHECK(poll.node_state == "s:u");
   CHECK(poll.state_version == kState);
@@ -330,7 +329,7 @@ TEST_CASE("storage node: one that has just started acts only under a state that 
   question.state_version = 4;
   CHECK(world.ask(0, question).status.code() == StatusCode::NotReady);
 
-  // The poller has received this incarnation, but the state is still that of the earlier process.
+  // The poller has received this incarnation, but sends the state of the earlier process.
   rpc::Poll again{.info = before};
   again.heard_incarnation = told.incarnation;
   CHECK(world.ask(0, again).status);

@@ -36,7 +36,7 @@ class TokenWorld : public NodeWorld {
     operation.epoch = kEpoch;
     REQUIRE(apply_one(node, kState, std::move(operation)).status);
   }
-  /// Returns "1", "0", "x", or "" if the replica does not have the key.
+  /// Returns the last character of the key's entry, "1", "0" or "x"; "" if the replica does not have the key.
   std::string state_of(std::uint16_t node, const std::string& token) {
     rpc::StorageOperation get = get_of(kId, kEpoch);
     get.token_gid = spi::token_gid(kGid, token);

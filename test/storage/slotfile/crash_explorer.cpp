@@ -74,7 +74,7 @@ class Explorer {
 
  private:
   Expected expected_after(std::size_t changes, bool power_loss) const {
-    // The steps that had returned are those whose mark is not behind the crash.
+    // Steps have returned if their mark is not behind the crash.
     const auto returned =
         static_cast<std::size_t>(std::upper_bound(marks_.begin() + 1, marks_.end(), changes) - (marks_.begin() + 1));
     Expected expected{.first = returned, .last = std::min(returned + 1, steps_.size()), .may_lose = false};
@@ -180,7 +180,7 @@ class Explorer {
     return {};
   }
 
-  /// `disk` has been opened, written to and opened again. A crash at any moment of that must lose nothing.
+  /// An engine on `disk` was opened, wrote, and was opened again. Tries a crash at each moment: nothing may be lost.
   void check_second_crashes(const std::string& which, const sim::RecordingEnv& disk, const Observed& found) {
     const bool may_lose = options_.engine.durability != Durability::Sync;
     const auto check_one = [&](const sim::DiskImage& image, const std::string& second) {

@@ -73,7 +73,7 @@ std::vector<Prepared> prepared() {
   return all;
 }
 
-/// Returns all operations; those of the first and the second place of a workload have different `n`.
+/// Returns a step of every kind. Steps at the first and at the second place of a workload have different `n`.
 std::vector<Step> operations(int n) {
   const auto at = static_cast<std::uint64_t>(100 * n);
   std::vector<Step> all{
@@ -133,7 +133,7 @@ TEST_CASE("slotfile: every crash during every one-operation workload leaves a st
     ExploreOptions options = options_for(start, durability);
     options.sample = kThinning;
     options.sample_second = is_long_run() ? 5 : 200;
-    // Also explores the making of the starting point.
+    // Also explores the steps that make the starting point.
     explore(start.steps, start.steps.size(), options, explored);
     for (const Step& operation : operations(1)) {
       std::vector<Step> steps = start.steps;

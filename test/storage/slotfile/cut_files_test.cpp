@@ -74,7 +74,7 @@ struct Store {
 
 TEST_CASE("slotfile cut off: gets give what is left, and say that the rest is damaged") {
   Store store;
-  for (int i = 0; i < kDocuments; ++i) REQUIRE(store.get(i));  // Mapped and touched.
+  for (int i = 0; i < kDocuments; ++i) REQUIRE(store.get(i));  // Maps the file and touches its pages.
   store.cut_in_half();
   int left = 0;
   for (int i = 0; i < kDocuments; ++i) {
@@ -138,12 +138,12 @@ TEST_CASE("slotfile cut off: what is cut off between its verification and its us
   bool has_zeros = false;
   Result<bool> more = iterator->visit([&](const EntryView& entry) {
     if (++given < kDocuments) return true;
-    std::filesystem::resize_file(store.file(), 0);  // No read follows this one.
+    std::filesystem::resize_file(store.file(), 0);  // No read follows this truncation.
     has_zeros = entry.body.find('\0') != std::string_view::npos;
     return true;
   });
   CHECK(given == kDocuments);
-  CHECK(has_zeros);  // Otherwise there is nothing to notice.
+  CHECK(has_zeros);  // The truncation has replaced bytes by zeros, which the iterator has to notice.
   if (more) more = iterator->visit([](const EntryView&) { return true; });
   REQUIRE_FALSE(more);
   CHECK(more.error().code() == StatusCode::Corruption);
@@ -166,7 +166,7 @@ TEST_CASE("slotfile: a rewrite reports damaged parts, and does not carry them on
     out.seekp(static_cast<std::streamoff>(at + 3));
     out.put('#');
   }
-  // So many bytes are dead that the file is rewritten before any read.
+  // So many bytes become dead that the file is rewritten before any read.
   for (int i = 20; i < kDocuments; ++i) {
     OwnedWrite newer = store.put_of(i);
     newer.timestamp = Timestamp{1000};
@@ -184,7 +184,7 @@ TEST_CASE("slotfile: a rewrite reports damaged parts, and does not carry them on
   const Result<spi::StoredDocument> found = store.get(kDamaged);
   REQUIRE_FALSE(found);
   CHECK(found.error().code() == StatusCode::Corruption);
-  // A merge sees that the document is missing.
+  // list_entries(), which merges use, shows that the document is missing.
   const auto entries = store.provider->list_entries(kBucket).value();
   CHECK(entries.size() == kDocuments - 1);
   for (int i = 0; i < kDocuments; ++i) {

@@ -267,7 +267,7 @@ TEST_CASE("slotfile: a file that is missing or was cut off is reported, and noth
   for (const auto& [path, content] : store.files) {
     DiskImage damaged = store.files;
     damaged.erase(path);
-    // The journal has only this file here, so its loss cannot be noticed.
+    // The journal is one file here, so its loss cannot be noticed.
     if (!is_journal(path)) check(store, damaged, false, counts, "without " + path);
     for (std::size_t size = 0; size < used_bytes(content) && !is_journal(path); size += 7) {
       damaged = store.files;
@@ -427,7 +427,7 @@ TEST_CASE("slotfile: damage is told of again after what was lost before came bac
   CHECK(*provider.is_damaged(kWhole));
   REQUIRE(machine.run(put_step(kWhole, {test_put(number_in(kWhole, 0), 11, "again")})).is_ok());
   if (marked) REQUIRE(provider.mark_repaired(kWhole).is_ok());
-  CHECK_FALSE(*provider.is_damaged(kWhole));  // The lost document has come back.
+  CHECK_FALSE(*provider.is_damaged(kWhole));  // The document that was lost has come back.
   CHECK(provider.get(kWhole, test_put(number_in(kWhole, 1), 0).gid).status().code() == StatusCode::Corruption);
   CHECK(provider.take_damaged() == std::vector<BucketId>{kWhole});
   CHECK(*provider.is_damaged(kWhole));
@@ -489,7 +489,7 @@ TEST_CASE(
     Machine machine(env, roomy);
     REQUIRE(machine.open().is_ok());
     REQUIRE(machine.provider().create_bucket(kWhole).is_ok());
-    REQUIRE(machine.run(checkpoint_step()).is_ok());  // Begins a segment.
+    REQUIRE(machine.run(checkpoint_step()).is_ok());  // Begins a new segment of the journal.
     for (const OwnedWrite& write : {first, second}) REQUIRE(machine.run(put_step(kWhole, {write})).is_ok());
     const StoreReport report = inspect_store(env, "/buckets").value();
     for (const SegmentReport& segment : report.stripes.at(0).segments) {

@@ -33,7 +33,7 @@ std::vector<Step> random_trace(std::uint64_t seed) {
 struct Injection {
   FileFault fault;
   Durability durability = Durability::Process;
-  bool lose_power = false;  ///< Lose power at the end of the run.
+  bool lose_power = false;  ///< True: the power is cut at the end of the run.
 };
 
 /// True for a fault that is not reported: its data may be missing, which is noticed later or, at the end of the
@@ -113,12 +113,12 @@ class Run {
     if (step.kind == Step::Kind::Restart) settle_doubt();
     if (env_.faults_hit() != hits && !is_silent(injection_)) {
       check_sync_is_final(step);
-      // With FailSyncOldData readers see old data, which does not verify.
+      // After FailSyncOldData readers see old data, whose checksums do not verify.
       if (injection_.fault.effect != Effect::FailSyncOldData) compare("after the fault in " + step.name);
     }
   }
 
-  /// Writes may fail singly if an index cannot be read.
+  /// One of several writes may fail if an index cannot be read.
   Status write(const Step& step) {
     const auto results = testing::apply(machine_.provider(), step.bucket, step.writes);
     std::vector<testing::OwnedWrite> ok;

@@ -12,9 +12,9 @@ using namespace slotfile_testing;  // NOLINT: its test
 /// The operations that a broken engine leaves out.
 struct Omitted {
   std::string name;
-  std::string sync_of = {};  ///< Syncs of files with this in their names.
+  std::string sync_of = {};  ///< Omits syncs of files with this in their names.
   bool sync_directory = false;
-  std::string rename_to = {};  ///< Renames to names with this in them.
+  std::string rename_to = {};  ///< Omits renames to names with this in them.
 };
 
 bool concerns(const std::string& what, const std::string& path) {

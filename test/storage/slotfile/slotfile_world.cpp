@@ -60,7 +60,7 @@ void observe_bucket(spi::PersistenceProvider& provider, BucketId bucket, Observe
   }
   const auto told = provider.bucket_info(bucket);
   if (!told) return complain(observed, "bucket_info", told.error());
-  if (observed.damaged) return;  // Damage found since makes the counts meaningless.
+  if (observed.damaged) return;  // Damage was found after the counts were made, so they mean nothing.
   if (told->entries != info.entries || told->documents != info.documents || told->checksum != info.checksum) {
     observed.complaint = fmt::format("bucket_info tells of {} entries, {} documents; there are {} and {}",
                                      told->entries, told->documents, info.entries, info.documents);
@@ -216,7 +216,7 @@ Status Machine::run(const Step& step) {
 
 void settle(spi::PersistenceProvider& provider) {
   constexpr int kIdleSteps = 4;
-  constexpr int kStepsMost = 2000;  // Failed steps are retried without end.
+  constexpr int kStepsMost = 2000;  // Limit for steps that always fail and are retried without end.
   MonotonicTime now{1'000'000};
   int idle = 0;
   for (int step = 0; step < kStepsMost && idle < kIdleSteps; ++step) {

@@ -55,10 +55,10 @@ struct Step {
   /// True: once the step has returned OK, this and all earlier steps survive a power loss, whatever the engine's
   /// durability.
   bool durable = false;
-  /// For a put_step.
+  /// Used by a put_step: its bucket.
   BucketId bucket = {};
   std::vector<testing::OwnedWrite> writes = {};
-  int count = 0;  ///< For a maintain_step.
+  int count = 0;  ///< Used by a maintain_step: number of calls.
 };
 
 Step provider_step(std::string name, std::function<Status(spi::PersistenceProvider&)> what);
@@ -73,7 +73,7 @@ Step maintain_step(int count);
 /// Drops the engine without closing steps and opens it again.
 Step restart_step();
 
-/// Returns any of these steps, on the buckets below. Its writes have timestamps from `timestamp_us` to a few more.
+/// Returns any of these steps, on the buckets below. The step's writes have timestamps from `timestamp_us` on.
 Step random_step(Random& random, std::uint64_t timestamp_us);
 
 /// An engine on the disk of the caller.
@@ -108,8 +108,8 @@ inline constexpr std::uint64_t kThinning = 1;
 /// Documents of two buckets: even numbers belong to kWhole, odd numbers to the two halves of kParent.
 inline const BucketId kWhole(9, 0x012);
 inline const BucketId kParent(9, 0x112);
-inline const BucketId kHalf0(10, 0x112);  ///< number % 4 == 1
-inline const BucketId kHalf1(10, 0x312);  ///< number % 4 == 3
+inline const BucketId kHalf0(10, 0x112);  ///< Documents with number % 4 == 1.
+inline const BucketId kHalf1(10, 0x312);  ///< Documents with number % 4 == 3.
 /// Returns the number of a document that belongs to `bucket`; another one for each `n`.
 int number_in(BucketId bucket, int n);
 

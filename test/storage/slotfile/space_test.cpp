@@ -19,7 +19,7 @@ const BucketId kBucket(8, 0x12);
 
 /// A bucket of documents with over a mebibyte in all, in slotfiles, on a disk whose use the test measures.
 struct Store {
-  /// `documents` documents of `bytes` bytes each.
+  /// The store has `documents` documents of `bytes` bytes each.
   Store(int documents, std::size_t bytes) : count(documents) {
     disk.set_capacity(kCapacity);
     REQUIRE(disk.create_directories("/").is_ok());
@@ -126,7 +126,7 @@ TEST_CASE("slotfile space: a restart holds the writes of the journal in memory a
     options.limits.held_bytes_max = kLimit;
     provider = SlotfileProvider::open(disk, options).value();
     CHECK(provider->stats().held_bytes <= kLimit);
-    // A run has about as many documents as fit into memory.
+    // There are flushes, but few: a run has about as many documents as fit into memory.
     CHECK(provider->stats().flushes > 0);
     CHECK(provider->stats().flushes < kDocuments / 4);
   }

@@ -14,7 +14,7 @@ using testing::OwnedWrite;
 using testing::test_put;
 
 constexpr int kDocuments = 400;
-const BucketId kEven(9, 0x012);  // Even numbers, see test_id().
+const BucketId kEven(9, 0x012);  // Holds the documents with even numbers; see test_id().
 const BucketId kOdd(9, 0x112);
 
 /// A clock that advances by a microsecond per call, and by the duration of disk reads.
@@ -149,7 +149,7 @@ TEST_CASE("slotfile waits: an index that is in memory is a hit, one that has to 
   for (int i = 1; i < 100; ++i) store.get(i);
   const SlotfileStats after = store.provider->stats();
   const std::uint64_t misses = after.index_misses - stats.index_misses;
-  CHECK(misses == 99);  // Each get is for the other bucket.
+  CHECK(misses == 99);  // The memory is for one index, and each get is for the other bucket.
   // Each miss reads the disk at least once; the rest of a get takes no time.
   CHECK(after.index_wait_us - stats.index_wait_us >= misses * kReadUs);
   CHECK(after.index_wait_us - stats.index_wait_us < 3 * misses * kReadUs);
@@ -197,7 +197,7 @@ TEST_CASE(
   for (int i = 0; i < 200; ++i) store.get(i);
   const SlotfileStats after = store.provider->stats();
   CHECK(after.document_reads - stats.document_reads == 200);
-  // The first one may also count for earlier ones, which were not checked.
+  // Only one in 32 reads from memory is checked. So the first check may also count for reads before this loop.
   CHECK(after.document_misses <= 200 + 32);
   CHECK(after.document_misses >= 200 - 32);
   CHECK(after.document_wait_us >= after.document_misses);
@@ -225,7 +225,7 @@ TEST_CASE("slotfile waits: the metrics say what the statistics say, and count wh
   CHECK(told() == of_first);
   Store second(true, &registry);
   static_cast<void>(second.provider->maintain({10'000'000}));
-  static_cast<void>(first.provider->maintain({20'000'000}));  // Nothing is counted twice.
+  static_cast<void>(first.provider->maintain({20'000'000}));  // No put is counted twice.
   CHECK(told() == 2 * of_first);
   CHECK(registry.gauge("fjord_slotfile_index_lookups", "", {{"stripe", "0"}}).value() >= kDocuments);
 }

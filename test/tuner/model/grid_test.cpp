@@ -46,7 +46,7 @@ TEST_CASE("store model: behaves as machines do") {
   CHECK(outcome(ssd, many_visitors).scan_bytes_per_s > outcome(ssd, one_visitor).scan_bytes_per_s);
   CHECK(outcome(ssd, many_visitors).p99_s > outcome(ssd, one_visitor).p99_s);
 
-  // More than the available memory.
+  // These settings need more than the available memory.
   Settings greedy = settings;
   greedy.held_bytes_max = 8LL << 30;
   CHECK(outcome(ssd, greedy).operations_per_s < 0.5 * base.operations_per_s);

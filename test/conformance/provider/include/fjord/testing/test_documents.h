@@ -19,7 +19,7 @@ struct OwnedWrite {
   std::string header;
   std::string body;
 
-  /// Lifetime: until this object moves.
+  /// Lifetime: the view is valid until this object moves.
   spi::Write view() const;
 };
 
@@ -35,7 +35,7 @@ std::vector<spi::WriteResult> apply(spi::PersistenceProvider& provider, BucketId
 /// Applies one write.
 spi::WriteResult apply(spi::PersistenceProvider& provider, BucketId bucket, const OwnedWrite& write);
 
-/// An entry of a docblock with its bytes.
+/// An entry of a docblock, with bytes of its own.
 struct OwnedEntry {
   GlobalId gid;
   std::uint64_t timestamp_us = 0;

@@ -23,7 +23,7 @@ enum class FaultKind : unsigned {
   Delay,             ///< Messages take long and overtake each other.
   Partition,         ///< Two groups of processes do not reach each other.
   OneWay,            ///< One group of processes does not reach the other; the other direction works.
-  Bridge,            ///< Two groups of processes reach only some processes in common.
+  Bridge,            ///< Two groups of processes reach each other only through some processes that both reach.
   Swizzle,           ///< Processes are cut off one by one, and come back in another order.
   CutTogether,       ///< A distributor and a storage node are cut off from everything but one client.
   ClockSkew,         ///< A wall clock is wrong by up to an hour for a while.

@@ -33,7 +33,7 @@ class History {
     Outcome outcome = Outcome::InDoubt;
     bool finished = false;
     std::string note;      ///< Status text that the client received, for reports.
-    std::string expected;  ///< TestAndSet: the value that must be there before.
+    std::string expected;  ///< TestAndSet: the value that the document must have before.
     bool refused = false;  ///< TestAndSet: certainly not applied, because the document had another value.
     bool once = false;     ///< Has an idempotency key, so that a retry is not applied a second time.
     unsigned client = 0;

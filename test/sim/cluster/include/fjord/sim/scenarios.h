@@ -56,8 +56,8 @@ ScenarioResult run_damage(const ScenarioOptions& options);
 ScenarioResult run_job(const ScenarioOptions& options);
 /// Scenario operations while the balancer and an operator move buckets by load (I1, I2, I3, I6, I20 to I23).
 ScenarioResult run_balance(const ScenarioOptions& options);
-/// Scenario balance while distributors and storage nodes come, change hands, restart and go, with links of different
-/// delays (I1, I2, I3, I6, I20 to I23).
+/// Scenario balance while distributors and storage nodes join, restart, leave or change their capacity, with links of
+/// different delays (I1, I2, I3, I6, I20 to I23).
 ScenarioResult run_quantum(const ScenarioOptions& options);
 /// Searches while groups, keywords and ads are written, buckets are moved, and nodes crash: answers equal those of one
 /// process over the same documents (I18, I19).

@@ -70,7 +70,7 @@ struct SimClusterOptions {
   Duration storage_timeout = milliseconds(800);
   Duration merge_timeout = seconds(5);
   Duration down_after = milliseconds(1800);
-  Duration attempt_timeout = seconds(2);  ///< Timeout of one attempt of a client.
+  Duration attempt_timeout = seconds(2);  ///< Timeout of one attempt of a client's operation.
   rpc::Consistency reads = rpc::Consistency::Default;
 };
 
@@ -106,26 +106,26 @@ class SimCluster {
   fleetcontroller::MemoryStateEnsemble& controller_records() { return *controller_records_; }
   void restart_everything();
 
-  // --- The same and more, for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0"
+  // --- Calls for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0"
 
   void crash(const std::string& name);
   void restart(const std::string& name);
   bool alive(const std::string& name);
-  /// As by SIGSTOP: the process runs no task while time goes on. A process that crashes is no longer paused.
+  /// Suspends the process as SIGSTOP does: it runs no task while time goes on. A crash ends the pause.
   void pause(const std::string& name);
   void resume(const std::string& name);
   /// Crashes the process and loses its unsynced data.
   void lose_power(const std::string& name);
   /// Crashes the process and empties its disk.
   void wipe(const std::string& name);
-  /// Sets how far its wall clock is ahead of the true time, also after restarts.
+  /// Sets how far the process's wall clock is ahead of the true time, also after restarts.
   void set_clock_skew(const std::string& name, Duration skew);
-  /// Each operation on its disk takes `each`, a sync ten times as long. `hits` counts the operations; null and zero end
-  /// the slowness.
+  /// Lets each operation on the process's disk take `each`, a sync ten times as long. `hits` counts the operations;
+  /// null and zero end the slowness.
   void slow_disk(const std::string& name, Duration each, std::uint64_t* hits);
-  /// Leaves `free_bytes` on its disk, whatever it holds.
+  /// Leaves `free_bytes` of free space on the process's disk, however much the disk holds.
   void limit_disk(const std::string& name, std::uint64_t free_bytes);
-  /// Shrinks the disk so that its files fill `used_percent` of it; 1 to 100.
+  /// Shrinks the process's disk so that its files fill `used_percent` of it; 1 to 100.
   void shrink_disk(const std::string& name, unsigned used_percent);
   void free_disk(const std::string& name);
   /// Returns the number of writes that failed for lack of disk space since the disk was made.
@@ -149,7 +149,7 @@ class SimCluster {
   std::size_t replicas_that_forgot();
   /// Returns all buckets of a storage node with their replica sets; empty if the node is down.
   std::vector<std::pair<BucketId, ReplicaSet>> sets_of(const std::string& name);
-  /// The client that start() uses; also for operators.
+  /// Returns the client that start() uses; operators may use it, too.
   AsyncClient& admin();
 
   /// Adds a client process, which lives as long as the cluster.

@@ -31,7 +31,7 @@ struct Quantum {
   std::vector<SliceMove> moves;
 };
 
-/// When a distributor processes what has arrived.
+/// The moment at which a distributor processes what has arrived.
 enum class ProcessingOrder {
   AsTheyArrive,
   /// Algorithm 3 of [KBD 2020, 6.3.8]: a quantum after the changes up to its clock, a change after the quantum that has
@@ -39,10 +39,10 @@ enum class ProcessingOrder {
   Causal
 };
 
-/// Where a distributor takes the items of a slice that moves from.
+/// Decides from where a distributor takes the items of a slice that moves.
 enum class MovedItems {
-  NamedByMapper,  ///< As in figure 6.4.
-  OwnCopy         ///< The items that the distributor itself knows in the slice.
+  NamedByMapper,  ///< The mapper lists the items in the quantum, as in figure 6.4.
+  OwnCopy         ///< The distributor takes the items of the slice that it knows itself.
 };
 
 /// The core of a distributor, which sends the data of one slave [KBD 2020, 6.3.4]. It knows all items and all slices.
@@ -63,11 +63,11 @@ class DataRouter {
              Send send)
       : options_(options), owners_(std::move(owners)), items_(std::move(items)), send_(std::move(send)) {}
 
-  /// Takes what arrives. Changes arrive in the order of their clocks, and quantums in the order of theirs.
+  /// Receives a change or a quantum. Changes arrive in the order of their clocks, and so do quantums.
   void take(const DataChange& change);
   void take(const Quantum& quantum);
 
-  /// Number of changes and quantums that wait for something that has not arrived.
+  /// Number of quantums that wait for earlier changes, plus changes that wait for a quantum (ProcessingOrder::Causal).
   std::size_t waiting() const { return changes_.size() + quantums_.size(); }
 
  private:

@@ -67,11 +67,11 @@ class RecordingEnv final : public Env {
   /// A recorded change. The comment of a member names the kinds that use it.
   struct Change {
     Kind kind;
-    std::shared_ptr<Node> node;  ///< Write, Resize, Sync, Create
-    std::string path;            ///< Create, Remove; Rename: the old path
-    std::string target;          ///< Rename: the new path
-    std::uint64_t offset = 0;    ///< Write; Resize: the size
-    std::string bytes;           ///< Write
+    std::shared_ptr<Node> node;  ///< Used by Write, Resize, Sync and Create.
+    std::string path;            ///< Used by Create and Remove; Rename: the old path.
+    std::string target;          ///< Used by Rename: the new path.
+    std::uint64_t offset = 0;    ///< Used by Write; Resize: the size.
+    std::string bytes;           ///< Used by Write.
   };
   using Names = std::map<std::string, std::shared_ptr<Node>>;
   using Contents = std::map<const Node*, std::string>;

@@ -121,12 +121,12 @@ class SimScheduler {
   };
   struct Timer {
     Task task;
-    std::uint64_t sequence = 0;  ///< Sequence of its event; events of earlier users of this place have another.
+    std::uint64_t sequence = 0;  ///< Sequence number of the timer's event; earlier users of this place had others.
     std::uint32_t executor = 0;
   };
 
   std::uint32_t add_executor(std::string name, bool alive);
-  /// Removes these executors: none of their tasks runs any more. The tasks are destroyed only when the state of this
+  /// Removes these executors, so that none of their tasks runs any more. Destroys the tasks only when the state of this
   /// class is consistent, because the destructor of a capture may post, or end other executors.
   void drop_executors(const std::vector<std::uint32_t>& ids);
   void post(std::uint32_t executor, Task task);
@@ -144,7 +144,7 @@ class SimScheduler {
   Random random_;
   SimClock clock_;
   std::vector<Event> heap_;
-  std::deque<ExecutorState> executors_;  ///< By id; ids are never reused.
+  std::deque<ExecutorState> executors_;  ///< By id of the executor; ids are never reused.
   std::vector<Timer> timers_;
   std::vector<std::uint32_t> free_timers_;
   std::uint64_t next_sequence_ = 1;

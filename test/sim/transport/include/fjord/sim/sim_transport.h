@@ -22,7 +22,7 @@ struct NetworkFaults {
   double duplicate = 0;  ///< Probability that a request or a reply arrives twice; the caller drops the second answer.
   Duration delay_min = microseconds(50);
   Duration delay_max = microseconds(500);
-  double delay_spike = 0;  ///< Probability that a message takes up to `delay_spike_max` instead.
+  double delay_spike = 0;  ///< Probability that a message takes up to `delay_spike_max` instead of its usual delay.
   Duration delay_spike_max = milliseconds(500);
   /// Probability that a call is refused if there is no listener or the link is cut; otherwise no answer comes.
   double refuse = 0.75;
@@ -33,7 +33,7 @@ struct LinkFault {
   /// Selects messages by the names of the sending and the receiving process; empty: all.
   std::function<bool(const std::string& from, const std::string& to)> applies;
   bool cut = false;  ///< No message gets through, including those in flight.
-  double lose = 0;   ///< As in NetworkFaults.
+  double lose = 0;   ///< Probability that a message is lost, as in NetworkFaults.
   double duplicate = 0;
   double delay = 0;  ///< Probability that a message takes up to `delay_max` longer.
   Duration delay_max = milliseconds(0);
@@ -106,7 +106,7 @@ class SimNetwork {
  private:
   class NodeTransport;
   struct Listener {
-    std::uint64_t id = 0;  ///< Identifies this listening; a later one at the same address has another id.
+    std::uint64_t id = 0;  ///< Number of this listener; a later one at the same address has another number.
     std::string node;
     std::vector<rpc::Service*> services;
   };
@@ -151,7 +151,7 @@ class SimNetwork {
   SimScheduler& scheduler_;
   Random random_;
   Faults faults_;
-  std::set<std::pair<std::string, std::string>> cut_;  ///< From, to.
+  std::set<std::pair<std::string, std::string>> cut_;  ///< Pairs of processes whose messages are cut: from, to.
   std::set<std::string> isolated_;
   std::map<rpc::Address, Listener> listeners_;
   std::map<std::uint64_t, Call> calls_;
