@@ -22,7 +22,7 @@ struct Key {
   double max = 0;  ///< Largest value of an Integer or Number.
   std::vector<std::string> choices;
   std::string help;
-  std::int64_t ClusterConfig::*number = nullptr;  ///< The member, if the value is an integer of the table of settings.
+  std::int64_t ClusterConfig::*number = nullptr;  ///< The member for the value, if that is an integer setting.
   /// Stores a value that has passed the checks. `index` is the position of the list element; 0 outside of lists.
   std::function<void(ClusterConfig&, std::size_t index, const std::string& text)> store;
 };
@@ -35,7 +35,7 @@ std::string live_setting_of(const std::string& path);
 struct Section {
   std::string name;
   std::string help;
-  std::int64_t ClusterConfig::*number = nullptr;  ///< The member, if the value is an integer of the table of settings.
+  std::int64_t ClusterConfig::*number = nullptr;  ///< The member for the value, if that is an integer setting.
 };
 /// Returns all sections in the order of the reference page, the top level first.
 const std::vector<Section>& sections();

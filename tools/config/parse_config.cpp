@@ -15,7 +15,7 @@
 namespace fjord::config {
 namespace {
 
-/// The buckets of a new cluster are made at once.
+/// Most distribution bits of a new cluster; the buckets of a new cluster are made at once.
 constexpr std::int64_t kInitialBitsMax = 16;
 
 /// Returns the Levenshtein distance: the fewest changed, added or removed letters that turn `a` into `b`.

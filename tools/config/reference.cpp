@@ -1,4 +1,4 @@
-// The reference of the keys for users, generated from the table of keys.
+// Generates the reference page of the keys for users from the table of keys.
 
 #include <fmt/format.h>
 

@@ -48,7 +48,7 @@ int failure_code(const Status& status);
 void complain(const std::string& message);
 /// Prints the message and the code of `status` to standard error. Returns exit_code().
 int report(const Status& status);
-/// The same, but returns failure_code().
+/// Prints the message and the code of `status` to standard error. Returns failure_code().
 int report_failure(const Status& status);
 
 /// Parses texts NAME=VALUE. Errors: InvalidArgument that quotes the text behind `option`.

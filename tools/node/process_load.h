@@ -7,13 +7,13 @@
 
 namespace fjord {
 
-/// Processor time of this process over the machine's, for the last half of a second or more.
+/// Measures the part of the machine's processor time that this process used, over the last half of a second or more.
 ///
 /// Threading: any thread.
 class ProcessLoad {
  public:
   ProcessLoad();
-  /// 0 to 1. Measures anew at most twice a second.
+  /// Returns 0 to 1. Measures again at most twice a second.
   double part();
 
  private:

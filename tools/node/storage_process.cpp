@@ -80,7 +80,7 @@ class StorageProcess final : public Node {
     };
     for (const auto& [name, value] : limits) {
       const Status status = process_.runtime().tunables.set(name, value);
-      if (status.code() != StatusCode::NotFound) FJORD_TRY(status);  // NotFound: kept until its declaration
+      if (status.code() != StatusCode::NotFound) FJORD_TRY(status);  // NotFound: the value is kept for its declaration
     }
     return Status::ok();
   }
@@ -118,7 +118,7 @@ class StorageProcess final : public Node {
   DirectoryLock lock_;
   ProcessLoad load_;
   ProcessRuntime process_;
-  // The map and reduce tasks of this node write through these like any other client.
+  // The map and reduce tasks of this node write through this client, like any other client.
   std::unique_ptr<Executor> client_executor_;
   AsyncClient client_;
   mapreduce::ClientSink sink_;

@@ -36,7 +36,7 @@ Status malformed(const std::string& path, std::size_t line, const std::string& t
           fmt::format("{}, line {}: \"{}\" is not a line of `fjord balance record`", path, line, text)};
 }
 
-/// Takes in a line that is no heading. Returns false if it is malformed.
+/// Adds a line below the headings to `loads`. Returns false if the line is malformed.
 bool take_line(const std::string& line, RecordedLoads& loads) {
   std::istringstream words(line);
   if (line.starts_with("round ")) {
@@ -74,7 +74,7 @@ std::string record_round(const BalanceStatus& status) {
   std::string text = fmt::format("round {}\n", status.round);
   for (const BucketLoadInfo& bucket : status.buckets) {
     if (bucket.reads_per_s + bucket.writes_per_s == 0) continue;
-    // A write is done by every replica, and counts once here.
+    // Every replica executes a write; here a write counts once.
     const auto replicas = static_cast<double>(std::max<std::size_t>(bucket.nodes.size(), 1));
     text += fmt::format("{} {} {:.1f}\n", bucket.bucket, bucket.reads_per_s,
                         static_cast<double>(bucket.writes_per_s) / replicas);

@@ -16,7 +16,7 @@ namespace fjord::cli {
 /// "round N" and a line "BUCKET READS WRITES" (operations a second) for each bucket that was used.
 struct RecordedLoads {
   struct Round {
-    std::vector<double> operations;  ///< By bucket.
+    std::vector<double> operations;  ///< Operations per second, by bucket.
     double reads = 0;
     double all = 0;
   };
@@ -25,7 +25,7 @@ struct RecordedLoads {
   unsigned redundancy = 1;
   std::vector<Round> rounds;
 
-  /// Operations in a round, on average.
+  /// Returns the mean over all rounds of the operations per second.
   double operations() const;
 };
 

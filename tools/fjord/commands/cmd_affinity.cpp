@@ -23,9 +23,9 @@ using affinity::StoredTable;
 
 constexpr std::size_t kFileBytesMax = std::size_t{1} << 30;
 constexpr std::size_t kWordsAtOnce = 20;
-constexpr unsigned kDraws = 10;  // Random clusterings of which the best is taken.
+constexpr unsigned kDraws = 10;  // Number of random clusterings, of which the best is taken.
 constexpr const char* kSetting = "search.affinity_table";
-/// The queries that a table is not trained on, so that its misses are not those of what it knows by heart.
+/// Part of the queries that a table is not trained on. Its misses are counted on this part, which it has not learned.
 constexpr double kHeldOut = 0.2;
 
 Result<std::string> file_text(const std::string& path) {
@@ -58,7 +58,7 @@ Result<affinity::ListPages> index_pages(Client& client, const std::vector<std::s
   return pages;
 }
 
-/// Takes words without a list out of the queries: nothing is read for them.
+/// Removes the words without a list from the queries, because nothing is read for them.
 void drop_words_without_list(AffinityLog& log) {
   affinity::QueryLog queries;
   for (std::size_t i = 0; i < log.log.size(); ++i) {
@@ -92,7 +92,7 @@ Status set_pages(const AffinityArgs& args, AffinityLog& log, Client* client) {
   return Status::ok();
 }
 
-/// `client` is asked if the sizes come from the index.
+/// Reads the queries and the sizes of lists. Asks `client` if the sizes come from the index.
 Result<AffinityLog> read_log(const AffinityArgs& args, Client* client) {
   FJORD_TRY_ASSIGN(const std::string text, file_text(args.queries));
   FJORD_TRY_ASSIGN(AffinityLog log, read_affinity_log(text));
@@ -200,7 +200,7 @@ Result<StoredTable> read_table_file(const std::string& path) {
   return affinity::decode_table(bytes, "", affinity::ForeignTable::Mark);
 }
 
-/// The table of a file with the WordIds of the log.
+/// Returns the table of a file with the WordIds of the log.
 affinity::VotingTable table_for(const StoredTable& stored, const AffinityLog& log) {
   affinity::VotingTable table(stored.table.replicas(), log.vocabulary.size());
   const affinity::WordIndex index(stored);
@@ -238,7 +238,7 @@ struct NamedTable {
   Result<StoredTable> table = Status(StatusCode::NotFound, "not read");
 };
 
-/// All tables of the cluster.
+/// Returns all tables of the cluster.
 Result<std::vector<NamedTable>> stored_tables(Client& client, std::string_view corpus) {
   std::vector<NamedTable> tables;
   for (std::uint64_t number = 1;; ++number) {
@@ -285,7 +285,7 @@ void print_tables(const AffinityArgs& args, const std::vector<NamedTable>& table
   }
 }
 
-/// The words with the longest lists, and what is expected to be missed of each where.
+/// Prints the words with the longest lists, and the pages of each that every class of replicas is expected to miss.
 void print_words(const StoredTable& table) {
   constexpr std::size_t kLines = 20;
   std::vector<affinity::WordId> order(table.words.size());
@@ -451,7 +451,7 @@ int run_affinity_show(const AffinityArgs& args) {
   if (!args.table.empty() && !is_number) {
     auto stored = read_table_file(args.table);
     if (!stored) return report(stored.error().with_context(args.table));
-    stored->is_foreign = false;  // A file belongs to no cluster.
+    stored->is_foreign = false;  // A table of a file belongs to no cluster.
     if (!args.common.json()) print_tables(args, {{.name = args.table, .table = *stored}}, "");
     if (args.common.json()) print_line(table_json({.name = args.table, .table = *stored}, ""));
     if (!args.common.json()) print_words(*stored);

@@ -125,7 +125,7 @@ int run_config_set(const ConfigArgs& args) {
   std::map<std::string, std::string> values;
   for (const std::string& text : args.names) {
     const std::size_t equals = text.find('=');
-    // Without a value it would be restored to its default, which is what unset does.
+    // `set` without a value would restore the default, for which there is `unset`.
     if (equals == std::string::npos || equals + 1 == text.size()) {
       return report({StatusCode::InvalidArgument, "\"" + text + "\": expected NAME=VALUE"});
     }

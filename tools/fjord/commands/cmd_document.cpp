@@ -255,7 +255,7 @@ int run_get(const DocumentArgs& args) {
   const auto outcomes = execute_all((*connection)->client(), std::move(*operations));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].is_ok()) {
-      if (outcomes[i].json.empty()) continue;  // The result of the field set [none].
+      if (outcomes[i].json.empty()) continue;  // The field set is [none], so there is no result.
       print_line(args.versions ? with_version(outcomes[i].json, outcomes[i].timestamp_us) : outcomes[i].json);
     } else {
       report(outcomes[i].status.with_context(args.ids[i]));

@@ -292,7 +292,7 @@ int run_job_cancel(const JobArgs& args) {
 
 namespace {
 
-/// `change` is a member of Jobs with a job's id.
+/// `change` is a member function of Jobs that takes a job's id.
 template <typename F>
 int control(const JobArgs& args, const char* done, F change) {
   return with_jobs(args.common, [&](Jobs jobs) {
@@ -352,7 +352,7 @@ int run_job_results(const JobArgs& args) {
       print_done(args, "removed", "removed results of");
       return static_cast<int>(kOk);
     }
-    // A job that does not exist is told from results that cannot be read.
+    // Distinguishes a job that does not exist from results that cannot be read.
     if (const auto job = jobs.status(args.job); !job) return report(job.error());
     JobRows rows = jobs.results(args.job);
     std::string text;

@@ -61,19 +61,19 @@ int run_import(const FeedArgs& args);
 
 struct DocumentArgs {
   Common common;
-  std::vector<std::string> ids;  ///< For get, remove.
-  std::string id;                ///< For put, update.
+  std::vector<std::string> ids;  ///< Used by get and remove.
+  std::string id;                ///< Used by put and update.
   std::string type;              ///< Type for ids without one; empty: each id names its type.
-  std::string json;              ///< For put, update: fields or changes, or the file that has them, or "-".
-  std::string condition;         ///< For put, update, remove.
-  bool create = false;           ///< For put, update.
+  std::string json;              ///< Used by put and update: fields or changes, or the file that has them, or "-".
+  std::string condition;         ///< Used by put, update and remove.
+  bool create = false;           ///< Used by put and update.
   std::string durability = "default";
   std::string token;
-  std::string fields;  ///< For get.
+  std::string fields;  ///< Used by get.
   std::string consistency = "default";
-  std::optional<std::uint64_t> if_version;  ///< For put, update, remove; 0: only if there is no document.
-  bool versions = false;                    ///< For get.
-  std::string node;                         ///< For get: "storage.2", or empty.
+  std::optional<std::uint64_t> if_version;  ///< Used by put, update and remove; 0: only if there is no document.
+  bool versions = false;                    ///< Used by get.
+  std::string node;                         ///< Used by get: "storage.2", or empty.
 };
 int run_put(const DocumentArgs& args);
 int run_update(const DocumentArgs& args);
@@ -92,7 +92,7 @@ struct VisitArgs {
   bool removes = false;
   bool snapshot = false;
   std::uint64_t slices = 1;
-  std::string slice;  ///< "k/n"
+  std::string slice;  ///< "k/n": part k of n.
   std::string progress_file;
   std::string resume;
   std::uint64_t limit = 0;  ///< Number of documents; 0: no limit.
@@ -109,9 +109,9 @@ int run_visit(const VisitArgs& args);
 struct SearchArgs {
   Common common;
   std::string query;
-  std::vector<std::string> context;  ///< "name=value"
+  std::vector<std::string> context;  ///< Each is "name=value".
   std::uint32_t limit = 4;
-  std::uint32_t within_ms = 0;  ///< 0: as the cluster is set.
+  std::uint32_t within_ms = 0;  ///< 0: the value of the cluster's setting.
   bool session = false;
   bool explain = false;
 };
@@ -120,19 +120,19 @@ int run_search(const SearchArgs& args);
 /// Arguments of search affinity.
 struct AffinityArgs {
   Common common;
-  std::string queries;  ///< File.
-  std::string table;    ///< File, or the number of a table in the cluster.
-  std::string sizes;    ///< File with the pages of each word.
+  std::string queries;  ///< File with the queries.
+  std::string table;    ///< File of a table, or the number of a table in the cluster.
+  std::string sizes;    ///< File with the number of pages of each word's list.
   bool from_index = false;
   unsigned replicas = 0;
-  std::uint64_t cache_pages = 0;  ///< 0: see miss_percent.
+  std::uint64_t cache_pages = 0;  ///< 0: computed from miss_percent.
   double miss_percent = 10;
   std::string eviction = "lru";
   std::string method = "bp";
   unsigned rounds = 20;
   std::string corpus;
   std::uint64_t seed = 1;
-  std::uint64_t number = 0;  ///< For deploy; 0: the next free one.
+  std::uint64_t number = 0;  ///< Used by deploy; 0: the next free number.
   bool foreign = false;
   bool yes = false;
 };
@@ -279,9 +279,9 @@ struct BalanceArgs {
   std::string reason;
   bool yes = false;
   std::uint64_t lines = 10;
-  std::uint64_t step = 0;      ///< For revert.
-  std::string file;            ///< For record; for simulate and compare: recorded loads, or empty.
-  std::uint64_t rounds = 300;  ///< For record, simulate, compare.
+  std::uint64_t step = 0;      ///< Used by revert: number of the step.
+  std::string file;            ///< Used by record; by simulate and compare: recorded loads, or empty.
+  std::uint64_t rounds = 300;  ///< Used by record, simulate and compare.
   std::string trace = "moving-hotspot";
   std::size_t nodes = 20;
   std::uint64_t buckets = 16'384;
@@ -316,7 +316,7 @@ int run_node_list(const Common& common);
 struct StateArgs {
   Common common;
   unsigned lines = 20;
-  // For recover only.
+  // Used by recover only.
   bool from_nodes = false;
   bool dry_run = false;
   bool force = false;
@@ -347,7 +347,7 @@ struct TuneArgs {
   std::string workload;  ///< File of the workload; empty: the running cluster.
   std::string profile;   ///< File of the hardware profile, or empty.
   bool live = false;
-  std::string directory = ".";  ///< For calibrate.
+  std::string directory = ".";  ///< Used by calibrate.
   std::string output_file = "fjord-profile.yaml";
   double seconds = 20;
   std::uint64_t file_mib = 512;
@@ -355,10 +355,10 @@ struct TuneArgs {
   std::string reason;
   std::string id;                ///< For revert: id of the change.
   std::string metrics;           ///< For advise, plan, apply, run: host:port,... of the nodes.
-  std::string cluster_config;    ///< Configuration file with these addresses, instead of `metrics`.
+  std::string cluster_config;    ///< Configuration file with the addresses, instead of `metrics`.
   double sample_s = 10;          ///< For advise, plan, apply: seconds between two readings of the metrics.
   std::vector<std::string> set;  ///< For apply: NAME=VALUE instead of the advice.
-  bool watch = false;            ///< For apply.
+  bool watch = false;            ///< Used by apply.
   double period_s = 10;          ///< For apply --watch, run: seconds of a period.
   double target_ms = 0;          ///< Target p99 latency in ms; 0: that of the workload file.
   bool show_periods = false;

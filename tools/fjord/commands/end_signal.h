@@ -20,7 +20,7 @@ class EndSignal {
 
   /// Replaces the function; null removes it. The previous function is not called after this call has returned.
   void call(std::function<void()> on_signal);
-  /// As call(), with a function that does nothing: results are only saved and printed from here on.
+  /// Replaces the function by one that does nothing: from here on results are only saved and printed.
   void work_is_done() {
     call([] {});
   }

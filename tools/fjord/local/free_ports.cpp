@@ -14,7 +14,7 @@ namespace {
 bool is_free(int port) {
   const int file = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (file < 0) return false;
-  // Like servers do, so that lingering connections of the port's last user do not matter.
+  // Servers do the same, so that lingering connections of the port's last user do not matter.
   const int yes = 1;
   ::setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
   sockaddr_in address{};

@@ -55,11 +55,11 @@ Status write_text(const std::string& path, const std::string& text) {
 /// Returns the start time of a process in clock ticks since boot; empty if it does not exist or has ended.
 std::string start_time_of(pid_t pid) {
   const std::string stat = read_text(fmt::format("/proc/{}/stat", pid));
-  const std::size_t name_end = stat.rfind(')');  // the name before it can contain any character
+  const std::size_t name_end = stat.rfind(')');  // The name before this bracket can contain any character.
   if (name_end == std::string::npos) return {};
   std::istringstream fields(stat.substr(name_end + 1));
   std::string field;
-  fields >> field;  // field 3: the state
+  fields >> field;  // Field 3 is the state.
   if (field == "Z" || field == "X") return {};
   constexpr int kStartTime = 22;
   for (int i = 4; i <= kStartTime; ++i) fields >> field;

@@ -60,7 +60,7 @@ class LocalCluster {
   /// Starts a node in the session of this process.
   Status start_here(config::ProcessName name) const;
 
-  std::string directory_;  // absolute
+  std::string directory_;  // An absolute path.
   config::ClusterConfig config_;
 };
 

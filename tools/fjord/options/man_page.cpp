@@ -103,7 +103,7 @@ std::string see_also(const CommandInfo& command) {
 std::string man_page(const CommandInfo& command) {
   const std::string name = path_text(command, "-");
   std::string page = fmt::format(".TH {} 1 \"\" \"fjord {}\" \"Fjord\"\n", upper(name), version());
-  // No hyphenation and no justification, so that options stay as they are written.
+  // Switches off hyphenation and justification, so that options stay as they are written.
   page += ".nh\n.ad l\n";
   page += section("NAME", plain(name) + " \\- " + plain(command.meaning) + "\n");
   page += section("SYNOPSIS", synopsis(command));

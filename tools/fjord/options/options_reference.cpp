@@ -44,7 +44,7 @@ ArgumentInfo argument_info(const CLI::Option& option) {
   return info;
 }
 
-/// Takes the examples, exit codes and notes from the footer of the help text.
+/// Adds the examples, exit codes and notes in the footer of the help text to `info`.
 void take_footer(const std::string& footer, CommandInfo& info) {
   bool in_examples = false;
   for (const std::string& line : split(footer, '\n')) {

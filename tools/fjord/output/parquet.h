@@ -18,7 +18,7 @@ Status check_parquet();
 /// standard error.
 Status jsonl_to_parquet(const std::string& jsonl, const std::string& parquet, const DocumentTypeRepo& types,
                         bool all_fields);
-/// Converts a Parquet file to such lines. Without a column "_id" the rows become flat objects.
+/// Converts a Parquet file to the lines of jsonl_to_parquet(). Without a column "_id" the rows become flat objects.
 Status parquet_to_jsonl(const std::string& parquet, const std::string& jsonl);
 
 }  // namespace fjord::cli

@@ -35,7 +35,7 @@ Status parse_part(const Args& args, Options& options) {
 
 /// Returns lines for people that say which buckets were read or skipped, and why.
 std::string explain_text(const VisitStatistics& visit, double seconds);
-/// Returns the same as a JSON object.
+/// Returns the content of explain_text() as a JSON object.
 std::string explain_json(const VisitStatistics& visit, double seconds);
 
 }  // namespace fjord::cli

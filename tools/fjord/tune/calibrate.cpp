@@ -274,7 +274,7 @@ class Calibration {
   }
 
   void measure_memory() {
-    // Larger than the caches of a processor.
+    // The array is larger than the caches of a processor.
     const std::vector<char> from = random_bytes(64 * kMiB, 4);
     std::vector<char> to(from.size());
     take(Constant::CopyRate, rates_of(time_of(share_,

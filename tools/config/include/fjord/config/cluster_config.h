@@ -60,7 +60,7 @@ struct ClusterConfig {
 
   std::vector<ProcessConfig> distributors;
   std::vector<ProcessConfig> storage;
-  std::vector<ProcessConfig> gateways;  ///< Their `address` is that of the HTTP server.
+  std::vector<ProcessConfig> gateways;  ///< The `address` of a gateway is that of its HTTP server.
 
   std::string engine;        ///< "slotfile" or "leveldb".
   std::int64_t stripes = 0;  ///< 0: the largest power of two up to the number of CPUs, at most 2.
@@ -122,7 +122,7 @@ Result<ClusterConfig> load_config(const std::string& file);
 
 /// Returns the reference of all keys as a Markdown page, the text of docs/reference/configuration.md.
 std::string reference_page();
-/// The same for a terminal.
+/// Returns the reference of all keys as text for a terminal.
 std::string reference_text();
 
 }  // namespace fjord::config
