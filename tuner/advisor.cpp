@@ -13,8 +13,8 @@
 namespace fjord::tuner {
 namespace {
 
-/// Possible error of the model's ratio of two settings, apart from the profile: half of the 15 % by which its rates can
-/// be wrong, because most of an error is in both.
+/// The model predicts the ratio of the results of two settings; this is how wrong the ratio can be, apart from errors
+/// of the profile. It is half of the possible error of a rate (15 %), because most of that error is in both results.
 constexpr double kModelError = 0.075;
 /// Minimum predicted gain for a change.
 constexpr double kGainMin = 0.01;
@@ -345,8 +345,8 @@ Report advise(const Workload& workload, const HardwareProfile& measured) {
     advice.flips = flips_of(advice);
     report.advice.push_back(std::move(advice));
   }
-  // Later choices can have changed the result of an earlier formula slightly; the settings are the results of the
-  // formulas shown.
+  // Predicts for the values that the shown formulas give: a later choice can have changed an earlier value
+  // slightly.
   report.predicted_after = predict(workload, profile, report.after);
   for (Advice& advice : report.advice) {
     if (!is_modelled(*advice.knob)) continue;

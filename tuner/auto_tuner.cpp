@@ -112,9 +112,10 @@ class AutoTuner::SplitLoop final : public Loop {
   SplitLimitController controller_;
 };
 
-/// Controls storage.entries_max [VDS 2007, 5.3.3]. A node reports after several periods in which it found its puts
-/// bound by the search. It reports the number of entries at which the search, which grows with them, would take only
-/// its allowed share. So the limit is reached in few changes; each change splits many files.
+/// Controls storage.entries_max [VDS 2007, 5.3.3]. A node reports if for several periods the search for entries has
+/// taken more than its allowed share of the puts' time. It reports the number of entries at which the search, whose
+/// time grows with them, would take only that share. So the limit is reached in few changes; each change splits many
+/// files.
 class AutoTuner::EntriesLoop final : public Loop {
  public:
   EntriesLoop(const Knob& turned, ControlMode chosen, const EntriesLoopOptions& options)
@@ -139,7 +140,7 @@ class AutoTuner::EntriesLoop final : public Loop {
     value = new_value;
     controller_.took(new_value);
     if (is_own) return;
-    // Another party has set the value, for instance after slow nodes were replaced: forget all reports.
+    // Another party has set the value, for instance after it replaced slow nodes: earlier reports no longer hold.
     found_.clear();
     static_cast<void>(controller_.reset());
     controller_.set_floor(options_.controller.floor);
@@ -229,7 +230,7 @@ class AutoTuner::CacheLoop final : public Loop {
         (++blocked_->periods > options_.retry_periods || (blocked_->seen && has_changed(*blocked_->seen)))) {
       blocked_.reset();
     }
-    // The waits some periods after the roll-back are the basis for the comparison.
+    // The waits of a period some time after the roll-back are the basis with which later waits are compared.
     if (blocked_ && blocked_->periods == options_.settle_periods) blocked_->seen = seen_;
     if (!decision.is_change) return decision;
     if (blocked_ && blocked_->is_up == (decision.new_value > decision.old_value)) return {};
@@ -377,7 +378,7 @@ void AutoTuner::adopt(const AutoTunerInput& input, AutoTunerStep& step) {
 }
 
 void AutoTuner::judge(const AutoTunerInput& input, AutoTunerStep& step) {
-  // The effects of maintenance would be taken for effects of the change.
+  // Periods with maintenance do not count: its effects would be taken for effects of the change.
   if (input.condition.is_under_maintenance) return;
   const WatchedChange::Verdict verdict = watch_.observe(objective_of(input.figures, options_.target_s));
   if (!watched_ || verdict == WatchedChange::Verdict::Idle || verdict == WatchedChange::Verdict::Watching) return;

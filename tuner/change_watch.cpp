@@ -30,7 +30,7 @@ ChangeWatch::Verdict ChangeWatch::observe(double objective) {
     // After a roll-back the old periods are the baseline again; after a change that proved itself they are obsolete.
     if (verdict == Verdict::Keep) before_.clear();
   }
-  // Later changes are not compared with the periods of a bad change.
+  // The periods of a bad change are no basis for judging later changes.
   if (verdict == Verdict::RollBack || verdict == Verdict::Watching) return verdict;
   before_.push_back(objective);
   while (before_.size() > static_cast<std::size_t>(options_.baseline_periods)) before_.pop_front();

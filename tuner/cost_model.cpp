@@ -31,7 +31,7 @@ struct Costs {
   /// Station time of the later work that an operation causes (runs, rewriting): it slows others, not the operation
   /// itself.
   std::array<double, kStations> later{};
-  /// The disk's part of the demand for stripes: a stripe waits for its reads.
+  /// Part of the demand for stripes, in seconds, in which the stripe waits for its reads from the disk.
   std::array<double, kClasses> disk_in_stripe{};
   std::array<double, kClasses> visits_disk{};  ///< Mean number of disk accesses of one operation or docblock.
   double step_s = 0;                           ///< Disk time of one step of rewriting a slotfile.
@@ -97,7 +97,7 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
   const double amplification =
       w.overwrite_share * (1 - facts.dead_share_max) / facts.dead_share_max + (1 - w.overwrite_share);
   costs.later[kDiskTransfer] = writes * d * (2 / write_rate + amplification * (1 / write_rate + 1 / read_rate));
-  // Each run goes to another place, with journal writes in between; slotfiles are rewritten one MiB at a time.
+  // Bytes of one step of a rewrite. Each run is written at another place of the disk, with journal writes in between.
   constexpr double kStepBytes = 1 << 20;
   const double run = std::max(shape.run_bytes, d);
   const double step = std::min(kStepBytes, shape.slotfile_bytes);
@@ -166,7 +166,7 @@ class Network {
     for (std::size_t c = 0; c < kClasses; ++c) {
       visits_[c].fill(1);
       if (costs.visits_disk[c] <= 0) continue;
-      // A demand that only some operations have is long for those.
+      // `demand` is a mean over all operations; if only some use the disk, each of those uses it for longer.
       for (const std::size_t k : {kDiskReads, kDiskTransfer}) {
         visits_[c][k] = std::min(1.0, costs.visits_disk[c]);
         service_[c][k] /= visits_[c][k];

@@ -11,7 +11,7 @@ namespace {
 
 constexpr const char* kNameCharacters = "0123456789_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 constexpr const char* kOperators = "+-*/";
-/// All others: muParser would read "a ? b : c".
+/// A formula with any further character is refused, because muParser would accept too much, such as "a ? b : c".
 constexpr const char* kOtherCharacters = " .,()";
 
 double divide(double dividend, double divisor) {
@@ -21,7 +21,7 @@ double divide(double dividend, double divisor) {
 double min_of(const double* arguments, int count) { return *std::min_element(arguments, arguments + count); }
 double max_of(const double* arguments, int count) { return *std::max_element(arguments, arguments + count); }
 double clamp(double x, double low, double high) { return std::max(low, std::min(x, high)); }
-// The factor: a product that is whole but for its last bits stays what it is.
+// Rounds up. The factor keeps a rounding error in the last bits from making a whole number one larger.
 double ceil_of(double x) { return std::ceil(x * (1 - 1e-12)); }
 double floor_of(double x) { return std::floor(x * (1 + 1e-12)); }
 double log2_of(double x) {

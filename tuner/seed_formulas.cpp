@@ -8,7 +8,7 @@
 namespace fjord::tuner::seed {
 namespace {
 
-/// Rounds up. A quotient that is a whole number does not become one more through a rounding error.
+/// Rounds up. The factor keeps a rounding error in a quotient from making a whole number one larger.
 double ceiling(double value) { return std::ceil(value * (1 - 1e-12)); }
 std::uint64_t whole(double value) { return static_cast<std::uint64_t>(std::min(value, 9e18)); }
 

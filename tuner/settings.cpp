@@ -50,7 +50,7 @@ const Knob* find_knob(std::string_view name) {
 }
 
 std::string value_text(const Knob& knob, std::int64_t value) {
-  // The configuration file takes plain numbers.
+  // The configuration file takes plain numbers, without units.
   if (knob.unit == Count || knob.place == File) return std::to_string(value);
   return exact_bytes_text(value);
 }

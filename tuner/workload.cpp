@@ -16,7 +16,7 @@ enum class Kind { Number, Bytes, Whole, Boolean, Durability };
 
 /// A key of the workload file: its type, bounds, example, help and the member that takes its value.
 struct Key {
-  std::string path;  ///< "nodes.cores"
+  std::string path;  ///< Where the key stands in the file, such as "nodes.cores".
   Kind kind;
   double min;
   double max;

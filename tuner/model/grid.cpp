@@ -67,7 +67,7 @@ Scenario draw(Random& random, int number) {
   w.redundancy = 1 + static_cast<std::int64_t>(random.below(3));
   w.document_bytes = std::round(log_uniform(random, 150, 100'000));
   w.document_bytes_p99 = w.document_bytes * log_uniform(random, 1.5, 8);
-  // From data that fits in memory to twenty times the memory.
+  // The data of a node takes from a fifth of its memory to twenty times as much.
   const double node_bytes = w.memory_bytes * log_uniform(random, 0.2, 20);
   w.documents = std::round(std::min(node_bytes / w.document_bytes, 6e8) * static_cast<double>(w.nodes) /
                            static_cast<double>(w.redundancy));

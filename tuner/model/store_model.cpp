@@ -329,7 +329,7 @@ class Node {
   double journal(double now, double size) {
     double at = now;
     write_behind(now, 0, 0, size);
-    // The memory for pending writes fills up in the long run, so writers are slowed to the rate of the disk.
+    // Seconds of pending disk work beyond which writers wait: the memory for pending writes is limited.
     constexpr double kBehind = 0.03;
     if (written_until_ - at > kBehind) at = written_until_ - kBehind;
     if (w_.sync) {
@@ -406,7 +406,7 @@ class Node {
     const double groups = std::max(1.0, shape_.buckets_total * static_cast<double>(w_.redundancy) / nodes);
     // Replicas are placed at random; the fullest of several nodes is a little more than one deviation above the mean.
     const double uneven = 1 + (nodes > 1 ? 1.2 / std::sqrt(groups) : 0);
-    // A visit ends with its last bucket; other visitors are idle meanwhile.
+    // A visit ends when its last bucket is read; visitors without a bucket are idle until then.
     const double idle = visitors_ > 0 ? 1 + 0.5 * visitors_ / std::max(1.0, shape_.buckets) : 1;
     result.operations_per_s = operations_per_s * nodes / uneven;
     result.scan_bytes_per_s = scan_bytes_per_s * nodes / uneven / idle;

@@ -26,8 +26,8 @@ struct CacheLoopOptions {
   CacheOptions controller;  ///< The budget is set in each period.
   /// No change is made if both waits together take less than this share of the time.
   double least_wait_share = 0.01;
-  /// After a roll-back, changes in the same direction are blocked for this many periods, or until one of the waits
-  /// differs by the factor `change_ratio` from its value `settle_periods` after the roll-back.
+  /// After a roll-back, changes in the same direction are blocked for this many periods. The block ends earlier if one
+  /// of the waits differs by the factor `change_ratio` from its value `settle_periods` after the roll-back.
   int retry_periods = 1000;
   double change_ratio = 1.5;
   int settle_periods = 5;
@@ -38,7 +38,7 @@ struct CacheLoopOptions {
 struct AutoTunerOptions {
   /// Mode of each loop, by its name (loop_names()). Loops that are not named are off.
   std::map<std::string, ControlMode, std::less<>> modes;
-  double target_s = 0.02;  ///< p99 of reads and writes.
+  double target_s = 0.02;  ///< Target for the p99 of reads and writes, in seconds.
   std::int64_t visitors_ceiling = 64;
   std::int64_t maintenance_ceiling = 1LL << 30;
   SplitLimitOptions split;

@@ -33,7 +33,7 @@ struct StoreFacts {
   double clients_per_node = 32;                     ///< Reads and writes in flight under full load.
 };
 
-/// The division of one storage node's data under given settings.
+/// Numbers and sizes of the buckets, slotfiles and runs of one storage node under given settings.
 struct NodeShape {
   double documents = 0;
   double bytes = 0;

@@ -63,8 +63,8 @@ double frame_overhead(double message_bytes);
 /// Returns the whole traffic of a put, (n + 1) * (2m + d) + (n + 1) * (ceil(m / 1460) + ceil((m + d) / 1460)) * 58
 /// [VDS 2007, 6.4.1].
 double put_traffic(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
-/// Returns the column "Expected" of [VDS 2007, table 6.1], which counts the overhead of frames n + 2 times and not n +
-/// 1 times as the formula of the thesis does.
+/// Returns the column "Expected" of [VDS 2007, table 6.1], which counts the overhead of frames n + 2 times; the formula
+/// of the thesis counts it n + 1 times.
 double put_traffic_of_table(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
 /// Largest ratio of measured traffic to the traffic in [VDS 2007, table 6.1]. The thesis asks for "some margin".
 inline constexpr double kTrafficMargin = 1.165;
@@ -72,17 +72,17 @@ inline constexpr double kTrafficMargin = 1.165;
 /// Returns the pause between buckets, in seconds, that keeps a job at its rate, T_tot / (R * |B|) [VDS 2007, 6.4.3].
 double bucket_delay_s(double total_traffic_bytes, double rate_bytes_per_s, double buckets);
 
-/// Returns the memory of a put on a storage node, d + h + n * e, for n metadata entries in the slotfile
-/// [VDS 2007, E.1.2].
+/// Returns the memory of a put on a storage node, d + h + n * e: document, header of the slotfile, and n entries of e
+/// bytes in its metadata list [VDS 2007, E.1.2].
 double put_memory(double document_bytes, double entries);
-/// Returns (2c + 2) * m, for c replicas [VDS 2007, E.2.1].
+/// Returns the traffic of a remove, (2c + 2) * m, for c replicas and messages of m bytes [VDS 2007, E.2.1].
 double remove_traffic(double copies, double header_bytes = kMessageHeaderBytes);
-/// Returns h + n * e [VDS 2007, E.2.3]. (The thesis prints "h + m * e", but its m is the message header; the text
-/// describes the metadata list.)
+/// Returns the memory of a remove on a storage node, h + n * e as for a put [VDS 2007, E.2.3]. (The thesis prints "h +
+/// m * e", but its m is the message header; the text describes the metadata list.)
 double remove_memory(double entries);
-/// Returns 4m + 2d [VDS 2007, E.3.1].
+/// Returns the traffic of a get, 4m + 2d, for message headers of m and a document of d bytes [VDS 2007, E.3.1].
 double get_traffic(double document_bytes, double header_bytes = kMessageHeaderBytes);
-/// Returns d + h + n * e [VDS 2007, E.3.3].
+/// Returns the memory of a get on a storage node, which is that of a put: d + h + n * e [VDS 2007, E.3.3].
 double get_memory(double document_bytes, double entries);
 
 /// Returns the number of docblocks of a visit, ceil(|D| * d / b) [VDS 2007, E.4.1].
@@ -97,7 +97,7 @@ struct VisitTraffic {
   double create_visitor_bytes = 0;      ///< v of [VDS 2007]
   double header_bytes = kMessageHeaderBytes;
 };
-/// Returns (|Psi| + |S|) * 2m + |Psi| * beta + |S| * v + ceil(|D| * d / b) * b [VDS 2007, E.4.1].
+/// Returns a visit's traffic, (|Psi| + |S|) * 2m + |Psi| * beta + |S| * v + ceil(|D| * d / b) * b [VDS 2007, E.4.1].
 double visit_traffic(const VisitTraffic& visit);
 /// Returns the number of docblocks of one slotfile, ceil(maxfilesize / docblock size) [VDS 2007, E.4.2].
 std::uint64_t docblocks_per_slotfile(double slotfile_bytes_max, double docblock_bytes);
@@ -115,7 +115,7 @@ struct VisitMemory {
   double buckets_at_once = 0;      ///< a of [VDS 2007]
   double pending_entry_bytes = 0;  ///< p of [VDS 2007]
 };
-/// Returns ceil(|B| / |S|) * r + h * t * d + ceil(|D| / |B|) * a * p, on each storage node [VDS 2007, E.4.3].
+/// Returns a visit's memory on a node, ceil(|B| / |S|) * r + h * t * d + ceil(|D| / |B|) * a * p [VDS 2007, E.4.3].
 double visit_memory(const VisitMemory& visit);
 
 }  // namespace fjord::tuner::seed

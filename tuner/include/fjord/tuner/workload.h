@@ -30,7 +30,7 @@ struct Workload {
 
   std::int64_t redundancy = 2;
   bool sync = false;                  ///< Durability `sync`: each write survives a power failure.
-  double latency_target_s = 0.02;     ///< p99 of reads and writes.
+  double latency_target_s = 0.02;     ///< Target for the p99 of reads and writes.
   double longest_absence_s = 86'400;  ///< Longest absence after which a node may return with its data.
 
   std::int64_t nodes = 3;
