@@ -64,11 +64,11 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   void add(const rpc::BucketNode& found);
   void read(std::uint16_t node, Wanted wanted);
   void on_read(std::uint16_t node, Wanted wanted, Result<rpc::ReadChangesReply> reply);
-  /// True if only the checksum of the starting position is wanted.
+  /// True if the feed begins now in this bucket: it asks only for the checksum of the entries that exist, not for them.
   bool is_first_look(const rpc::ChangesWanted& wanted) const {
     return options_.from_now && !token_.knows(wanted.bucket);
   }
-  /// False if the feed has ended.
+  /// Takes the changes of one bucket. Returns false if they have ended the feed.
   bool take(const rpc::ChangesWanted& wanted, rpc::BucketChanges& found);
   void one_done();
   void round_later(Duration delay);
@@ -183,14 +183,14 @@ void ChangeFeed::Impl::add(const rpc::BucketNode& found) {
   ChangePosition position = token_.at(found.bucket);
   const bool is_new = !token_.knows_part_of(found.bucket);
   if (is_new && first_round_ && options_.from_now && !options_.resume) {
-    position.after_us = found.stable_us;  // Asks only for the checksum.
+    position.after_us = found.stable_us;  // An empty range of changes: the answer has only the checksum.
   } else if (is_new && !options_.resume) {
-    // A token that is stored here and resumed later must know since when this bucket has been read.
+    // The token must say since when this bucket has been read, because it may be stored now and resumed later.
     position.until_us = found.stable_us;
     token_.set(found.bucket, position);
     has_noted_ = true;
   } else if (token_.knows(found.bucket) && position.epoch == found.epoch && found.stable_us == position.until_us) {
-    return;  // Nothing has happened.
+    return;  // The bucket has no new changes.
   }
   wanted.after_us = position.after_us;
   wanted.seen_epoch = position.epoch;
@@ -261,11 +261,11 @@ bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges
     note(found.status);
     return true;
   }
-  // Two distributors may have named the bucket for a moment. A result for an older position adds nothing.
+  // Two distributors may have named the bucket for a moment. The second result is then for an old position: drop it.
   if (!is_first_look(wanted) && token_.at(found.bucket).after_us != wanted.after_us) return true;
   const ChangePosition before = token_.at(found.bucket);
-  // Removes were dropped since the last read that are newer than the subscriber's position. After a resume the
-  // subscriber may hold more than the token says, also of buckets that the token does not know.
+  // If the horizon has risen past the subscriber's position, removes that it has not seen were dropped. This includes
+  // buckets that the token does not know: after a resume the subscriber may hold documents of them.
   const bool is_rise = !is_first_look(wanted) && found.horizon_us > before.horizon_us;
   if (found.resync || (is_rise && found.horizon_us > before.until_us + 1)) {
     ended_ = true;

@@ -105,7 +105,7 @@ Status check_whole(spi::PersistenceProvider& provider, BucketId bucket) {
   return more.status();
 }
 
-/// Reads entries until the block is full, never only some of those with the same timestamp. Returns the number of
+/// Reads entries until the block is full. Entries with equal timestamps stay together. Returns the number of
 /// entries.
 template <typename Question>
 Result<std::size_t> read_fresh(spi::PersistenceProvider& provider, BucketId bucket, const Past& past,
@@ -144,11 +144,11 @@ Status read_bucket(spi::PersistenceProvider& provider, const rpc::ChangesWanted&
   const std::uint64_t until = std::min(wanted.until_us, info.max_timestamp_us);
   out.after_us = wanted.after_us;
   FJORD_TRY_ASSIGN(Past past, look_at(provider, wanted.bucket, out.after_us, until));
-  // The checksum of forgotten entries is added as if they were still there.
+  // The subscriber's checksum includes entries that were forgotten since, so their checksum is added here.
   const bool may_have_gaps = out.after_us != 0 && wanted.seen_epoch != wanted.epoch &&
                              past.checksum + forgotten.checksum != wanted.seen_checksum;
   out.horizon_us = forgotten.removes.us;
-  // A late remove may have been dropped already.
+  // The subscriber must begin anew: a remove that it has not seen may have arrived here late and be dropped already.
   if (may_have_gaps && out.horizon_us > wanted.seen_horizon_us) {
     out.resync = true;
     return Status::ok();

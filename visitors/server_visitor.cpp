@@ -27,10 +27,10 @@ ReadMetrics::ReadMetrics(MetricRegistry& registry)
 /// bucket.
 struct ServerVisitor::StripeIterator {
   std::unique_ptr<spi::DocumentIterator> iterator;
-  std::shared_ptr<BucketReader> reader;  ///< Set instead of an iterator.
+  std::shared_ptr<BucketReader> reader;  ///< The visitor's own reader, if it has one; `iterator` is null then.
   bool begun = false;
   bool refuses_damaged = false;
-  std::vector<BucketId> parts;  ///< Parts that are not read, the last one first.
+  std::vector<BucketId> parts;  ///< Parts that are still to be read; the last element is the next one.
   PositionRange wanted;
   std::uint64_t documents_read = 0;
 
@@ -74,7 +74,7 @@ struct ServerVisitor::StripeIterator {
         documents_read += info.documents;
       }
       FJORD_TRY_ASSIGN(const bool more, read(options, block, bytes_max));
-      FJORD_TRY(check_served(provider, parts.back()));  // Damage may have been detected while reading.
+      FJORD_TRY(check_served(provider, parts.back()));  // Again: the read may have found damage.
       if (more) return true;
       iterator.reset();
       parts.pop_back();
@@ -132,7 +132,7 @@ struct ServerVisitor::StripeIterator {
 /// A request to a stripe to read on in one bucket, and its result.
 struct ServerVisitor::Read {
   std::size_t lane = 0;
-  std::uint64_t number = 0;  ///< The lane's number.
+  std::uint64_t number = 0;  ///< The lane's number when this read was requested.
   BucketId bucket;
   std::shared_ptr<StripeIterator> iterator;
 
@@ -166,7 +166,7 @@ struct ServerVisitor::Read {
 
 struct ServerVisitor::Unvisited {
   Reads reads;
-  std::size_t at = 0;  ///< Index in `reads`.
+  std::size_t at = 0;  ///< Index in `reads` of the block that is visited.
   bool is_begun = false;
   std::string docblock;    ///< The projected block of reads[at], if begun.
   std::size_t bytes = 0;   ///< Size of that block.
@@ -295,10 +295,10 @@ void ServerVisitor::on_blocks(Reads reads) {
   for (const Read& read : reads) {
     Lane& lane = lanes_[read.lane];
     done += read.is_done ? 1 : 0;
-    if (lane.number != read.number) continue;  // failed or stopped meanwhile
+    if (lane.number != read.number) continue;  // The lane's bucket has failed or was stopped meanwhile.
     lane.reading = false;
     lane.exhausted = read.is_last();
-    if (lane.exhausted) lane.iterator = nullptr;  // closed on the stripe
+    if (lane.exhausted) lane.iterator = nullptr;  // the stripe has closed it
   }
   reads_at_once_ = done < reads.size() ? done : std::max(reads_at_once_, std::min(2 * done, lanes_.size()));
   read_lanes();  // the next blocks are read while these are visited
@@ -334,7 +334,7 @@ bool ServerVisitor::visit_all(Unvisited& blocks) {
     const Result<bool> is_visited = visit(lane, blocks);
     if (is_visited && !*is_visited) return false;
     blocks.is_begun = false;
-    say_all();  // the next bucket may take long
+    say_all();  // sends the result now, because the next bucket may take long
     if (!is_visited) {
       fail(lane, is_visited.error());
     } else if (is_last) {

@@ -27,8 +27,8 @@ struct SessionContext {
   bool finished = false;  ///< The visit has ended or was cancelled; no callback runs any more.
   bool paused = false;
   MonotonicTime started = {};
-  MonotonicTime last_moved = {};  ///< Last progress.
-  Status last_reason = {};        ///< Why something had to be repeated last.
+  MonotonicTime last_moved = {};  ///< Time of the last progress.
+  Status last_reason = {};        ///< Reason of the last repetition.
 
   /// Notes progress.
   void moved() { last_moved = clock.now(); }

@@ -66,7 +66,7 @@ void VisitBuckets::give(BucketId bucket, std::string docblock) {
 }
 
 std::string VisitBuckets::without_unwanted(Bucket& bucket, std::string docblock) const {
-  std::vector<bool> wanted;  // Usually all wanted; then the block is passed on unchanged.
+  std::vector<bool> wanted;  // For each document; if all are wanted, the block is passed on as it is.
   bool leaves_out = false;
   DocBlockReader reader(docblock);
   while (const auto entry = reader.next()) {

@@ -19,13 +19,13 @@ class VisitBuckets {
  public:
   /// A bucket that is not done.
   struct Bucket {
-    unsigned attempts = 0;  ///< Times begun.
+    unsigned attempts = 0;  ///< Number of times that a visitor has begun the bucket.
     unsigned errors = 0;    ///< Times that its visitor reported an error.
     Duration backoff{0};
     std::unordered_set<GlobalId> given;
     bool is_begun = false;               ///< Some of its documents were given.
     bool may_be_missing = false;         ///< No list named it, so it may never have held a document.
-    std::optional<std::uint16_t> avoid;  ///< The node that it was taken from because that node kept the visit waiting.
+    std::optional<std::uint16_t> avoid;  ///< The node that the bucket was taken from for keeping the visit waiting.
     bool even_damaged = false;           ///< No replica is intact: the remaining documents are read.
     /// Some documents belong to another slice, or were given before the visit was resumed.
     bool partly_wanted = false;

@@ -10,7 +10,7 @@
 namespace fjord::visitors {
 namespace {
 
-constexpr std::uint32_t kVisitorsPerNodeDefault = 16;  // The node limits how many run and queues the others.
+constexpr std::uint32_t kVisitorsPerNodeDefault = 16;  // The node itself limits how many visitors run.
 constexpr std::uint32_t kBatchMax = 64;
 constexpr std::uint32_t kRounds = 4;
 constexpr unsigned kSilentCallsMax = 3;
@@ -205,7 +205,7 @@ void VisitRunner::on_polled(std::uint64_t run_id, Result<rpc::VisitorNextReply> 
   for (rpc::VisitorEvent& event : reply->events) {
     if (!on_event(run, std::move(event))) return;
   }
-  if (reply->finished || run.unfinished.empty()) {  // The visitor has no further events then.
+  if (reply->finished || run.unfinished.empty()) {  // In both cases the visitor has no further events.
     drop_run(run_id, Status(StatusCode::Unknown, "the visitor ended before its buckets"));
     finish_if_done();
   } else {

@@ -49,7 +49,7 @@ class VisitRunner {
     rpc::Address address;
     std::set<BucketId> unfinished;
     std::uint64_t acknowledged = 0;
-    std::uint64_t processor_us = 0;  // As reported last.
+    std::uint64_t processor_us = 0;  // Processor time that the visitor has reported so far.
     unsigned silent_calls = 0;
     bool creating = true;
     bool polling = false;
@@ -83,8 +83,8 @@ class VisitRunner {
   void finish_if_done();
 
   bool has_idle_node() const;
-  /// Takes from the queue all buckets that the node will not begin within `patience` at its rate so far. Each bucket
-  /// once.
+  /// Takes from the queue all buckets that the node will not begin within `patience` at its rate so far. A bucket is
+  /// taken from a node at most once.
   void take_from_queue(std::uint16_t index, Node& node, Duration patience);
   Duration mean_bucket_time() const;
 

@@ -19,7 +19,7 @@ struct VisitorServiceOptions {
   std::uint32_t docblock_bytes =
       setting_default("storage_options.docblock_bytes");   ///< Default and maximum size of a block.
   unsigned docblocks_pending = 4;                          ///< Blocks that are read but not acknowledged, per visitor.
-  std::uint32_t reply_bytes_max = std::uint32_t{8} << 20;  ///< Docblock bytes of one answer; at least one event.
+  std::uint32_t reply_bytes_max = std::uint32_t{8} << 20;  ///< Maximum docblock bytes of an answer with several events.
   Duration poll_wait_max = seconds(5);
   Duration idle_max = milliseconds(setting_default(
       "storage_options.visitor_idle_ms"));  ///< Time without a call of its client after which a visitor is destroyed.

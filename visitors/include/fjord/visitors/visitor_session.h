@@ -64,8 +64,8 @@ struct VisitorSessionOptions {
       seconds(60);  ///< Time without progress after which the visit fails with the last reason.
   /// Maximum number of times that the visitor may report an error other than "not available now" for one bucket.
   unsigned bucket_tries_max = 5;
-  /// Starts buckets again on another replica if their node has given nothing for this time and for three times the mean
-  /// time of a bucket, while another storage node is idle. At most once for each bucket. 0: never.
+  /// Starts buckets again on another replica if their node has given nothing for too long while another storage node is
+  /// idle. Too long: this time, and three times the mean time of a bucket. At most once per bucket. 0: never.
   Duration backup_after{0};
   Duration poll_wait = seconds(2);
   Duration call_timeout = seconds(5);
