@@ -19,6 +19,7 @@
 #include "fjord/common/fatal_signals.h"
 #include "fjord/common/log.h"
 #include "fjord/library/client.h"
+#include "fjord/library/detail/client_core.h"
 #include "http/router.h"
 #include "http/transport/http_connection.h"
 #include "http/transport/http_server.h"
@@ -161,7 +162,8 @@ class HttpGateway::Impl {
                  .metrics_shown = options.metrics_shown,
                  .metrics_nodes = options.metrics_nodes,
                  .node = options.node,
-                 .console_edits = options.console_edits}),
+                 .console_edits = options.console_edits,
+                 .of_client = &client_->core().connection().metrics()}),
         server_(std::move(options),
                 {.handle = [this](const HttpRequest& request,
                                   HttpReply reply) { router_.handle(request, std::move(reply)); },

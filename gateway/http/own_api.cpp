@@ -25,7 +25,7 @@ OwnApi::OwnApi(OwnApiOptions options, MetricRegistry& metrics)
     : client_(std::make_unique<Client>(connect(options.addresses, {.timeout = kCallTimeout}))),
       load_(metrics_addresses(options)),
       routes_([this](auto task) { return threads_.run(std::move(task)); }) {
-  add_gateway_routes(routes_, *client_, metrics);
+  add_gateway_routes(routes_, *client_, metrics, options.of_client);
   add_cluster_routes(routes_, *client_);
   add_bucket_routes(routes_, *client_);
   add_setting_routes(routes_, *client_);

@@ -18,6 +18,7 @@ struct OwnApiOptions {
   std::vector<std::string> metrics_nodes = {};  ///< Names of these nodes, in their order.
   std::string node = {};                        ///< Name of this gateway, for the console.
   bool console_edits = true;                    ///< The console may change and remove documents.
+  const MetricRegistry* of_client = nullptr;    ///< Metrics of the client for documents, shown beside the gateway's.
 };
 
 /// Fjord's own paths, `/cluster/v1` and the others of openapi.yaml. It has a client and threads of its own, so that
@@ -50,7 +51,7 @@ void add_cluster_routes(RouteTable& routes, Client& client);
 void add_bucket_routes(RouteTable& routes, Client& client);
 void add_setting_routes(RouteTable& routes, Client& client);
 void add_schema_routes(RouteTable& routes, Client& client);
-void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metrics);
+void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metrics, const MetricRegistry* of_client);
 
 void add_load_routes(RouteTable& routes, LoadSampler& sampler);
 void add_console_routes(RouteTable& routes, const OwnApiOptions& options);

@@ -30,14 +30,14 @@ COMPONENTS = {
     "storage": "Storage nodes",
     "slotfile": "Storage nodes: the slotfile engine",
     "visitor": "Storage nodes: visits",
-    "client": "Processes with a client: storage nodes, for what tasks put",
+    "client": "Processes with a client: gateways, and storage nodes for what tasks put",
     "plugin": "Processes that plugins run in",
     "script": "Processes that scripts run in",
 }
 HEAD = """# Metrics
 
 Every process shows its metrics at `http://HOST:PORT/metrics` in the text format of Prometheus, and whether it serves at `/health`. The
-address is the line `http` of the process in the configuration file; `fjord local status` prints it.
+address is the line `http` of the process in the configuration file, and of a gateway its `address`; `fjord local status` prints it.
 
 A counter only rises and begins with 0 when the process starts. A gauge is a value of now. A histogram has the series
 `NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`; its bounds double from 16 microseconds to 33 seconds. The name

@@ -68,8 +68,8 @@ Counter& HttpServer::requests_counter(std::string_view target, unsigned status) 
   const std::lock_guard lock(mutex_);
   Counter*& counter = counters_[{group, status}];
   if (counter == nullptr) {
-    const Labels labels{{"api", std::string(group)}, {"code", std::to_string(status)}};
-    counter = &metrics_.counter("fjord_http_requests_total", "Requests of HTTP clients, by API and status.", labels);
+    counter = &metrics_.counter("fjord_http_requests_total", "Requests of HTTP clients, by API and status.",
+                                {{"api", std::string(group)}, {"code", std::to_string(status)}});
   }
   return *counter;
 }
