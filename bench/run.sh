@@ -104,7 +104,7 @@ processes() {
 
 start_cluster() {
   local line
-  line=$("$bin/fjord" local start --dir "$cluster" --storage 3 --distributors 1 --redundancy 1)
+  line=$("$bin/fjord" local start --dir "$cluster" --storage 3 --distributors 1 --redundancy 1 --gateways 0)
   export FJORD_CLUSTER=${line#export FJORD_CLUSTER=}
   "$bin/fjord" schema deploy "$root/bench/listing.sd" >&2
 }

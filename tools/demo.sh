@@ -146,10 +146,11 @@ for line in sys.stdin:
 
 # -------------------------------------------------------------------------------------------------------------- steps
 
-begin "starting 1 fleet controller, 2 distributors and 4 storage nodes; every document is kept twice"
+begin "starting 1 fleet controller, 2 distributors, 4 storage nodes and 1 gateway; every document is kept twice"
 exports=$(fjord local start --dir "$cluster" --storage 4 --distributors 2 --redundancy 2)
 export FJORD_CLUSTER=${exports##*FJORD_CLUSTER=}
-took "7 processes serve, distributors at $FJORD_CLUSTER"
+gateway=http://$(fjord local status --dir "$cluster" | awk '$1 == "gateway.0" { print $4 }')
+took "8 processes serve, distributors at $FJORD_CLUSTER, HTTP clients at $gateway/"
 
 begin "reading this machine's package catalogue"
 source=$(catalogue "$work/catalogue")
@@ -185,6 +186,17 @@ fjord feed --progress "$progress" "$work/feed.jsonl" >"$work/feed.json"
 say "   $(cat "$work/feed.json")"
 [ "$(value_of ok <"$work/feed.json")" = "$documents" ] || fail "not all documents were acknowledged"
 took "all acknowledged"
+
+begin "reading one of them over HTTP"
+# The id has characters that a path escapes; the longest of the answer are cut.
+path=$(head -n 1 "$work/feed.jsonl" | python3 -c '
+import json, sys, urllib.parse
+print("/document/v1/debian/package/docid/" + urllib.parse.quote(json.loads(sys.stdin.readline())["put"].split("::", 1)[1], safe=""))')
+say "   \$ curl -i $gateway$path"
+curl -sS -i --max-time 30 "$gateway$path" | tr -d '\r' >"$work/answer"
+head -n 1 "$work/answer" | grep -q '^HTTP/1.1 200 ' || { cat "$work/answer" >&2; fail "the gateway did not answer with the document"; }
+cut -c 1-160 "$work/answer" | sed 's/^/   /' >&2
+took "answered by gateway.0"
 
 begin "counting packages and summing sizes by section inside the storage nodes, and killing storage.2 while they work"
 victim=storage.2

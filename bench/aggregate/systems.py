@@ -58,7 +58,7 @@ class Fjord:
 
     def start(self, documents):
         line = run([self.binaries / "fjord", "local", "start", "--dir", self.folder, "--storage", 3, "--distributors", 1,
-                    "--redundancy", 1])
+                    "--redundancy", 1, "--gateways", 0])
         self.environment = {**os.environ, "FJORD_CLUSTER": line.strip().split("=", 1)[1]}
         self.program("fjord", "schema", "deploy", HERE / "places.sd")
         begun = time.perf_counter()

@@ -86,8 +86,9 @@ class Cluster:
     `settings` is YAML for the end of its configuration, `cluster_settings` for its section `cluster`, indented by two.
     """
 
-    def __init__(self, storage=3, distributors=1, redundancy=2, settings="", cluster_settings=""):
+    def __init__(self, storage=3, distributors=1, redundancy=2, settings="", cluster_settings="", gateways=0):
         self.shape = ["--storage", str(storage), "--distributors", str(distributors), "--redundancy", str(redundancy)]
+        self.gateways = gateways
         self.storage = storage
         self.settings = settings
         self.cluster_settings = cluster_settings
@@ -119,7 +120,9 @@ class Cluster:
         self.run_start()
 
     def run_start(self):
-        started = run_program("fjord", "local", "start", "--dir", self.directory, *self.shape, "--timeout", 60)
+        # A cluster that exists may have gateways of `settings`.
+        gateways = [] if (self.directory / "cluster.yaml").exists() else ["--gateways", str(self.gateways)]
+        started = run_program("fjord", "local", "start", "--dir", self.directory, *self.shape, *gateways, "--timeout", 60)
         assert started.code == OK, str(started) + self.logs()
         last = started.out.splitlines()[-1]
         assert last.startswith("export FJORD_CLUSTER="), last

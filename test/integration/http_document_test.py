@@ -4,9 +4,7 @@ import contextlib
 import gzip
 import http.client
 import json
-import os
 import re
-import signal
 import socket
 import threading
 import unittest
@@ -46,11 +44,6 @@ def raw_exchange(port, sent):
         while part := one.recv(65536):
             received += part
         return received
-
-
-def is_closed(port):
-    with socket.socket() as one:
-        return one.connect_ex(("127.0.0.1", port)) != 0
 
 
 class HttpDocumentTest(unittest.TestCase):
@@ -270,47 +263,6 @@ class HttpDocumentTest(unittest.TestCase):
                        below + "bucketSpace=default", "/document/v1/?cluster=fjord&bucketSpace=other",
                        "/document/v1/shop/absent/docid/"):
             self.assertTrue(self.must(400, "GET", target)["message"], target)
-
-
-class LocalGatewayTest(unittest.TestCase):
-    def test_a_local_cluster_can_have_gateways(self):
-        cluster = Cluster(storage=1, redundancy=1)
-        self.addCleanup(cluster.close)
-        cluster.shape += ["--gateways", "2"]
-        started = cluster.run_start()
-        addresses = re.findall("^fjord: documents over HTTP: http://127.0.0.1:([0-9]+)/document/v1/$", started.err, re.M)
-        self.assertEqual(len(set(addresses)), 2, started)
-        for port in addresses:  # Without a wait: the command has waited.
-            connection = Http(int(port))
-            self.assertEqual(connection.send("GET", "/ApplicationStatus")[0], 200)
-            connection.connection.close()
-        cluster.local("kill", "distributor.0")
-        connection = Http(int(addresses[0]))
-        self.addCleanup(connection.connection.close)
-        self.assertEqual(connection.send("GET", "/state/v1/health")[0], 503)
-        self.assertEqual(connection.headers["Retry-After"], "1")
-        self.assertEqual(connection.send("GET", "/ApplicationStatus")[0], 200)
-        cluster.restart("distributor.0")
-        self.assertEqual(connection.send("GET", "/state/v1/health")[0], 200)
-        nodes = {one["node"]: one["address"] for one in cluster.local("status", "-o", "json").json()}
-        self.assertEqual(nodes["gateway.1"], f"127.0.0.1:{addresses[1]}")
-        cluster.local("kill", "gateway.1")
-        again = cluster.run_start()
-        self.assertIn("1 of 5 processes started", again.err)
-        self.check_stop(cluster, int(addresses[0]))
-
-    def check_stop(self, cluster, port):
-        """A request whose header has arrived is answered, although the gateway takes no more connections."""
-        body = b'{"fields":{}}'
-        with socket.create_connection(("127.0.0.1", port), timeout=30) as one:
-            one.sendall(b"POST " + ROOT.encode() + b"last?dryRun=true HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
-                        b"Content-Length: %d\r\n\r\n" % len(body))
-            self.assertTrue(one.recv(1000).startswith(b"HTTP/1.1 100 "))
-            processes = {process["node"]: process["pid"] for process in cluster.local("status", "-o", "json").json()}
-            os.kill(processes["gateway.0"], signal.SIGTERM)
-            wait_until(lambda: is_closed(port), "the gateway takes no more connections")
-            one.sendall(body)
-            self.assertIn(b"HTTP/1.1 200 ", one.recv(1000))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ class MetricsTest(unittest.TestCase):
 
     def test_every_metric_of_a_cluster_is_on_the_page(self):
         known = metrics_page.metrics()
-        with harness.Cluster(storage=2, distributors=1, redundancy=2) as cluster:
+        with harness.Cluster(storage=2, distributors=1, redundancy=2, gateways=1) as cluster:
             cluster.deploy(SCHEMA)
             lines = [json.dumps({"put": f"id:m:item::{i}", "fields": {"number": i}}) for i in range(200)]
             cluster.must("feed", cluster.file("feed.jsonl", "\n".join(lines) + "\n"))

@@ -13,6 +13,7 @@ namespace fjord::cli {
 
 struct DevArgs {
   std::string directory;
+  int gateways = -1;  ///< Number of gateways; -1: that of the folder, or the default.
 };
 int run_dev(const DevArgs& args);
 
@@ -22,7 +23,7 @@ struct LocalArgs {
   int storage = 0;  ///< Number of storage nodes; 0: that of the folder, or the default.
   int distributors = 0;
   int redundancy = 0;
-  int gateways = 0;  ///< Number of gateways; for a new cluster only.
+  int gateways = -1;  ///< Number of gateways; -1: that of the folder, or the default.
   double timeout_s = 30;
   std::string output = "text";
   bool json() const { return output == "json"; }

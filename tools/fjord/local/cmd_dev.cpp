@@ -38,12 +38,18 @@ class DevDirectory {
 
 /// Returns the configuration of the folder's cluster, or of a new one with one node of each role. A cluster keeps its
 /// ports, because the fleet controller stores the addresses of the nodes.
-Result<config::ClusterConfig> dev_config(const std::string& directory) {
+Result<config::ClusterConfig> dev_config(const std::string& directory, int gateways) {
   const std::string path = directory + "/dev.yaml";
   if (!fs::exists(path)) {
-    FJORD_TRY(create_local_config(directory, "dev.yaml", {.storage = 1, .distributors = 1, .redundancy = 1}));
+    LocalShape shape{.storage = 1, .distributors = 1, .redundancy = 1};
+    if (gateways >= 0) shape.gateways = gateways;
+    FJORD_TRY(create_local_config(directory, "dev.yaml", shape));
   }
-  return config::load_config(path);
+  FJORD_TRY_ASSIGN(config::ClusterConfig config, config::load_config(path));
+  if (gateways < 0 || static_cast<std::size_t>(gateways) == config.gateways.size()) return config;
+  return Status(StatusCode::AlreadyExists,
+                fmt::format("{} holds a cluster with --gateways {}, which cannot be changed to {} here", directory,
+                            config.gateways.size(), gateways));
 }
 
 Status run_until_signal(const config::ClusterConfig& config) {
@@ -57,6 +63,7 @@ Status run_until_signal(const config::ClusterConfig& config) {
     FJORD_TRY_ASSIGN(std::unique_ptr<Node> node, Node::start(config, name));
     complain(
         fmt::format("{} on {}, metrics on http://{}/metrics", name.to_string(), node->address(), node->http_address()));
+    if (name.role == config::Role::Gateway) complain(fmt::format("HTTP clients: http://{}/", node->address()));
     nodes.push_back(std::move(node));
   }
   complain("Ctrl-C ends it");
@@ -74,7 +81,7 @@ int run_dev(const DevArgs& args) {
   log::set_level(log::Level::Warning);
   const auto directory = DevDirectory::open(args.directory);
   if (!directory) return report(directory.error());
-  const auto config = dev_config(directory->path());
+  const auto config = dev_config(directory->path(), args.gateways);
   if (!config) return report(config.error());
   const Status status = run_until_signal(*config);
   return status ? static_cast<int>(kOk) : report(status);

@@ -22,7 +22,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 LocalShape shape_of(const LocalArgs& args) {
   LocalShape shape;
-  shape.gateways = args.gateways;
+  if (args.gateways >= 0) shape.gateways = args.gateways;
   if (args.storage != 0) shape.storage = args.storage;
   if (args.distributors != 0) shape.distributors = args.distributors;
   shape.redundancy = args.redundancy != 0 ? args.redundancy : std::min(2, shape.storage);
@@ -32,8 +32,8 @@ LocalShape shape_of(const LocalArgs& args) {
 /// Opens the cluster in the folder. Errors: AlreadyExists if it differs from the options.
 Result<LocalCluster> open_existing(const LocalArgs& args) {
   FJORD_TRY_ASSIGN(LocalCluster cluster, LocalCluster::open(args.directory));
-  const auto check = [&](const std::string& what, int given, std::size_t is) {
-    if (given == 0 || static_cast<std::size_t>(given) == is) return Status::ok();
+  const auto check = [&](const std::string& what, int given, std::size_t is, int not_given = 0) {
+    if (given == not_given || static_cast<std::size_t>(given) == is) return Status::ok();
     return Status(StatusCode::AlreadyExists,
                   fmt::format("{} holds a cluster with --{} {}, which cannot be changed to {} here", args.directory,
                               what, is, given));
@@ -41,6 +41,7 @@ Result<LocalCluster> open_existing(const LocalArgs& args) {
   FJORD_TRY(check("storage", args.storage, cluster.config().storage.size()));
   FJORD_TRY(check("distributors", args.distributors, cluster.config().distributors.size()));
   FJORD_TRY(check("redundancy", args.redundancy, static_cast<std::size_t>(cluster.config().redundancy)));
+  FJORD_TRY(check("gateways", args.gateways, cluster.config().gateways.size(), -1));
   return cluster;
 }
 
@@ -302,7 +303,7 @@ int run_local_start(const LocalArgs& args) {
   const auto cluster = LocalCluster::open(args.directory);
   if (!cluster) return report(cluster.error());
   for (const config::ProcessConfig& gateway : cluster->config().gateways) {
-    complain(fmt::format("documents over HTTP: http://{}/document/v1/", gateway.address));
+    complain(fmt::format("HTTP clients: http://{}/", gateway.address));
   }
   complain(fmt::format("{} of {} processes started, logs in {}/logs", started->size(), cluster->config().names().size(),
                        args.directory));
@@ -329,18 +330,19 @@ int run_local_status(const LocalArgs& args) {
   for (const ProcessName& name : cluster->config().names()) {
     const pid_t pid = cluster->running(name);
     const config::ProcessConfig& process = *cluster->config().find(name);
+    const std::string& http = name.role == config::Role::Gateway ? process.address : process.http;
     all_run = all_run && pid != 0;
     const char* state = pid != 0 ? "running" : "stopped";
     json.begin_object().key("node").text(name.to_string()).key("state").text(state).key("pid").integer(pid);
     json.key("address")
         .text(process.address)
         .key("http")
-        .text(process.http)
+        .text(http)
         .key("log")
         .text(cluster->log_file(name))
         .end_object();
     text += fmt::format("{:<18} {:<8} {:>8}  {:<22} {}\n", name.to_string(), state, pid, process.address,
-                        process.http.empty() ? "" : "http://" + process.http + "/metrics");
+                        http.empty() ? "" : "http://" + http + "/metrics");
   }
   json.end_array();
   print(args.json() ? json.str() + "\n" : text + "export FJORD_CLUSTER=" + cluster->addresses() + "\n");

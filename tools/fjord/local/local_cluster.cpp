@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 #include <fstream>
 #include <signal.h>
+#include <span>
 #include <sstream>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -83,18 +84,24 @@ std::string fjordd_path() {
   ::_exit(127);
 }
 
-/// Returns the list of gateways, on the first free ports from 8080 on; empty without gateways.
-Result<std::string> gateways_yaml(int count) {
+/// Returns the first free ports from 8080 on.
+Result<std::vector<int>> gateway_ports(int count) {
   constexpr int kFirst = 8080;
   constexpr int kLast = 8999;
-  std::string yaml;
-  for (int port = kFirst; count > 0 && port <= kLast; ++port) {
-    if (!all_free({port})) continue;
-    yaml += fmt::format("{}  - address: 127.0.0.1:{}\n", yaml.empty() ? "gateways:\n" : "", port);
-    --count;
+  std::vector<int> ports;
+  for (int port = kFirst; count > static_cast<int>(ports.size()) && port <= kLast; ++port) {
+    if (all_free({port})) ports.push_back(port);
   }
-  if (count == 0) return yaml;
+  if (count == static_cast<int>(ports.size())) return ports;
   return Status(StatusCode::IoError, fmt::format("no free ports for gateways from {} to {}", kFirst, kLast));
+}
+
+std::string gateways_yaml(std::span<const int> ports) {
+  std::string yaml;
+  for (const int port : ports) {
+    yaml += fmt::format("{}  - address: 127.0.0.1:{}\n", yaml.empty() ? "gateways:\n" : "", port);
+  }
+  return yaml;
 }
 
 Result<std::string> make_local_yaml(const LocalShape& shape) {
@@ -104,10 +111,15 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
     ports.push_back(kBasePort + http + kControllerOffset);
     for (int i = 0; i < shape.storage; ++i) ports.push_back(kBasePort + http + kStorageOffset + i);
   }
-  if (!shape.usual_ports || !all_free(ports)) {
-    FJORD_TRY_ASSIGN(ports, find_free_ports(ports.size()));
-  }
   const std::size_t processes = ports.size() / 2;
+  if (!shape.usual_ports || !all_free(ports)) {
+    FJORD_TRY_ASSIGN(ports, find_free_ports(ports.size() + static_cast<std::size_t>(shape.gateways)));
+  }
+  if (shape.usual_ports) {
+    FJORD_TRY_ASSIGN(const std::vector<int> usual, gateway_ports(shape.gateways));
+    ports.resize(2 * processes);
+    ports.insert(ports.end(), usual.begin(), usual.end());
+  }
   std::size_t next = 0;
   const auto addresses = [&](const char* indent) {
     const std::string text =
@@ -118,7 +130,7 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
   std::string distributors;
   for (int i = 0; i < shape.distributors; ++i) distributors += "  - " + addresses("    ");
   const std::string controller = "  " + addresses("  ") + "  directory: fleetcontroller.0\n";
-  FJORD_TRY_ASSIGN(const std::string gateways, gateways_yaml(shape.gateways));
+  const std::string gateways = gateways_yaml(std::span(ports).subspan(2 * processes));
   std::string storage;
   for (int i = 0; i < shape.storage; ++i)
     storage += "  - " + addresses("    ") + fmt::format("    directory: storage.{}\n", i);

@@ -13,8 +13,8 @@ struct LocalShape {
   int storage = 3;
   int distributors = 1;
   int redundancy = 2;
-  int gateways = 0;
-  bool usual_ports = true;  ///< Use ports from 19100 on if all are free; else any free ports.
+  int gateways = 1;
+  bool usual_ports = true;  ///< Use 8080 and the ports from 19100 on if they are free; else any free ports.
 };
 
 /// Creates the folder and its configuration, with loopback addresses and relative directories.

@@ -7,6 +7,9 @@ void add_dev(CLI::App& app, DevArgs& args, Action& action) {
   dev->add_option("--dir", args.directory,
                   "Where the documents are kept (default: a temporary folder, removed at the end)")
       ->type_name("DIR");
+  dev->add_option("--gateways", args.gateways,
+                  "Gateways for HTTP clients of a new cluster, on port 8080 or the next free ones (default: 1)")
+      ->check(CLI::Range(0, 20));
   dev->callback([&] { action = [&] { return run_dev(args); }; });
 }
 
@@ -35,7 +38,7 @@ void add_local(CLI::App& app, LocalArgs& args, Action& action) {
       ->check(CLI::Range(1, 16));
   start
       ->add_option("--gateways", args.gateways,
-                   "Gateways for HTTP clients of a new cluster, on port 8080 or the next free ones (default: 0)")
+                   "Gateways for HTTP clients of a new cluster, on port 8080 or the next free ones (default: 1)")
       ->check(CLI::Range(0, 20));
   add_timeout(start);
   add("stop", "Ends all processes of the cluster", "fjord local stop --dir ./cluster", run_local_stop);
