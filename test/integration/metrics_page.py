@@ -38,6 +38,7 @@ HEAD = """# Metrics
 
 Every process shows its metrics at `http://HOST:PORT/metrics` in the text format of Prometheus, and whether it serves at `/health`. The
 address is the line `http` of the process in the configuration file, and of a gateway its `address`; `fjord local status` prints it.
+[Monitoring](../operating/monitoring.md) has boards and alerts.
 
 A counter only rises and begins with 0 when the process starts. A gauge is a value of now. A histogram has the series
 `NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`; its bounds double from 16 microseconds to 33 seconds. The name
