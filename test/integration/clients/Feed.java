@@ -53,9 +53,22 @@ public class Feed {
         System.out.println("failed none");
     }
 
+    /** Raises each document by one if it has its first value. A refused condition is the answer to a repeated write that was applied. */
+    static void raise(FeedClient client, int count) throws Exception {
+        List<CompletableFuture<Result>> results = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            OperationParameters condition = OperationParameters.empty().testAndSetCondition("item.sold == " + i);
+            results.add(client.update(DocumentId.of("feed", "item", Integer.toString(i)), "{\"fields\":{\"sold\":{\"increment\":1}}}", condition));
+        }
+        int refused = 0;
+        for (CompletableFuture<Result> result : results) if (type(result) == Result.Type.conditionNotMet) refused++;
+        System.out.println("refused " + refused);
+    }
+
     public static void main(String[] arguments) throws Exception {
         try (FeedClient client = FeedClientBuilder.create(URI.create(arguments[0])).setConnectionsPerEndpoint(2).build()) {
             if (arguments[1].equals("calls")) calls(client);
+            else if (arguments[1].equals("raise")) raise(client, Integer.parseInt(arguments[2]));
             else feed(client, Integer.parseInt(arguments[2]));
         }
     }
