@@ -25,7 +25,7 @@ struct NodeLoads {
   bool has_rates = false;        ///< False after the first answer.
   std::vector<LoadRate> rates;   ///< One element for each distribution bucket, 2^bits in all.
   LoadRate total;                ///< Rates of the whole node, which counts them apart from `rates`.
-  std::uint64_t operations = 0;  ///< Operations between the two answers; a keyword that matched a search counts as one.
+  std::uint64_t operations = 0;  ///< Operations between these answers; a keyword that matches a search counts as one.
   std::vector<std::uint64_t> stored_bytes;
 
   /// `counted`: operations in all periods of this incarnation; `counted_before`: those before its first period. Their

@@ -43,7 +43,7 @@ class NodeMonitor {
                  const MonitorOptions& options);
   /// Notes that the node's machine refused a poll. To be called only if no other poll is in flight.
   void on_refused(MonotonicTime now, const MonitorOptions& options);
-  /// Notes that a poll failed in another way, so that the process may still run.
+  /// Notes that a poll failed, but not by a refused connection, so that the process may still run.
   void not_refused() { refused_since_.reset(); }
   /// Returns true if the last polls were refused, but not for long enough to call the node gone.
   bool is_suspect() const { return refused_since_.has_value(); }

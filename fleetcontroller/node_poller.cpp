@@ -43,7 +43,7 @@ void NodePoller::excuse_silence() {
   const Duration since = now - before;
   if (before == MonotonicTime{} || since <= kLateTicks * tick_pause()) return;
   log::warning("controller", "stood still for {} ms", std::chrono::duration_cast<milliseconds>(since).count());
-  // The pause is cut so that no node's last answer gets later than the present.
+  // Each node's last answer moves later by the time for which this controller stood still, but never past the present.
   for (PolledNode& node : nodes_) {
     node.monitor.excuse(std::min<Duration>(since, now - node.monitor.report().last_answer));
   }

@@ -16,7 +16,7 @@ namespace {
 /// The model predicts the ratio of the results of two settings; this is how wrong the ratio can be, apart from errors
 /// of the profile. It is half of the possible error of a rate (15 %), because most of that error is in both results.
 constexpr double kModelError = 0.075;
-/// Minimum predicted gain for a change.
+/// Least share by which a change must be predicted to improve the result (0.01: 1 %).
 constexpr double kGainMin = 0.01;
 
 std::string without_steps(std::string formula) {

@@ -39,7 +39,7 @@ struct Options {
   std::string csv;
 };
 
-/// The p50 and p99 of one store and one set of queries, an element for each turn.
+/// Latencies of searches in one store with one set of queries: p50 and p99, an element for each repetition.
 struct Cell {
   std::vector<double> p50;
   std::vector<double> p99;

@@ -270,7 +270,7 @@ bool JsonEncoder::fail(Status status, std::size_t frames) {
 }
 
 void JsonEncoder::finish(EncodedDocument& document) {
-  // frames_[0] is the value itself and frames_[1] the document.
+  // frames_[0] holds the place of the whole JSON text, and frames_[1] the object with the document's fields.
   const Frame& frame = frames_[1];
   for (const Member& member : frame.members) {
     std::string& part = member.field->in_header ? document.header : document.body;

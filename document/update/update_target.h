@@ -13,7 +13,7 @@ namespace fjord {
 /// The type of a map's keys or a weighted set's elements; null for other types.
 const DataType* key_type_of(const DataType& collection);
 
-/// The type of the value that `step` leads to from a value of `type`; weights are Ints. Errors: InvalidField.
+/// The type of the value that `step` leads to from a value of `type`; a weight is an Int. Errors: InvalidField.
 Result<const DataType*> step_into(const DataType& type, const UpdateStep& step);
 
 /// The type of the value that the update changes. Errors: InvalidField that names the part of the path that is valid.

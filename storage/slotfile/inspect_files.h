@@ -53,7 +53,7 @@ struct JournalCursor {
   /// if it is not after the last one.
   bool arrive(std::uint64_t lsn, const std::string& path, std::uint64_t offset, FindingSink& sink);
   void settle(bool number_was_used_again, FindingSink& sink);
-  /// Must be called at the end of the last segment.
+  /// Must be called after the last segment of the journal: reports what the journal left incomplete.
   void finish(FindingSink& sink) const;
 };
 /// Reads a segment and passes each valid record to `visit`, in order. Segments must be read in the order of their

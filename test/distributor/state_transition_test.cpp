@@ -184,7 +184,7 @@ TEST_CASE("distributor: a version that was never in force is no state that was s
 
 TEST_CASE(
     "distributor: a write that was sent before its distributor was called down holds nothing up once it is refused") {
-  // The write is counted in a bucket made by a split, not in the bucket that owners are computed from.
+  // A write in flight is counted by its bucket, here one made by a split; owners belong to the bucket before the split.
   DistributorWorld world(3);
   REQUIRE(world.tunables().set("distributor.bucket_entries_max", 2).is_ok());
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");

@@ -113,7 +113,7 @@ class PolledNode final : public rpc::Service {
   std::vector<std::string> settings;              ///< The settings in its answers to polls that ask for them.
   bool asked_for_settings = false;                ///< True if the last poll asked for the settings.
   int polls = 0;
-  int polls_of_strangers = 0;  ///< Number of polls from a controller that assumes another incarnation.
+  int polls_of_strangers = 0;  ///< Number of polls that were meant for another incarnation of this node.
 
  private:
   std::uint64_t incarnation_;

@@ -564,7 +564,7 @@ void check_status(Admin admin) {
   CHECK(state && state->state.find("storage:3") != std::string::npos && !state->leader.empty());
 }
 
-/// Changes settings, refuses a change that names an older version, and reverts.
+/// Changes settings, checks that a change which names an older version is refused, and reverts.
 void check_settings(Admin admin) {
   const auto before = admin.configuration();
   CHECK_OK(before.status());

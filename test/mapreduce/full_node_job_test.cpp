@@ -99,7 +99,7 @@ TEST_CASE("a job keeps away from buckets that a full node holds although they be
   }
   REQUIRE(elsewhere.size() > 1);
   const bool leaves_first = GENERATE(true, false);
-  elsewhere.erase(leaves_first ? elsewhere.begin() : elsewhere.end() - 1);  // The job itself finds this bucket.
+  elsewhere.erase(leaves_first ? elsewhere.begin() : elsewhere.end() - 1);  // Left for the job to choose.
   world.held = {elsewhere.begin(), elsewhere.end()};
   world.jobs.world.nodes[kFull].all->holds = elsewhere;
   world.check_results(world.run(rpc::Shuffle::Store));

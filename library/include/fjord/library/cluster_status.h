@@ -160,7 +160,7 @@ struct NodeChangeProgress {
   bool is_in_force = false;  ///< All nodes have the new cluster state.
   std::uint64_t buckets_left = 0;
   double fraction_done = -1;  ///< 0 to 1; negative: not known yet.
-  Duration left{0};           ///< Estimated remaining time; 0: no estimate.
+  Duration left{0};           ///< Estimated time until the change is complete; 0: no estimate.
 };
 
 /// A function that plugins offer to visits or jobs.

@@ -21,7 +21,7 @@ struct SliceMove {
   std::uint32_t slice = 0;
   std::uint32_t from = 0;
   std::uint32_t to = 0;
-  /// The items of the slice that the mapper knew.
+  /// Items (numbers of documents) of the slice that the mapper had in its index when it decided on the move.
   std::vector<std::uint32_t> items;
 };
 
