@@ -172,7 +172,7 @@ Result<ClusterStateInfo> Admin::state() {
 }
 
 Status Admin::wait_for(const NodeChange& change, const NodePlan& plan, Duration timeout,
-                       const std::function<void(const NodeChangeProgress&)>& on_progress) {
+                       const std::function<void(const NodeChangeProgress&)>& on_progress, const std::stop_token& stop) {
   constexpr auto kPause = std::chrono::milliseconds(200);
   constexpr auto kProgressInterval = std::chrono::milliseconds(500);
   constexpr double kEstimateFrom = 0.02;
@@ -196,6 +196,7 @@ Status Admin::wait_for(const NodeChange& change, const NodePlan& plan, Duration 
       next_progress = now + kProgressInterval;
     }
     if (now >= deadline) return {StatusCode::Timeout, fmt::format("after {:g} s: {}", spent, to_text(left))};
+    if (stop.stop_requested()) return {StatusCode::Cancelled, "nobody waits for the change any more"};
     std::this_thread::sleep_for(kPause);
   }
 }

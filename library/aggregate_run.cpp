@@ -127,8 +127,9 @@ Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run) {
   const auto tell = [&](const rpc::JobStatus& job) {
     if (run.on_progress) run.on_progress(job_info_of(job));
   };
-  FJORD_TRY_ASSIGN(rpc::ListJobsReply reply,
-                   wait_for_job(connection, id, &spec, core.timeout(run.timeout), kFirstPageBytes, tell));
+  auto waited = wait_for_job(connection, id, &spec, core.timeout(run.timeout), kFirstPageBytes, tell, run.stop);
+  if (!waited && run.stop.stop_requested()) static_cast<void>(connection.sync().cancel_job(id));
+  FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, std::move(waited));
   end.job = job_info_of(reply.jobs.front());
   if (end.job.state != JobState::Done) return end;
   FJORD_TRY_ASSIGN(end.rows, results_of(connection, reply));
@@ -136,7 +137,8 @@ Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run) {
   return end;
 }
 
-AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request) {
+AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request, std::stop_token stop,
+                              std::function<void(const JobInfo&)> on_progress) {
   AggregateRun run;
   AggregateSpec& spec = run.job.passes.emplace_back();
   spec.type = request.type;
@@ -152,6 +154,8 @@ AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request)
   run.incremental = request.incremental;
   run.settings = request.settings;
   run.timeout = request.timeout;
+  run.stop = std::move(stop);
+  run.on_progress = std::move(on_progress);
 
   AggregateResult result;
   if (request.type.empty()) {
@@ -168,6 +172,8 @@ AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request)
   result.documents_put = end->job.current().documents_put;
   result.documents_removed = end->job.current().documents_removed;
   result.buckets = end->job.current().map_tasks_done;
+  result.buckets_total = end->job.current().map_tasks;
+  result.dead_letters = end->job.dead_letters;
   const AggregatePlan& plan = *end->plans.back();
   for (const AggregateColumn& column : plan.columns()) result.columns.push_back(column.name);
   if (end->job.state == JobState::Failed) result.status = end->job.error;

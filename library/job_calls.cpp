@@ -94,11 +94,12 @@ Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs req
 
 Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
                                         Duration timeout, std::uint32_t results_bytes_max,
-                                        const std::function<void(const rpc::JobStatus&)>& on_progress) {
+                                        const std::function<void(const rpc::JobStatus&)>& on_progress,
+                                        const std::stop_token& stop) {
   using SteadyClock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPauseAfterError{100};
   auto last_answer = SteadyClock::now();
-  while (true) {
+  while (!stop.stop_requested()) {
     rpc::ListJobs request;
     request.job_id = job;
     request.wait_us = Duration(milliseconds(500)).count();
@@ -123,6 +124,7 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
     if (SteadyClock::now() - last_answer > timeout) return reply.error();
     std::this_thread::sleep_for(kPauseAfterError);
   }
+  return Status(StatusCode::Cancelled, "nobody waits for the job any more");
 }
 
 Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job,

@@ -47,12 +47,12 @@ Result<rpc::JobSpec> spec_of(ClientCore& core, const JobRequest& request) {
 
 /// Waits for the end of the job; submits it again if `spec` is not null and no distributor knows it.
 Result<JobInfo> wait_for(ClientCore& core, const std::string& id, const rpc::JobSpec* spec,
-                         const std::function<void(const JobInfo&)>& on_progress) {
+                         const std::function<void(const JobInfo&)>& on_progress, const std::stop_token& stop) {
   const auto tell = [&](const rpc::JobStatus& job) {
     if (on_progress) on_progress(job_info_of(job));
   };
   FJORD_TRY_ASSIGN(const rpc::ListJobsReply reply,
-                   wait_for_job(core.connection(), id, spec, core.timeout({}), 0, tell));
+                   wait_for_job(core.connection(), id, spec, core.timeout({}), 0, tell, stop));
   return job_info_of(reply.jobs.front());
 }
 
@@ -67,13 +67,16 @@ Result<JobInfo> Jobs::run(const JobRequest& request, const JobCallbacks& callbac
   FJORD_TRY_ASSIGN(const rpc::JobSpec spec, spec_of(*core_, request));
   FJORD_TRY_ASSIGN(const std::string id, core_->connection().sync().submit_job(spec));
   if (callbacks.on_submitted) callbacks.on_submitted(id);
-  return wait_for(*core_, id, &spec, callbacks.on_progress);
+  auto ended = wait_for(*core_, id, &spec, callbacks.on_progress, callbacks.stop);
+  if (!ended && callbacks.stop.stop_requested()) static_cast<void>(cancel(id));
+  return ended;
 }
 
-Result<JobInfo> Jobs::wait(const std::string& id, const std::function<void(const JobInfo&)>& on_progress) {
+Result<JobInfo> Jobs::wait(const std::string& id, const std::function<void(const JobInfo&)>& on_progress,
+                           const std::stop_token& stop) {
   // Only an unknown job ends the call here: other errors may be over before the wait ends.
   if (Status known = find(*core_, id).status(); known.code() == StatusCode::NotFound) return known;
-  return wait_for(*core_, id, nullptr, on_progress);
+  return wait_for(*core_, id, nullptr, on_progress, stop);
 }
 
 Result<std::vector<JobInfo>> Jobs::list() {

@@ -26,7 +26,7 @@ Result<tuner::HardwareProfile> profile_of(const TuningSource& source) {
 Result<std::optional<tuner::PeriodFigures>> measure(const TuningSource& source) {
   if (source.metrics.empty()) return std::optional<tuner::PeriodFigures>();
   const ClusterReading before = read_cluster(source.metrics);
-  std::this_thread::sleep_for(source.sample);
+  wait_for_period(source.sample, source.stop);
   const tuner::PeriodFigures figures = figures_between(before, read_cluster(source.metrics));
   if (figures.nodes_read == 0) return Status(StatusCode::Unavailable, "no node answers with metrics");
   return std::optional(figures);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -38,9 +39,10 @@ class Admin {
   /// Errors: InvalidArgument, NotFound. A change that is only unsafe is no error: NodePlan::refusals says why.
   Result<NodePlan> change_nodes(const NodeChange& change);
   /// Waits until the change is in force and no bucket is left to move; calls `on_progress` about twice a second.
-  /// Errors: Timeout with what is left.
+  /// Errors: Timeout with what is left; Cancelled after a stop request.
   Status wait_for(const NodeChange& change, const NodePlan& plan, Duration timeout,
-                  const std::function<void(const NodeChangeProgress&)>& on_progress = {});
+                  const std::function<void(const NodeChangeProgress&)>& on_progress = {},
+                  const std::stop_token& stop = {});
   /// Rebuilds the records of a fleet controller that has lost them (docs/operating/fleet-controllers.md).
   Result<RecoveredState> recover_state(const RecoverOptions& options);
   /// Asks all nodes for the plugins that they use. A node that does not answer is a problem in the result.

@@ -48,6 +48,8 @@ struct AggregateResult {
   std::uint64_t documents_put = 0;      ///< Rows stored as documents, if the request has `into`.
   std::uint64_t documents_removed = 0;  ///< Documents of an earlier run with this name whose rows no longer exist.
   std::uint64_t buckets = 0;            ///< Number of buckets read.
+  std::uint64_t buckets_total = 0;      ///< Number of buckets of the cluster when the job began.
+  std::uint64_t dead_letters = 0;       ///< Documents that could not be aggregated.
 
   explicit operator bool() const { return status.is_ok(); }
 };

@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -186,6 +187,7 @@ class JobRows {
 struct JobCallbacks {
   std::function<void(const std::string& id)> on_submitted = {};
   std::function<void(const JobInfo&)> on_progress = {};  ///< About twice a second, and at the end.
+  std::stop_token stop = {};                             ///< A stop request cancels the job.
 };
 
 /// MapReduce jobs of a cluster.
@@ -200,11 +202,13 @@ class Jobs {
   Result<std::string> submit(const JobRequest& request);
   /// Starts a job and waits until it has ended. If its distributor ends before it has recorded the job, the job is
   /// submitted again under the same id. A failed job is a value with JobInfo::error set. Errors: those of submit() and
-  /// wait().
+  /// wait(); Cancelled after a stop request.
   Result<JobInfo> run(const JobRequest& request, const JobCallbacks& callbacks = {});
   /// Waits until the job has ended and calls `on_progress` about twice a second. A failed job is a value with
-  /// JobInfo::error set. Errors: NotFound; those of the calls that ask for the job.
-  Result<JobInfo> wait(const std::string& id, const std::function<void(const JobInfo&)>& on_progress = {});
+  /// JobInfo::error set. A stop request ends the wait, and the job goes on. Errors: NotFound; Cancelled after a stop
+  /// request; those of the calls that ask for the job.
+  Result<JobInfo> wait(const std::string& id, const std::function<void(const JobInfo&)>& on_progress = {},
+                       const std::stop_token& stop = {});
 
   /// Returns all jobs, oldest first. Errors: that of a distributor that does not answer, because an incomplete list
   /// would look complete.

@@ -27,6 +27,7 @@ struct TuningSource {
   std::string profile = {};   ///< YAML text of a hardware profile, as `fjord tune calibrate` makes; empty: built in.
   std::vector<std::string> metrics = {};  ///< host:port of the nodes' metrics; none: rates are not measured.
   Duration sample = seconds(10);          ///< For how long the rates are measured.
+  std::stop_token stop = {};              ///< A stop request shortens the measurement.
 };
 
 struct TuningAdvice {

@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,7 @@ struct AggregateRun {
   std::map<std::string, std::string> settings;
   Duration timeout{0};
   std::function<void(const JobInfo&)> on_progress;
+  std::stop_token stop = {};  ///< A stop request cancels the job.
 };
 
 /// The result of an aggregation.
@@ -35,10 +37,11 @@ struct AggregateEnd {
 };
 
 /// Compiles the aggregation, submits it as a job and waits for its end. A failed job is a value. Errors: those of the
-/// request and of the calls.
+/// request and of the calls; Cancelled after a stop request.
 Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run);
 /// Runs an aggregation that is given, and returned, in the public types of the library.
-AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request);
+AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request, std::stop_token stop = {},
+                              std::function<void(const JobInfo&)> on_progress = {});
 
 /// Returns the values of result rows. Errors: Corruption.
 Result<std::vector<std::vector<Cell>>> cells_of(const mapreduce::AggregatePlan& plan,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,10 +28,12 @@ void ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout
 
 /// Asks until the job has ended and calls `on_progress` from time to time. The answer also holds the results of a job
 /// that keeps them in memory, up to about `results_bytes_max` bytes. Retries failed calls for up to `timeout`. Submits
-/// the job again if no distributor knows it and `spec` is given: its process ended before it wrote a job record.
+/// the job again if no distributor knows it and `spec` is given: its process ended before it wrote a job record. A stop
+/// request ends the wait within half a second as Cancelled, and the job goes on.
 Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
                                         Duration timeout, std::uint32_t results_bytes_max,
-                                        const std::function<void(const rpc::JobStatus&)>& on_progress);
+                                        const std::function<void(const rpc::JobStatus&)>& on_progress,
+                                        const std::stop_token& stop = {});
 
 /// Reads the results of a job that is done, at most `bytes_max` bytes of them; 0: all. Errors: as JobResults.
 Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job,
