@@ -42,6 +42,7 @@ class FuzzServer {
   static HttpGatewayOptions options() {
     HttpGatewayOptions small;
     small.access_log = false;
+    small.allowed_hosts = {"*"};
     small.body_bytes_max = 64 << 10;
     small.header_bytes_max = 4 << 10;
     small.waiting_bytes_max = 1 << 20;

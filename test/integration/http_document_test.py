@@ -151,11 +151,11 @@ class HttpDocumentTest(unittest.TestCase):
                             any("/document/v1/" in binding for binding in one["serverBindings"]) for one in handlers))
         self.assertIn("/document/v1/", self.must(404, "GET", "/absent")["message"])
         self.assertIn("no content cluster '*', only 'fjord'", self.must(400, "GET", "/document/v1/?cluster=*")["message"])
-        page = raw_exchange(self.port, b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        page = raw_exchange(self.port, b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         self.assertIn(b'fjord_http_requests_total{api="state",code="200"}', page)
 
     def test_malformed_http(self):
-        line = b"POST " + ROOT.encode() + b"raw HTTP/1.1\r\nHost: x\r\n"
+        line = b"POST " + ROOT.encode() + b"raw HTTP/1.1\r\nHost: localhost\r\n"
         for sent, status in ((b"no http\r\n\r\n", 400), (line + b"Content-Length: x\r\n\r\n", 400),
                              (line + b"Content-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", 400),
                              (line + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", 400),
@@ -167,7 +167,7 @@ class HttpDocumentTest(unittest.TestCase):
 
     def test_a_refusal_arrives_while_the_body_is_sent(self):
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as one:
-            one.sendall(b"POST " + ROOT.encode() + b"big HTTP/1.1\r\nHost: x\r\nContent-Length: 200000000\r\n\r\n")
+            one.sendall(b"POST " + ROOT.encode() + b"big HTTP/1.1\r\nHost: localhost\r\nContent-Length: 200000000\r\n\r\n")
             for _ in range(16):
                 one.sendall(b"x" * (1 << 20))
             received = b""
@@ -176,7 +176,7 @@ class HttpDocumentTest(unittest.TestCase):
         self.assertTrue(received.startswith(b"HTTP/1.1 413 "), received[:100])
 
     def test_bodies_that_are_arriving_are_bounded(self):
-        head = b"POST " + ROOT.encode() + b"big HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n"
+        head = b"POST " + ROOT.encode() + b"big HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n\r\n"
         answered = b""
         with contextlib.ExitStack() as open_sockets:
             for _ in range(3):  # 99 MB each, of at most 256 MiB together, and none is whole.
@@ -190,7 +190,7 @@ class HttpDocumentTest(unittest.TestCase):
         self.assertIn(b"Retry-After: 1", answered)
 
     def test_the_access_log_is_one_escaped_line(self):
-        page = raw_exchange(self.port, b"GET /log\xff\"\xc2\x85 HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        page = raw_exchange(self.port, b"GET /log\xff\"\xc2\x85 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         request_id = re.search(b"X-Request-Id: (.*)\r", page)[1].decode()
         log = self.cluster.directory / "logs" / "gateway.0.log"
         lines = wait_until(lambda: [line for line in log.read_bytes().decode().splitlines() if request_id in line], "logged")
@@ -199,7 +199,7 @@ class HttpDocumentTest(unittest.TestCase):
     def test_a_body_is_asked_for(self):
         body = b'{"fields":{"sold":5}}'
         with socket.create_connection(("127.0.0.1", self.port), timeout=30) as one:
-            one.sendall(b"POST " + ROOT.encode() + b"asked HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+            one.sendall(b"POST " + ROOT.encode() + b"asked HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
                         b"Content-Length: %d\r\nConnection: close\r\n\r\n" % len(body))
             self.assertTrue(one.recv(1000).startswith(b"HTTP/1.1 100 "))
             one.sendall(body)

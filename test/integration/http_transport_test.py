@@ -17,7 +17,7 @@ from harness import Cluster, free_ports, wait_until
 
 SCHEMA = "document item {\n  field title type string { }\n}"
 ROOT = "/document/v1/shop/item/docid/"
-GET = b"GET /status.html HTTP/1.1\r\nHost: x\r\n\r\n"
+GET = b"GET /status.html HTTP/1.1\r\nHost: localhost\r\n\r\n"
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + b"\0\0\0\4\0\0\0\0\0"
 HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 1, 3, 4, 6, 7, 8, 9  # Types of frames.
 
@@ -29,7 +29,7 @@ def frame(kind, flags=0, stream=0, payload=b""):
 def get_of(path):
     """Returns the header block of a GET, without compression."""
     block = b"\x82\x86"  # :method GET, :scheme http
-    for name, value in ((b":path", path), (b":authority", b"x")):
+    for name, value in ((b":path", path), (b":authority", b"localhost")):
         block += b"\0" + bytes([len(name)]) + name + bytes([len(value)]) + value
     return block
 
@@ -206,7 +206,7 @@ class HttpTransportTest(unittest.TestCase):
             one = self.connect()
             one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             if i % 2:
-                one.sendall(f"GET {ROOT}large HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                one.sendall(f"GET {ROOT}large HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
             else:
                 one.sendall(PREFACE + frame(HEADERS, 5, 1, get_of(ROOT.encode() + b"large")))
         for _ in range(20):
@@ -251,7 +251,7 @@ class HttpTransportTest(unittest.TestCase):
 
         def send():
             with socket.create_connection(("127.0.0.1", self.port), timeout=60) as one:
-                one.sendall(f"POST {ROOT}bomb HTTP/1.1\r\nHost: x\r\nContent-Encoding: gzip\r\n"
+                one.sendall(f"POST {ROOT}bomb HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: gzip\r\n"
                             f"Content-Length: {len(bomb)}\r\nConnection: close\r\n\r\n".encode() + bomb)
                 answers.append(read_all(one).split()[1])
 
@@ -282,8 +282,8 @@ class HttpTransportTest(unittest.TestCase):
         self.assertTrue(body.stdout.endswith(" 413"), body.stdout + body.stderr)
 
     def test_smuggled_requests_are_not_answered(self):
-        second = b"GET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n"
-        line = b"POST " + ROOT.encode() + b"s HTTP/1.1\r\nHost: x\r\n"
+        second = b"GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        line = b"POST " + ROOT.encode() + b"s HTTP/1.1\r\nHost: localhost\r\n"
         for head, body in (
                 (b"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", b"0\r\n\r\n"),
                 (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n", b"0\r\n\r\n"),

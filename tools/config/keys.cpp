@@ -133,6 +133,11 @@ void add_list_keys(std::vector<Key>& all) {
   all.push_back(text_key("gateways[].console_edits", KeyType::Boolean, "true",
                          "The console may change and remove single documents. The document API may in any case.",
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::console_edits)));
+  all.push_back(
+      text_key("gateways[].allowed_hosts", KeyType::Text, "",
+               "Names and addresses that requests may name as their host, separated by commas; `*`: any. Empty: "
+               "those of loopback if it listens on loopback only, else any.",
+               store_list_text(&ClusterConfig::gateways, &ProcessConfig::allowed_hosts)));
   all.push_back(required(text_key("storage[].address", KeyType::Address, "",
                                   "Address on which it listens for distributors and visits.",
                                   store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "fjord/common/log.h"
 #include "fjord/gateway/http_gateway.h"
 #include "fjord/node/node.h"
@@ -19,6 +21,11 @@ class GatewayProcess final : public Node {
     options.key = process.key;
     options.console_edits = process.console_edits != "false";
     options.access_log = process.access_log != "false";
+    for (std::size_t at = 0; at < process.allowed_hosts.size();) {
+      const std::size_t end = std::min(process.allowed_hosts.find(',', at), process.allowed_hosts.size());
+      options.allowed_hosts.push_back(process.allowed_hosts.substr(at, end - at));
+      at = end + 1;
+    }
     options.distributors = config.distributor_addresses();
     for (const config::ProcessName& node : config.names()) {
       const std::string& http = config.find(node)->http;

@@ -45,6 +45,9 @@ void Exchange::release_locked() {
 }
 
 void Exchange::run() {
+  if (const auto refused = server_.host_rules().check(request_)) {
+    return answer(refusal(request_, refused->status, refused->message));
+  }
   if (!held_.grow_to(request_.body.size()) || !server_.admit()) {
     return refuse_busy("too many requests are in progress; try again later");
   }

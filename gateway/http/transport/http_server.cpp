@@ -46,6 +46,7 @@ const std::string& http_date() {
 
 HttpServer::HttpServer(HttpGatewayOptions options, HttpHandlers handlers, MetricRegistry& metrics)
     : options_(std::move(options)),
+      host_rules_(options_),
       handlers_(std::move(handlers)),
       metrics_(metrics),
       connections_open_(metrics.gauge("fjord_http_connections", "Open connections of HTTP clients.")),

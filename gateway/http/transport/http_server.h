@@ -18,6 +18,7 @@
 #include "fjord/common/thread_annotations.h"
 #include "fjord/gateway/http_gateway.h"
 #include "http/reply.h"
+#include "http/transport/host_rules.h"
 
 namespace fjord::gateway {
 
@@ -58,6 +59,7 @@ class HttpServer {
   const HttpGatewayOptions& options() const { return options_; }
 
   const HttpHandlers& handlers() const { return handlers_; }
+  const HostRules& host_rules() const { return host_rules_; }
 
   std::string new_request_id();
   /// Writes the access log and counts.
@@ -89,6 +91,7 @@ class HttpServer {
   Counter& requests_counter(std::string_view target, unsigned status);
 
   const HttpGatewayOptions options_;
+  const HostRules host_rules_;
   const HttpHandlers handlers_;
   MetricRegistry& metrics_;
   Gauge& connections_open_;

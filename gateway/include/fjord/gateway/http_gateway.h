@@ -20,6 +20,7 @@ struct HttpGatewayOptions {
   std::vector<std::string> distributors;      ///< Addresses of the cluster.
   std::vector<std::string> metrics_shown;     ///< Addresses of the nodes' metrics.
   std::vector<std::string> metrics_nodes;     ///< Names of these nodes, in their order.
+  std::vector<std::string> allowed_hosts;     ///< Hosts of requests; "*": any; none: by the addresses (HostRules).
   std::size_t header_bytes_max = 256 << 10;   ///< 431 above it. A continuation token stands in the request line.
   std::size_t body_bytes_max = 100 << 20;     ///< 413 above it, also for what a compressed body contains.
   std::size_t waiting_bytes_max = 256 << 20;  ///< Bodies of all requests in progress; 429 above it.

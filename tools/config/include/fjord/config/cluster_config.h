@@ -38,6 +38,7 @@ struct ProcessConfig {
   std::string key;            ///< Gateways: file for tls_address.
   std::string access_log;     ///< Gateways: "true" or "false".
   std::string console_edits;  ///< Gateways: "true" or "false".
+  std::string allowed_hosts;  ///< Gateways: "a,b"; empty: by the addresses.
 };
 
 /// One cluster, as its YAML file describes it. The table of keys (keys.cpp) has the defaults, ranges and meanings; the

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fjord/gateway/http_gateway.h"
+#include "http/message.h"
+
+namespace fjord::gateway {
+
+/// Which names a gateway answers to, so that a page of somebody else in a browser cannot use it: neither under a name of
+/// its own that leads here (DNS rebinding), nor by requests that need no permission (cross-site request forgery).
+///
+/// Threading: any thread.
+class HostRules {
+ public:
+  explicit HostRules(const HttpGatewayOptions& options);
+
+  struct Refusal {
+    unsigned status = 0;
+    std::string message;
+  };
+  /// Returns the refusal of a request; absent if it may come.
+  std::optional<Refusal> check(const HttpRequest& request) const;
+
+ private:
+  bool is_own(std::string_view authority) const;
+
+  std::vector<std::string> names_;  ///< In lower case, without port.
+  bool is_any_ = false;
+};
+
+}  // namespace fjord::gateway
