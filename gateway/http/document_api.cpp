@@ -24,13 +24,6 @@ Status check_common(const HttpQuery& query) {
   return query.number("tracelevel").status();
 }
 
-/// Returns a token whose stop is requested when the client goes away or the process ends.
-std::stop_token stop_of(const HttpReply& reply) {
-  std::stop_source source;
-  reply.on_stop([source]() mutable { source.request_stop(); });
-  return source.get_token();
-}
-
 /// Writes one document. Kept until its answer.
 class Write : public std::enable_shared_from_this<Write> {
  public:

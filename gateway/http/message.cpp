@@ -90,6 +90,26 @@ bool is_same_word(std::string_view text, std::string_view lower) {
   return std::equal(text.begin(), text.end(), lower.begin(), lower.end(), is_same);
 }
 
+double quality_of(std::string_view accept, std::string_view media_type) {
+  double quality = 0;
+  while (!accept.empty()) {
+    std::string_view part = accept.substr(0, accept.find(','));
+    accept.remove_prefix(std::min(accept.size(), part.size() + 1));
+    const auto trim = [](std::string_view text) {
+      while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+      while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+      return text;
+    };
+    if (trim(part.substr(0, part.find(';'))) != media_type) continue;
+    quality = 1;
+    if (const std::size_t at = part.find("q="); at != std::string_view::npos) {
+      const std::string_view number = trim(part.substr(at + 2));
+      std::from_chars(number.data(), number.data() + number.size(), quality);
+    }
+  }
+  return quality;
+}
+
 Result<std::string> decode_url(std::string_view text) {
   std::string decoded;
   decoded.reserve(text.size());

@@ -45,6 +45,10 @@ using HttpDone = std::function<void(HttpAnswer)>;
 /// Compares without regard to the case of ASCII letters. `lower` has none in upper case.
 bool is_same_word(std::string_view text, std::string_view lower);
 
+/// Returns the quality of a media type in the value of a header Accept, of which wildcards do not count; 0 if it is not
+/// there.
+double quality_of(std::string_view accept, std::string_view media_type);
+
 /// Decodes one segment of a path or one value of a query: %XX, and + for a space. Errors: InvalidArgument.
 Result<std::string> decode_url(std::string_view text);
 /// Splits at every / and decodes each segment. The first segment of "/a" is "a". Errors: those of decode_url().

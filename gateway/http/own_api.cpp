@@ -21,10 +21,11 @@ std::vector<MetricsAddress> metrics_addresses(const OwnApiOptions& options) {
 
 }  // namespace
 
-OwnApi::OwnApi(OwnApiOptions options, MetricRegistry& metrics)
+OwnApi::OwnApi(OwnApiOptions options, VisitThreads& streams, MetricRegistry& metrics)
     : client_(std::make_unique<Client>(connect(options.addresses, {.timeout = kCallTimeout}))),
       load_(metrics_addresses(options)),
-      routes_([this](auto task) { return threads_.run(std::move(task)); }) {
+      routes_([this](auto task) { return threads_.run(std::move(task)); },
+              [&streams](auto task) { return streams.run_stream(std::move(task)); }) {
   add_gateway_routes(routes_, *client_, metrics, options.of_client);
   add_cluster_routes(routes_, *client_);
   add_bucket_routes(routes_, *client_);
@@ -32,6 +33,13 @@ OwnApi::OwnApi(OwnApiOptions options, MetricRegistry& metrics)
   add_schema_routes(routes_, *client_);
   add_load_routes(routes_, load_);
   add_console_routes(routes_, options);
+  add_aggregate_routes(routes_, *client_);
+  add_job_routes(routes_, *client_);
+  add_change_routes(routes_, *client_);
+  add_search_routes(routes_, *client_);
+  add_node_routes(routes_, *client_);
+  add_tuner_routes(routes_, *client_, options.metrics_shown);
+  add_balancer_routes(routes_, *client_);
 }
 
 void OwnApi::end() {

@@ -7,6 +7,7 @@
 #include "fjord/common/metrics.h"
 #include "fjord/library/client.h"
 #include "http/call_threads.h"
+#include "http/document_api.h"
 #include "http/load_sampler.h"
 #include "http/route_table.h"
 
@@ -24,10 +25,11 @@ struct OwnApiOptions {
 /// Fjord's own paths, `/cluster/v1` and the others of openapi.yaml. It has a client and threads of its own, so that
 /// long calls delay no operation on documents.
 ///
-/// Threading: any thread. Lifetime: end() before the receivers of answers end.
+/// Threading: any thread. Lifetime: end() before the receivers of answers end, and after all tasks of `streams`.
 class OwnApi {
  public:
-  OwnApi(OwnApiOptions options, MetricRegistry& metrics);
+  /// Answers that last, such as streams, are given on threads of `streams`.
+  OwnApi(OwnApiOptions options, VisitThreads& streams, MetricRegistry& metrics);
 
   void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) const {
     routes_.handle(request, path, std::move(reply));
@@ -52,6 +54,14 @@ void add_bucket_routes(RouteTable& routes, Client& client);
 void add_setting_routes(RouteTable& routes, Client& client);
 void add_schema_routes(RouteTable& routes, Client& client);
 void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metrics, const MetricRegistry* of_client);
+void add_aggregate_routes(RouteTable& routes, Client& client);
+void add_job_routes(RouteTable& routes, Client& client);
+void add_change_routes(RouteTable& routes, Client& client);
+void add_search_routes(RouteTable& routes, Client& client);
+void add_node_routes(RouteTable& routes, Client& client);
+/// `metrics` are addresses of the nodes' metrics.
+void add_tuner_routes(RouteTable& routes, Client& client, std::vector<std::string> metrics);
+void add_balancer_routes(RouteTable& routes, Client& client);
 
 void add_load_routes(RouteTable& routes, LoadSampler& sampler);
 void add_console_routes(RouteTable& routes, const OwnApiOptions& options);

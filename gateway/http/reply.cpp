@@ -11,4 +11,10 @@ bool HttpReply::write_and_wait(std::string piece) const {
   return is_open.get();
 }
 
+std::stop_token stop_of(const HttpReply& reply) {
+  std::stop_source source;
+  reply.on_stop([source]() mutable { source.request_stop(); });
+  return source.get_token();
+}
+
 }  // namespace fjord::gateway

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <utility>
 
@@ -68,6 +69,9 @@ class HttpReply {
   };
   std::shared_ptr<Owner> owner_;
 };
+
+/// Returns a token whose stop is requested when the client goes away or the process ends.
+std::stop_token stop_of(const HttpReply& reply);
 
 /// Answers a request. `request` is valid during the call. Called on a thread of the transport: must not wait.
 using HttpHandler = std::function<void(const HttpRequest& request, HttpReply reply)>;

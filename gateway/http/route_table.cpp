@@ -69,12 +69,35 @@ Result<Duration> ApiCall::duration(const std::string& name, Duration otherwise) 
   return given ? Duration(milliseconds(*given)) : otherwise;
 }
 
-void write_error(std::string_view name, const Status& status, JsonText& json) {
-  json.key(name).begin_object().member("message", status.message()).member("code", to_string(status.code()));
+std::vector<std::string> ApiCall::words(const std::string& name) const {
+  const std::string text = this->text(name);
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    if (end > at) words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+namespace {
+
+void write_members(const Status& status, JsonText& json) {
+  json.begin_object().member("message", status.message()).member("code", to_string(status.code()));
   if (!status.node().empty()) json.member("node", status.node());
   if (!status.limit().empty()) json.member("limit", status.limit());
   if (!status.setting().empty()) json.member("setting", status.setting());
   json.end_object();
+}
+
+}  // namespace
+
+void write_error(std::string_view name, const Status& status, JsonText& json) { write_members(status, json.key(name)); }
+
+std::string error_text(const Status& status) {
+  JsonText json;
+  write_members(status, json);
+  return json.str();
 }
 
 void RouteTable::add(std::string_view method, std::string_view path, std::vector<std::string> parameters,
@@ -100,6 +123,15 @@ void RouteTable::add_waiting(std::string_view method, std::string_view path, std
       reply(status ? HttpAnswer{.status = 200, .body = json.str()} : error_answer(call->request, status));
     });
     if (!is_taken) reply(message_answer(call->request, 429, "too many requests wait for the cluster; try again later"));
+  });
+}
+
+void RouteTable::add_streaming(std::string_view method, std::string_view path, std::vector<std::string> parameters,
+                               Streaming handler) {
+  add(method, path, std::move(parameters), [this, handler = std::move(handler)](ApiCall given, const HttpReply& reply) {
+    const auto call = std::make_shared<const ApiCall>(std::move(given));
+    if (run_stream_([handler, call, reply] { handler(*call, reply); })) return;
+    reply(message_answer(call->request, 429, "too many long answers are in progress; try again later"));
   });
 }
 

@@ -29,10 +29,14 @@ struct ApiCall {
                               std::uint64_t max) const;
   Result<std::string> required(const std::string& name) const;
   Result<Duration> duration(const std::string& name, Duration otherwise) const;
+  /// Returns the words of a parameter "a,b".
+  std::vector<std::string> words(const std::string& name) const;
 };
 
 /// Writes a member with an error, in the form that failed requests are answered with.
 void write_error(std::string_view name, const Status& status, JsonText& json);
+/// Returns the same as an object.
+std::string error_text(const Status& status);
 
 /// Fjord's own paths: which there are, and who answers them. openapi.yaml describes each; a test compares.
 ///
@@ -48,16 +52,21 @@ class RouteTable {
   using Handler = std::function<void(ApiCall call, HttpReply reply)>;
   /// Writes the answer, after waiting for the cluster on a thread for that.
   using Waiting = std::function<Status(const ApiCall& call, JsonText& json)>;
+  /// Answers on a thread that may wait, for as long as the client likes.
+  using Streaming = std::function<void(const ApiCall& call, const HttpReply& reply)>;
 
   /// Runs a task on a thread that may wait; returns false if too many tasks wait.
   using RunWaiting = std::function<bool(std::function<void()> task)>;
 
-  explicit RouteTable(RunWaiting run) : run_(std::move(run)) {}
+  /// `run` is for calls that wait for the cluster, `run_stream` for those that last.
+  RouteTable(RunWaiting run, RunWaiting run_stream) : run_(std::move(run)), run_stream_(std::move(run_stream)) {}
 
   /// A path of words comes before one with braces that it matches, too.
   void add(std::string_view method, std::string_view path, std::vector<std::string> parameters, Handler handler);
   void add_waiting(std::string_view method, std::string_view path, std::vector<std::string> parameters,
                    Waiting handler);
+  void add_streaming(std::string_view method, std::string_view path, std::vector<std::string> parameters,
+                     Streaming handler);
 
   /// `path` is the decoded path of the request. Answers 404, 405, and OPTIONS itself.
   void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) const;
@@ -71,6 +80,7 @@ class RouteTable {
   };
 
   RunWaiting run_;
+  RunWaiting run_stream_;
   std::vector<Route> routes_;
 };
 

@@ -6,7 +6,8 @@ namespace fjord::gateway {
 
 std::string_view Router::group_of(std::string_view target) {
   // The target of a malformed request is empty.
-  for (const std::string_view path : {"/document/v1", "/cluster/v1", "/schemas/v1"}) {
+  for (const std::string_view path :
+       {"/document/v1", "/aggregate/v1", "/changes/v1", "/cluster/v1", "/jobs/v1", "/schemas/v1", "/search/v1"}) {
     if (target.starts_with(path)) return path.substr(1, path.find('/', 1) - 1);
   }
   if (target.starts_with("/state/v1") || target.starts_with("/metrics")) return "state";

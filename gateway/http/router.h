@@ -15,7 +15,7 @@ namespace fjord::gateway {
 class Router {
  public:
   Router(Client& client, VisitThreads& threads, MetricRegistry& metrics, OwnApiOptions options)
-      : documents_(client, threads), own_(std::move(options), metrics) {}
+      : documents_(client, threads), own_(std::move(options), threads, metrics) {}
 
   void handle(const HttpRequest& request, HttpReply reply);
   OwnApi& own() { return own_; }

@@ -1,17 +1,16 @@
 #include "http/streamed_visit.h"
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <fmt/format.h>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "entry_writer.h"
 #include "http/answers.h"
 #include "http/json_body.h"
+#include "http/stop_switch.h"
 #include "http/visit_progress.h"
 
 namespace fjord::gateway {
@@ -24,24 +23,6 @@ constexpr std::size_t kPieceBytes = 128 << 10;
 /// A stream says where it is after this time, and after so many bytes.
 constexpr auto kTokenPause = std::chrono::seconds(1);
 constexpr std::size_t kTokenBytes = std::size_t{8} << 20;
-
-/// Ends a visit from another thread, as long as there is one.
-class StopSwitch {
- public:
-  explicit StopSwitch(Visit* visit) : visit_(visit) {}
-  void stop() {
-    const std::lock_guard lock(mutex_);
-    if (visit_ != nullptr) visit_->stop();
-  }
-  void forget() {
-    const std::lock_guard lock(mutex_);
-    visit_ = nullptr;
-  }
-
- private:
-  std::mutex mutex_;
-  Visit* visit_;
-};
 
 /// The text of one streamed visit.
 class StreamText {
@@ -129,7 +110,7 @@ class StreamedVisit {
     reply_.begin({.status = 200,
                   .content_type = is_lines ? "application/jsonl; charset=UTF-8" : "application/json; charset=UTF-8"});
     if (!visit_) return end({}, {});
-    const auto stop_switch = std::make_shared<StopSwitch>(&*visit_);
+    const auto stop_switch = std::make_shared<StopSwitch<Visit>>(&*visit_);
     reply_.on_stop([stop_switch] { stop_switch->stop(); });
     const Status status = give_all();
     stop_switch->forget();
@@ -185,27 +166,6 @@ class StreamedVisit {
   std::optional<Visit> visit_;
   StreamClock::time_point deadline_ = StreamClock::time_point::max();
 };
-
-/// Returns the quality of a media type in a header Accept, which may be that of a wildcard; 0 if it is not there.
-double quality_of(std::string_view accept, std::string_view media_type) {
-  double quality = 0;
-  while (!accept.empty()) {
-    std::string_view part = accept.substr(0, accept.find(','));
-    accept.remove_prefix(std::min(accept.size(), part.size() + 1));
-    const auto trim = [](std::string_view text) {
-      while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-      while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
-      return text;
-    };
-    if (trim(part.substr(0, part.find(';'))) != media_type) continue;
-    quality = 1;
-    if (const std::size_t at = part.find("q="); at != std::string_view::npos) {
-      const std::string_view number = trim(part.substr(at + 2));
-      std::from_chars(number.data(), number.data() + number.size(), quality);
-    }
-  }
-  return quality;
-}
 
 }  // namespace
 

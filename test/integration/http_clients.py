@@ -13,6 +13,7 @@ import unittest
 CACHE = pathlib.Path(os.environ.get("FJORD_CLIENTS_DIR", pathlib.Path.home() / ".cache" / "fjord-clients"))
 CLIENTS = pathlib.Path(__file__).resolve().parent / "clients"
 PYTHON_CLIENTS = ("vespacli==8.763.13", "pyvespa==1.2.9")
+SCHEMATHESIS = ("schemathesis==4.32.5",)
 JAVA_CLIENT = ("com.yahoo.vespa", "vespa-feed-client", "8.700.24")
 
 POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
@@ -37,14 +38,14 @@ def install(command):
         raise unittest.SkipTest(f"{command[0]} cannot install the client: {' '.join(last)}")
 
 
-def python_folder():
-    """Returns the folder of programs of a virtual environment with the clients from PyPI."""
+def python_folder(packages=PYTHON_CLIENTS):
+    """Returns the folder of programs of a virtual environment with these packages from PyPI."""
     with locked("python"):
-        folder = CACHE / "-".join(["python", *(one.replace("==", "-") for one in PYTHON_CLIENTS)])
+        folder = CACHE / "-".join(["python", *(one.replace("==", "-") for one in packages)])
         if not (folder / "complete").exists():
             shutil.rmtree(folder, ignore_errors=True)
             install([sys.executable, "-m", "venv", str(folder)])
-            install([str(folder / "bin" / "pip"), "install", "--quiet", *PYTHON_CLIENTS])
+            install([str(folder / "bin" / "pip"), "install", "--quiet", *packages])
             (folder / "complete").touch()
     return folder / "bin"
 

@@ -108,7 +108,7 @@ class LocalGatewayTest(unittest.TestCase):
         """A request whose header has arrived is answered, although the gateway takes no more connections."""
         body = b'{"fields":{}}'
         with socket.create_connection(("127.0.0.1", port), timeout=30) as one:
-            one.sendall(b"POST " + ROOT.encode() + b"last?dryRun=true HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n"
+            one.sendall(b"POST " + ROOT.encode() + b"last?dryRun=true HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\n"
                         b"Content-Length: %d\r\n\r\n" % len(body))
             self.assertTrue(one.recv(1000).startswith(b"HTTP/1.1 100 "))
             processes = {process["node"]: process["pid"] for process in cluster.local("status", "-o", "json").json()}

@@ -1,4 +1,4 @@
-"""README.md, docs/tutorial.md and docs/http/tutorial.md work as written: their `sh` blocks are run one after the other, and the `text` block
+"""README.md, docs/tutorial.md and the tutorials in docs/http work as written: their `sh` blocks are run one after the other, and the `text` block
 after one is part of its output. "..." stands for anything; ports and state versions may differ."""
 
 import os
@@ -66,6 +66,9 @@ class PagesTest(unittest.TestCase):
 
     def test_the_http_tutorial(self):
         self.run_page(ROOT / "docs" / "http" / "tutorial.md", ["fjord-http/shop"], 6)
+
+    def test_analysis_over_http(self):
+        self.run_page(ROOT / "docs" / "http" / "analysis.md", ["fjord-analysis/shop"], 5)
 
     def test_the_quick_start(self):
         self.run_page(ROOT / "README.md", ["my-cluster"], 1)
