@@ -9,8 +9,8 @@
 
 namespace fjord::gateway {
 
-/// Which names a gateway answers to, so that a page of somebody else in a browser cannot use it: neither under a name of
-/// its own that leads here (DNS rebinding), nor by requests that need no permission (cross-site request forgery).
+/// Which names a gateway answers to, so that a page of somebody else in a browser cannot use it: neither under a name
+/// of its own that leads here (DNS rebinding), nor by requests that need no permission (cross-site request forgery).
 ///
 /// Threading: any thread.
 class HostRules {
