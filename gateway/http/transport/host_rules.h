@@ -9,8 +9,9 @@
 
 namespace fjord::gateway {
 
-/// Which names a gateway answers to, so that a page of somebody else in a browser cannot use it: neither under a name
-/// of its own that leads here (DNS rebinding), nor by requests that need no permission (cross-site request forgery).
+/// The names that a gateway answers to, and the pages that may change something. They keep out pages of other sites in
+/// a browser, which may come under a name of their own that leads here (DNS rebinding), or send requests that need no
+/// permission (cross-site request forgery).
 ///
 /// Threading: any thread.
 class HostRules {
