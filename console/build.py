@@ -75,7 +75,8 @@ def install(npm, folder):
     for name in NPM_FILES:
         shutil.copy(SOURCE / name, folder / name)
     try:
-        done = subprocess.run([npm, "ci", "--prefer-offline", "--fetch-retries=1", "--fetch-timeout=30000"], cwd=folder,
+        done = subprocess.run([npm, "ci", "--prefer-offline", "--fetch-retries=1", "--fetch-retry-mintimeout=1000",
+                               "--fetch-timeout=30000"], cwd=folder,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=NPM_SECONDS)
     except subprocess.TimeoutExpired:
         return f"npm ci took longer than {NPM_SECONDS} s"

@@ -7,12 +7,15 @@ import { go, href, useRoute } from "./lib/route";
 import { setTheme, theme, type Theme } from "./lib/theme";
 import type { About } from "./lib/types";
 import { Dialog } from "./parts/basic";
+import { AggregatePage } from "./pages/aggregate";
 import { BucketsPage } from "./pages/buckets";
 import { DataPage } from "./pages/data";
+import { JobsPage } from "./pages/jobs";
 import { NodesPage } from "./pages/nodes";
 import { OverviewPage } from "./pages/overview";
 import { SettingsPage } from "./pages/settings";
 import { StatePage } from "./pages/state";
+import { TuningPage } from "./pages/tuning";
 
 const kPages = [
   { key: "o", path: "overview", name: "Overview", Page: OverviewPage },
@@ -20,6 +23,9 @@ const kPages = [
   { key: "b", path: "buckets", name: "Buckets", Page: BucketsPage },
   { key: "s", path: "state", name: "State", Page: StatePage },
   { key: "d", path: "data", name: "Data", Page: DataPage },
+  { key: "a", path: "aggregate", name: "Aggregate", Page: AggregatePage },
+  { key: "j", path: "jobs", name: "Jobs", Page: JobsPage },
+  { key: "t", path: "tuning", name: "Tuning", Page: TuningPage },
   { key: "l", path: "settings", name: "Live settings", Page: SettingsPage },
 ];
 
@@ -38,7 +44,7 @@ function useKeys(onHelp: () => void) {
       } else if (event.key === "?") {
         onHelp();
       } else if (event.key === "/") {
-        const first = document.querySelector<HTMLElement>("main input, main select");
+        const first = document.querySelector<HTMLElement>("main input:not([type=checkbox]), main select");
         if (first) event.preventDefault();
         first?.focus();
       }
@@ -88,6 +94,8 @@ export function App() {
   const page = kPages.find((one) => one.path === route.page) ?? kPages[0]!;
   useEffect(() => {
     document.title = `${page.name} – Fjord`;
+    // On a telephone the names of the pages are one line that scrolls.
+    document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [page]);
   return (
     <>

@@ -4,7 +4,9 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 import { bytes, command, duration, latency, percent, plural, rate, shell, short } from "#page/lib/format";
+import { csvOf, listOf } from "#page/pages/aggregate";
 import { pathOf, updateOf } from "#page/pages/data";
+import { linesOf } from "#page/pages/state";
 import { query } from "#page/lib/api";
 
 test("numbers have three digits that matter and a unit", () => {
@@ -47,6 +49,18 @@ test("a command line can be pasted into a shell", () => {
   assert.equal(command("fjord", "visit", "--selection", "item.sold > 3", undefined, false), "fjord visit --selection 'item.sold > 3'");
 });
 
+test("a list is split at commas outside of parentheses and quotes", () => {
+  assert.deepEqual(listOf("count(), sum(price) as sum"), ["count()", "sum(price) as sum"]);
+  assert.deepEqual(listOf("round(price, 2) as p, city"), ["round(price, 2) as p", "city"]);
+  assert.deepEqual(listOf("if(city == 'a,b', 1, 0) as x"), ["if(city == 'a,b', 1, 0) as x"]);
+  assert.deepEqual(listOf(" , "), []);
+});
+
+test("CSV quotes what has commas, quotes and ends of lines", () => {
+  const answer = { columns: ["city", "n"], rows: [["a,b", 1], ['say "x"', null], ["two\nlines", 2.5]] };
+  assert.equal(csvOf(answer), 'city,n\r\n"a,b",1\r\n"say ""x""",\r\n"two\nlines",2.5\r\n');
+});
+
 test("the path of a document has its place", () => {
   assert.equal(pathOf("id:shop:item::a b/c"), "/document/v1/shop/item/docid/a%20b%2Fc");
   assert.equal(pathOf("id:shop:item:n=12:x"), "/document/v1/shop/item/number/12/x");
@@ -59,6 +73,14 @@ test("an edit changes only the fields that differ", () => {
   assert.deepEqual(updateOf(before, { title: "x", sold: 4, tags: ["a"], fresh: { a: 1 } }),
     { sold: { assign: 4 }, old: { assign: null }, fresh: { assign: { a: 1 } } });
   assert.deepEqual(updateOf(before, structuredClone(before)), {});
+});
+
+test("a difference of cluster states is a line for each part", () => {
+  assert.deepEqual(linesOf("version: 1 => 2, storage: [1: [up => down, up since version: 1 => 0, description: => its process, which hung]]"),
+    ["version: 1 → 2", "storage 1: up → down; up since version: 1 → 0; description: its process; which hung"]);
+  assert.deepEqual(linesOf("version: 0 => 1, bits: 16 => 8, storage: [0: [down => up], 1: [down => up]], distribution: redundancy:2 (root 0 1 2)"),
+    ["version: 0 → 1", "bits: 16 → 8", "distribution: redundancy:2 (root 0 1 2)", "storage 0: down → up", "storage 1: down → up"]);
+  assert.deepEqual(linesOf("configuration 1: storage.visitors_max: default -> 61"), ["configuration 1: storage.visitors_max: default -> 61"]);
 });
 
 test("a query leaves out what has no value", () => {

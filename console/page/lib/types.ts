@@ -1,5 +1,6 @@
-// The answers of the gateway that the pages use: gateway/http/openapi.yaml describes them.
+// The answers of the gateway that the pages use. test/console/answers.py compares them with gateway/http/openapi.yaml.
 
+/** openapi.yaml: Error */
 export interface Failure {
   message: string;
   code?: string;
@@ -15,6 +16,7 @@ export interface About {
   edits: boolean;
 }
 
+/** openapi.yaml: Node */
 export interface ClusterNode {
   name: string;
   role: "storage" | "distributor" | "fleetcontroller";
@@ -37,6 +39,7 @@ export interface ClusterNode {
   maintenance_seconds_left: number | null;
 }
 
+/** openapi.yaml: ClusterStatus.buckets */
 export interface BucketCounts {
   total: number;
   in_sync: number;
@@ -49,6 +52,7 @@ export interface BucketCounts {
   under_replicated: number;
 }
 
+/** openapi.yaml: ClusterStatus */
 export interface ClusterStatus {
   health: "healthy" | "degraded" | "unavailable";
   reasons: string[];
@@ -65,6 +69,7 @@ export interface ClusterStatus {
   nodes: ClusterNode[];
 }
 
+/** openapi.yaml: Load.points */
 export interface LoadPoint {
   unix_us: number;
   reads_per_second: number;
@@ -73,6 +78,7 @@ export interface LoadPoint {
   p99_seconds: number | null;
 }
 
+/** openapi.yaml: Load.operations */
 export interface OperationLoad {
   operation: string;
   per_second: number;
@@ -80,6 +86,7 @@ export interface OperationLoad {
   p99_seconds: number | null;
 }
 
+/** openapi.yaml: Load.nodes */
 export interface NodeLoad {
   node: string;
   cpus: number | null;
@@ -94,6 +101,7 @@ export interface NodeLoad {
   seconds_until_full: number | null;
 }
 
+/** openapi.yaml: Load */
 export interface Load {
   period_seconds: number | null;
   silent: string[];
@@ -103,6 +111,7 @@ export interface Load {
   growth_seconds: number | null;
 }
 
+/** openapi.yaml: ClusterState */
 export interface ClusterState {
   state: string;
   distribution: string;
@@ -115,6 +124,7 @@ export interface ClusterState {
   config_version: number;
 }
 
+/** openapi.yaml: StateChange */
 export interface StateChange {
   version: number;
   term: number;
@@ -125,6 +135,7 @@ export interface StateChange {
   who: string;
 }
 
+/** openapi.yaml: Replica */
 export interface Replica {
   node: string;
   state: string;
@@ -141,6 +152,7 @@ export interface Replica {
   document?: { version_unix_us: number | null; checksum: string; removed_unix_us: number; error?: Failure };
 }
 
+/** openapi.yaml: Bucket */
 export interface Bucket {
   bucket: string;
   bits: number;
@@ -153,6 +165,7 @@ export interface Bucket {
   replicas: Replica[];
 }
 
+/** openapi.yaml: UnhealthyBuckets.buckets */
 export interface UnhealthyBucket {
   bucket: string;
   state: string;
@@ -162,12 +175,14 @@ export interface UnhealthyBucket {
   catching_up: string[];
 }
 
+/** openapi.yaml: UnhealthyBuckets */
 export interface UnhealthyBuckets {
   buckets: UnhealthyBucket[];
   silent: string[];
   more: boolean;
 }
 
+/** openapi.yaml: DocumentType.fields */
 export interface Field {
   name: string;
   type: string;
@@ -175,6 +190,7 @@ export interface Field {
   index?: string;
 }
 
+/** openapi.yaml: DocumentType */
 export interface DocumentType {
   name: string;
   inherits: string[];
@@ -196,6 +212,7 @@ export interface Chunk {
   continuation?: string;
 }
 
+/** openapi.yaml: Setting */
 export interface Setting {
   name: string;
   type: string;
@@ -210,6 +227,7 @@ export interface Setting {
   meaning: string;
 }
 
+/** openapi.yaml: Settings */
 export interface Settings {
   version: number;
   settings: Setting[];
@@ -217,6 +235,7 @@ export interface Settings {
   errors: string[];
 }
 
+/** openapi.yaml: SettingsVersion */
 export interface SettingsVersion {
   version: number;
   unix_us: number;
@@ -229,6 +248,7 @@ export interface SettingsChange {
   changes: string[];
 }
 
+/** openapi.yaml: NodePlan */
 export interface NodePlan {
   done: boolean;
   refusals: string[];
@@ -243,6 +263,7 @@ export interface NodePlan {
   notes: string[];
 }
 
+/** openapi.yaml: NodeProgress */
 export interface NodeProgress {
   known: boolean;
   in_force: boolean;
@@ -265,6 +286,7 @@ export interface AggregateAnswer {
   buckets_read: number;
 }
 
+/** openapi.yaml: JobPass */
 export interface JobPass {
   state: string;
   application: string;
@@ -290,6 +312,7 @@ export interface JobPass {
   documents_removed: number;
 }
 
+/** openapi.yaml: Job */
 export interface Job {
   job: string;
   state: "queued" | "running" | "paused" | "orphaned" | "done" | "failed" | "cancelled";
@@ -322,11 +345,13 @@ export interface DeadLetter {
   error: string;
 }
 
+/** openapi.yaml: JobResult */
 export interface JobResult {
   key: string;
   value: Json;
 }
 
+/** openapi.yaml: TuningAdvice.advice */
 export interface AdviceRow {
   name: string;
   old_text: string;
@@ -343,6 +368,7 @@ export interface AdviceRow {
   why_not: string;
 }
 
+/** openapi.yaml: TuningAdvice */
 export interface Advice {
   inputs: { name: string; value: number; unit: string; origin: string }[];
   advice: AdviceRow[];
@@ -353,6 +379,7 @@ export interface Advice {
   moved_seconds: number;
 }
 
+/** openapi.yaml: TuningChange */
 export interface TuningChange {
   id: string;
   version: number;
@@ -361,6 +388,7 @@ export interface TuningChange {
   values: { name: string; before: string; after: string }[];
 }
 
+/** openapi.yaml: BalancerStatus */
 export interface BalancerStatus {
   mode: "off" | "advise" | "on";
   algorithm: string;
@@ -377,6 +405,7 @@ export interface BalancerStatus {
   nodes: { node: string; load: number; over_mean: number; reads_per_s: number; writes_per_s: number; bytes: number; note: string }[];
 }
 
+/** openapi.yaml: BucketMove */
 export interface Move {
   bucket: string;
   from: string;
@@ -387,6 +416,7 @@ export interface Move {
   read_part: number;
 }
 
+/** openapi.yaml: BalancePlan */
 export interface BalancePlan {
   state_version: number;
   algorithm: string;
@@ -400,6 +430,7 @@ export interface BalancePlan {
   refusals: string[];
 }
 
+/** openapi.yaml: BalanceStep */
 export interface BalanceStep {
   step: number;
   kind: string;

@@ -150,14 +150,21 @@ function Browse({ type, selection, version, hrefOf }: {
   useEffect(() => {
     const abort = new AbortController();
     action.run(async () => {
-      const answer = await get<Chunk>(query("/document/v1/", {
-        cluster: "fjord",
-        selection: selection ? `${type.name} and (${selection})` : type.name,
-        wantedDocumentCount: kDocuments,
-        continuation: token,
-        timeout: "20s",
-      }), { signal: abort.signal });
-      setChunk(answer);
+      // An answer may have few documents and yet not be the last one.
+      const documents: StoredDocument[] = [];
+      let continuation: string | undefined = token;
+      do {
+        const answer: Chunk = await get<Chunk>(query("/document/v1/", {
+          cluster: "fjord",
+          selection: selection ? `${type.name} and (${selection})` : type.name,
+          wantedDocumentCount: kDocuments - documents.length,
+          continuation,
+          timeout: "20s",
+        }), { signal: abort.signal });
+        documents.push(...answer.documents);
+        continuation = answer.continuation;
+        setChunk({ documents: [...documents], documentCount: documents.length, continuation });
+      } while (continuation && documents.length < kDocuments);
     });
     return () => abort.abort();
   }, [type.name, selection, token, version]);

@@ -1,14 +1,133 @@
-// The nodes, their load and space.
+// The nodes, their load and space, and changes of them: first the plan, then the progress.
 
-import { usePoll } from "../lib/api";
-import { bytes, count, duration, latency, percent, rate, short } from "../lib/format";
+import { useState } from "preact/hooks";
+import { post, query, useEvents, usePoll } from "../lib/api";
+import { bytes, command, count, duration, latency, percent, plural, rate, short } from "../lib/format";
 import { go, href } from "../lib/route";
-import type { ClusterNode, ClusterStatus, Load, NodeLoad } from "../lib/types";
-import { Bar, Loading, Panel, Problem, State, Table, toneOf } from "../parts/basic";
+import type { ClusterNode, ClusterStatus, Load, NodeLoad, NodePlan, NodeProgress } from "../lib/types";
+import { Bar, Code, Dialog, Input, Loading, Messages, Panel, Problem, Select, State, Table, toneOf, useAction } from "../parts/basic";
 import type { PageProps } from "../parts/page";
 
 const kPeriod = 2000;
 const kStages = ["not known", "normal", "warns", "throttles writes", "refuses users' writes", "refuses all writes"];
+
+/** What can be done with a node: the words of the gateway and of the command line, and what it means. */
+const kActions: Record<string, { name: string; meaning: string }> = {
+  maintenance: { name: "Maintenance", meaning: "The node may stop for a while: its replicas are not created elsewhere meanwhile." },
+  up: { name: "Back to normal", meaning: "Takes back maintenance, retiring or down." },
+  retire: { name: "Retire", meaning: "Its buckets move to other nodes, while it goes on serving." },
+  down: { name: "Count as down", meaning: "The cluster goes on without it, whether it answers or not." },
+  remove: { name: "Remove", meaning: "Takes the node out of the cluster, once it is retired and empty." },
+  capacity: { name: "Capacity", meaning: "Its share of the buckets beside other nodes; 1 is usual." },
+};
+
+interface Change {
+  action: string;
+  nodes: string[];
+  address: string;
+  group: string;
+  capacity: string;
+  reason: string;
+}
+
+/** Returns the command that does the same; empty if there is none. */
+function commandOf(change: Change): string {
+  if (change.action === "down") return "";
+  const words = change.action === "add"
+    ? ["node", "add", change.nodes[0]!, "--address", change.address, ...(change.group ? ["--group", change.group] : [])]
+    : ["node", change.action, ...change.nodes];
+  const capacity = change.capacity ? [change.action === "capacity" ? "--to" : "--capacity", change.capacity] : [];
+  return command("fjord", ...words, ...capacity, ...(change.reason ? ["--reason", change.reason] : []));
+}
+
+function Plan({ plan }: { plan: NodePlan }) {
+  return (
+    <>
+      <h3>{plan.refusals.length > 0 ? "The cluster refuses it" : "What happens"}</h3>
+      <Messages of={plan.refusals} kind="problem" />
+      <dl class="facts">
+        <dt>buckets that move</dt><dd>{count(plan.buckets_moved)} of {count(plan.buckets_total)}</dd>
+        <dt>replicas to copy</dt><dd>{count(plan.replicas_moved)}, about {bytes(plan.bytes_moved)}</dd>
+        <dt>takes about</dt><dd>{plan.duration_seconds === 0 ? "no time" : duration(plan.duration_seconds)}</dd>
+      </dl>
+      <Messages of={plan.warnings} kind="warning" />
+      <Messages of={plan.notes} kind="note" />
+    </>
+  );
+}
+
+/** Follows a change until no bucket is left to move. */
+function Progress({ change, plan }: { change: Change; plan: NodePlan }) {
+  const path = query("/cluster/v1/nodes/progress", { action: change.action, nodes: plan.nodes.join(","), state_version: plan.state_version });
+  const { data, isOver } = useEvents<NodeProgress>(path);
+  return (
+    <Panel title={<>{kActions[change.action]?.name ?? "Add"}: {plan.nodes.join(", ")}</>}>
+      {!data && <p role="status">The change is made; waiting for its progress…</p>}
+      {data && !data.known && <p>The cluster does not say how far it is.</p>}
+      {data?.known && <div aria-live="polite">
+        <p>
+          {isOver ? <State tone="good">Done</State> : data.in_force ? "In force. " : "Not on all nodes yet. "}
+          {!isOver && `${plural(data.buckets_left, "bucket")} left`}
+          {!isOver && data.seconds_left !== null && data.seconds_left > 0 && `, about ${duration(data.seconds_left)}`}
+        </p>
+        <span class="row">
+          <Bar share={isOver ? 1 : data.fraction_done ?? 0} label={percent(isOver ? 1 : data.fraction_done)} /> {percent(isOver ? 1 : data.fraction_done)}
+        </span>
+      </div>}
+    </Panel>
+  );
+}
+
+function ChangeDialog({ initial, node, onClose, onMade }: {
+  initial: string;
+  node?: ClusterNode;
+  onClose: () => void;
+  onMade: (change: Change, plan: NodePlan) => void;
+}) {
+  const isAdd = initial === "add";
+  const [change, setChange] = useState<Change>({
+    action: initial, nodes: [node?.name ?? "storage"], address: "", group: "", capacity: initial === "capacity" ? node?.capacity ?? "" : "", reason: "",
+  });
+  const [plan, setPlan] = useState<NodePlan>();
+  const action = useAction();
+  const edit = (part: Partial<Change>) => {
+    setChange({ ...change, ...part });
+    setPlan(undefined);
+  };
+  const send = (isPlan: boolean) => action.run(async () => {
+    const made = await post<NodePlan>("/cluster/v1/nodes", { ...change, dry_run: isPlan });
+    if (isPlan || !made.done) return setPlan(made);
+    onMade(change, made);
+  });
+  const meaning = isAdd ? "Start the process first, with this address: the cluster then finds it." : kActions[change.action]!.meaning;
+  return (
+    <Dialog title={isAdd ? "Add a node" : `${node!.name}: ${kActions[initial]!.name}`} onClose={onClose}>
+      <form onSubmit={(event) => {
+        event.preventDefault();
+        send(!plan || plan.refusals.length > 0);
+      }}>
+        <p>{meaning}</p>
+        <div class="fields">
+          {isAdd && <>
+            <Select label="Role" value={change.nodes[0]!} options={["storage", "distributor"]} onChange={(role) => edit({ nodes: [role] })} />
+            <Input label="Address" value={change.address} onInput={(address) => edit({ address })} placeholder="host:port" isRequired autoFocus />
+            <Input label="Group" value={change.group} onInput={(group) => edit({ group })} hint="of the distribution tree; empty: none" />
+          </>}
+          {(isAdd || initial === "capacity") &&
+            <Input label="Capacity" value={change.capacity} onInput={(capacity) => edit({ capacity })} placeholder="1" isRequired={!isAdd} />}
+          <Input label="Reason, for the history" value={change.reason} onInput={(reason) => edit({ reason })} autoFocus={!isAdd} />
+        </div>
+        {plan && <Plan plan={plan} />}
+        <Problem error={action.error} />
+        {commandOf(change) && <Code label="The same on the command line" text={commandOf(change)} />}
+        <div class="actions">
+          <button type="button" onClick={onClose}>Cancel</button>
+          <button type="submit" class="main" disabled={action.isBusy}>{plan && plan.refusals.length === 0 ? "Do it" : "Show the plan"}</button>
+        </div>
+      </form>
+    </Dialog>
+  );
+}
 
 function stateText(node: ClusterNode): string {
   const wanted = node.wanted && node.wanted !== node.state ? `, wanted ${node.wanted}` : "";
@@ -21,7 +140,12 @@ function Versions({ node, status }: { node: ClusterNode; status: ClusterStatus }
   return <span class={behind ? "warned" : ""} title={behind ? `${title}; the cluster has newer ones` : title}>{node.state_version} / {node.config_version}</span>;
 }
 
-function NodeDetails({ node, load }: { node: ClusterNode; load: NodeLoad | undefined }) {
+function actionsOf(node: ClusterNode): string[] {
+  if (node.role !== "storage") return node.role === "distributor" ? ["maintenance", "up", "down", "remove"] : [];
+  return node.state === "up" && !node.wanted ? ["maintenance", "retire", "down", "capacity"] : ["up", "maintenance", "retire", "remove", "capacity"];
+}
+
+function NodeDetails({ node, load, onChange }: { node: ClusterNode; load: NodeLoad | undefined; onChange: (action: string) => void }) {
   const facts: [string, string | false][] = [
     ["state", stateText(node)],
     ["reason", node.reason],
@@ -39,7 +163,10 @@ function NodeDetails({ node, load }: { node: ClusterNode; load: NodeLoad | undef
     ["visitors", load?.visitors != null && count(load.visitors)],
   ];
   return (
-    <Panel title={node.name} aside={<a class="button" href={href("nodes")}>Close</a>}>
+    <Panel title={node.name} aside={<>
+      {actionsOf(node).map((one) => <button key={one} type="button" onClick={() => onChange(one)}>{kActions[one]!.name}</button>)}
+      <a class="button" href={href("nodes")}>Close</a>
+    </>}>
       <dl class="facts">{facts.filter(([, value]) => value).map(([name, value]) => <><dt>{name}</dt><dd>{value}</dd></>)}</dl>
     </Panel>
   );
@@ -56,6 +183,8 @@ function disk(load: NodeLoad | undefined, node: ClusterNode) {
 export function NodesPage({ parameters }: PageProps) {
   const status = usePoll<ClusterStatus>("/cluster/v1/status", kPeriod);
   const load = usePoll<Load>("/cluster/v1/load", kPeriod);
+  const [dialog, setDialog] = useState<{ action: string; node?: ClusterNode }>();
+  const [made, setMade] = useState<{ change: Change; plan: NodePlan }>();
   const loadOf = (node: ClusterNode) => load.data?.nodes.find((one) => one.node === node.name);
   const selected = status.data?.nodes.find((node) => node.name === parameters.get("node"));
   const group = (role: string, title: string) => {
@@ -82,22 +211,36 @@ export function NodesPage({ parameters }: PageProps) {
             { name: "disk", cell: (node: ClusterNode) => disk(loadOf(node), node) },
           ] : []),
           { name: "versions", isNumber: true, isExtra: true, cell: (node) => <Versions node={node} status={status.data!} /> },
+          { name: "", isExtra: true, cell: (node) => actionsOf(node).length > 0 && <select class="pick" aria-label={`Change ${node.name}`} value=""
+            onChange={(event) => {
+              setDialog({ action: event.currentTarget.value, node });
+              event.currentTarget.value = "";
+            }}>
+            <option value="">Change…</option>
+            {actionsOf(node).map((one) => <option key={one} value={one}>{kActions[one]!.name}</option>)}
+          </select> },
         ]} />
       </Panel>
     );
   };
   return (
     <>
-      <header><h1>Nodes</h1></header>
+      <header><h1>Nodes</h1><div class="aside"><button type="button" onClick={() => setDialog({ action: "add" })}>Add a node</button></div></header>
       <Problem error={status.error} doing="The nodes" />
       {status.isLoading && <Loading />}
-      {selected && <NodeDetails node={selected} load={loadOf(selected)} />}
+      {made && <Progress key={`${made.change.action} ${made.plan.state_version}`} change={made.change} plan={made.plan} />}
+      {selected && <NodeDetails node={selected} load={loadOf(selected)} onChange={(action) => setDialog({ action, node: selected })} />}
       <Problem error={load.error} doing="Load" />
       {status.data && <>
         {group("storage", "Storage nodes")}
         {group("distributor", "Distributors")}
         {group("fleetcontroller", "Fleet controllers")}
       </>}
+      {dialog && <ChangeDialog initial={dialog.action} node={dialog.node} onClose={() => setDialog(undefined)} onMade={(change, plan) => {
+        setDialog(undefined);
+        setMade({ change, plan });
+        status.reload();
+      }} />}
     </>
   );
 }

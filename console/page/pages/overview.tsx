@@ -3,9 +3,10 @@
 import { usePoll } from "../lib/api";
 import { bytes, count, duration, latency, percent, plural, rate } from "../lib/format";
 import { href } from "../lib/route";
-import type { ClusterStatus, Load, NodeLoad } from "../lib/types";
-import { Bar, Figure, Loading, Messages, Panel, Parts, Problem, State, Table } from "../parts/basic";
+import type { ClusterStatus, Job, Load, NodeLoad } from "../lib/types";
+import { Bar, Figure, Loading, Messages, Panel, Parts, Problem, State, Table, toneOf } from "../parts/basic";
 import { Chart } from "../parts/chart";
+import { JobProgress, jobName } from "../parts/job";
 
 const kPeriod = 2000;
 
@@ -122,11 +123,19 @@ function Buckets({ status }: { status: ClusterStatus }) {
 }
 
 function Work({ status, load }: { status: ClusterStatus; load: Load | undefined }) {
+  const jobs = usePoll<{ jobs: Job[] }>("/jobs/v1", kPeriod);
+  const running = (jobs.data?.jobs ?? []).filter((job) => !["done", "failed", "cancelled"].includes(job.state));
   const moving = status.buckets.out_of_sync - status.buckets.collecting;
   const visitors = load?.nodes.reduce((sum, node) => sum + (node.visitors ?? 0), 0) ?? 0;
   const away = status.nodes.filter((node) => node.maintenance_seconds !== null);
   return (
-    <Panel title="Running work">
+    <Panel title="Running work" aside={<a href={href("jobs")}>All jobs</a>}>
+      <Problem error={jobs.error} doing="Jobs" />
+      <Table label="Running jobs" rows={running} keyOf={(job) => job.job} empty="No job runs." columns={[
+        { name: "job", cell: (job) => <a href={href("jobs", { job: job.job })}>{jobName(job)}</a> },
+        { name: "state", cell: (job) => <State tone={toneOf(job.state)}>{job.state === "running" ? job.phase : job.state}</State> },
+        { name: "done", cell: (job) => <JobProgress job={job} /> },
+      ]} />
       <ul class="messages note">
         <li>{moving > 0 ? `${plural(moving, "bucket")} wait for a merge or are being merged.` : "No bucket waits for a merge."}</li>
         <li>{plural(visitors, "visitor")} of visits and jobs on the storage nodes.</li>

@@ -9,6 +9,8 @@ import { Code, Dialog, Empty, Input, Loading, Messages, Name, Panel, Problem, Se
 import type { PageProps } from "../parts/page";
 
 const kPeriod = 5000;
+/** In place of a version: the settings before the last change, whatever version that was. */
+const kBeforeLast = 0;
 
 function choicesOf(setting: Setting): string[] | undefined {
   if (setting.type === "bool") return ["true", "false"];
@@ -102,10 +104,11 @@ function History({ onDone }: { onDone: () => void }) {
         { name: "what changed", isText: true, cell: (row) => row.lines.length === 0 ? <span class="quiet">nothing</span>
           : <ul class="messages">{row.lines.map((line) => <li key={line}>{line}</li>)}</ul> },
         { name: "who", isExtra: true, cell: (row) => row.who },
-        { name: "", cell: (row) => row !== rows[0] && <button type="button" class="plain" disabled={action.isBusy}
-          onClick={() => ask(row.version, true)}>Restore<span class="extra"> version {row.version}</span></button> },
+        { name: "", cell: (row) => row === rows[0]
+          ? <button type="button" class="plain" disabled={action.isBusy} onClick={() => ask(kBeforeLast, true)}>Take back</button>
+          : <button type="button" class="plain" disabled={action.isBusy} onClick={() => ask(row.version, true)}>Restore</button> },
       ]} />
-      {revert && <Dialog title={`Restore version ${revert.to}`} onClose={() => setRevert(undefined)}>
+      {revert && <Dialog title={revert.to === kBeforeLast ? "Take the last change back" : `Restore version ${revert.to}`} onClose={() => setRevert(undefined)}>
         {revert.plan.changes.length === 0 ? <p>Nothing would change.</p> : <>
           <p>This changes on all nodes, at once:</p><Messages of={revert.plan.changes} kind="note" /></>}
         <Problem error={action.error} />
@@ -143,9 +146,9 @@ export function SettingsPage({ parameters }: PageProps) {
               { name: "name", cell: (row) => <a href={href("settings", { setting: row.name })}><Name of={row.name} /></a> },
               { name: "in force", isNumber: true, cell: (row) => <>
                 <b>{row.value}</b>{row.elsewhere.length > 0 && <div class="quiet">other on {plural(row.elsewhere.length, "node")}</div>}</> },
-              { name: "from", isExtra: true, cell: (row) => row.source },
+              { name: "from", isWideOnly: true, cell: (row) => row.source },
               { name: "default", isNumber: true, isExtra: true, cell: (row) => row.default || <span class="quiet">as the machine is</span> },
-              { name: "bounds", isNumber: true, isExtra: true, cell: (row) => boundsOf(row) },
+              { name: "bounds", isExtra: true, cell: (row) => choicesOf(row) ? <span class="clip narrow" title={boundsOf(row)}>{boundsOf(row)}</span> : <span class="nowrap">{boundsOf(row)}</span> },
               { name: "meaning", isText: true, isExtra: true, cell: (row) => row.meaning },
             ]} />
         </Panel>

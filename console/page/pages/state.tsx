@@ -27,8 +27,47 @@ function Current({ state }: { state: ClusterState }) {
   );
 }
 
+/** Splits at commas that stand outside of brackets. */
+function partsOf(text: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let begin = 0;
+  for (let at = 0; at < text.length; ++at) {
+    if (text[at] === "[") ++depth;
+    else if (text[at] === "]") --depth;
+    else if (depth === 0 && text.startsWith(", ", at)) {
+      parts.push(text.slice(begin, at));
+      begin = at + 2;
+    }
+  }
+  parts.push(text.slice(begin));
+  return parts;
+}
+
+/**
+ * Returns a difference of cluster states, "version: 1 => 2, storage: [1: [up => down, ...]]", as lines: "storage 1: up → down; ...".
+ * Other texts are one line.
+ */
+export function linesOf(what: string): string[] {
+  const arrows = (text: string) => text.replaceAll(/: +=> /g, ": ").replaceAll("=>", "→");
+  if (!what.startsWith("version: ")) return [arrows(what)];
+  const lines: string[] = [];
+  const add = (path: string, text: string) => {
+    const plain: string[] = [];
+    for (const part of partsOf(text)) {
+      const nested = /^([\w ]+): \[(.*)\]$/s.exec(part);
+      if (nested) add(`${path} ${nested[1]}`.trim(), nested[2]!);
+      else plain.push(part);
+    }
+    if (path && plain.length > 0) lines.push(`${path}: ${plain.map(arrows).join("; ")}`);
+    if (!path) lines.unshift(...plain.map(arrows));
+  };
+  add("", what);
+  return lines;
+}
+
 function entered(entry: StateChange): string {
-  if (entry.active_unix_us === 0) return "did not come into force";
+  if (entry.active_unix_us === 0) return entry.what.startsWith("version: ") ? "not in force" : "";
   return `in force ${duration(Math.max(0, (entry.active_unix_us - entry.unix_us) / 1e6))} later`;
 }
 
@@ -56,7 +95,7 @@ export function StatePage() {
             { name: "version", isNumber: true, cell: (entry) => count(entry.version) },
             { name: "time", cell: (entry) => <span class="nowrap" title={entered(entry)}>{time(entry.unix_us)}</span> },
             { name: "what changed", isText: true, cell: (entry) => <>
-              <span class="wrap">{entry.what}</span>
+              {linesOf(entry.what).map((line) => <div key={line} class="wrap">{line}</div>)}
               {entry.active_unix_us === 0 && <div class="quiet">{entered(entry)}</div>}
             </> },
             { name: "why", isText: true, cell: (entry) => <span class="wrap">{entry.why}</span> },

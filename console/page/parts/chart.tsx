@@ -1,8 +1,11 @@
 // A small chart over time.
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { onTheme } from "../lib/theme";
+
+/** Of few points each is shown: one without neighbours has no line. */
+const kFewPoints = 40;
 
 export interface Line {
   name: string;
@@ -30,6 +33,7 @@ export function Chart({ times, lines, format, height = 120, label }: {
 }) {
   const box = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
+  const [pointed, setPointed] = useState<number | null>(null);
   const data = [times, ...lines.map((line) => line.values)] as uPlot.AlignedData;
   const latest = useRef(data);
   latest.current = data;
@@ -56,18 +60,11 @@ export function Chart({ times, lines, format, height = 120, label }: {
           label: line.name,
           stroke: colorOf(element, line.color),
           width: 1.5,
-          points: { show: false },
+          points: { size: 4, show: () => latest.current[0].length < kFewPoints },
           spanGaps: false,
         }))],
-        hooks: { setCursor: [(self) => show(self.cursor.idx ?? null)] },
+        hooks: { setCursor: [(self) => setPointed(self.cursor.idx ?? null)] },
       }, latest.current, element);
-    };
-    const show = (index: number | null) => {
-      const at = index ?? latest.current[0].length - 1;
-      element.parentElement?.querySelectorAll<HTMLElement>("[data-line]").forEach((cell, number) => {
-        const value = latest.current[number + 1]?.[at];
-        cell.textContent = value == null ? "–" : format(value);
-      });
     };
     make();
     const resized = new ResizeObserver(() => plot.current?.setSize({ width: Math.max(120, element.clientWidth), height }));
@@ -83,7 +80,7 @@ export function Chart({ times, lines, format, height = 120, label }: {
 
   useEffect(() => plot.current?.setData(data), [times, ...lines.map((line) => line.values)]);
 
-  const last = times.length - 1;
+  const at = pointed !== null && pointed < times.length ? pointed : times.length - 1;
   return (
     <figure class="chart">
       <div ref={box} role="img" aria-label={label} />
@@ -91,7 +88,7 @@ export function Chart({ times, lines, format, height = 120, label }: {
         {lines.map((line) => (
           <span key={line.name}>
             <i style={{ background: `var(${line.color})` }} aria-hidden="true" />{line.name}{" "}
-            <b data-line>{line.values[last] == null ? "–" : format(line.values[last]!)}</b>
+            <b>{line.values[at] == null ? "–" : format(line.values[at]!)}</b>
           </span>
         ))}
       </figcaption>

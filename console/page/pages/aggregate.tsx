@@ -1,0 +1,190 @@
+// An aggregation: a form that becomes the command line and the JSON; its rows as table and chart.
+
+import { useState } from "preact/hooks";
+import { post, usePoll } from "../lib/api";
+import { command, count, plural, text } from "../lib/format";
+import { href } from "../lib/route";
+import type { AggregateAnswer, Cell, DocumentType } from "../lib/types";
+import { Bar, Code, Input, Loading, Panel, Problem, Select, Table, Tabs, useAction } from "../parts/basic";
+
+const kRows = 2000;
+const kBars = 100;
+
+interface Form {
+  type: string;
+  selection: string;
+  group_by: string;
+  aggregates: string;
+  having: string;
+  order_by: string;
+  limit: string;
+}
+
+/** Splits at commas that stand outside of parentheses and quotes. */
+export function listOf(line: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let quote = "";
+  let part = "";
+  for (const c of line) {
+    if (quote) quote = c === quote ? "" : quote;
+    else if (c === '"' || c === "'") quote = c;
+    else if (c === "(") ++depth;
+    else if (c === ")") --depth;
+    if (c === "," && depth === 0 && !quote) {
+      parts.push(part);
+      part = "";
+    } else {
+      part += c;
+    }
+  }
+  parts.push(part);
+  return parts.map((one) => one.trim()).filter(Boolean);
+}
+
+function requestOf(form: Form) {
+  const limit = Number(form.limit);
+  return {
+    type: form.type,
+    ...(form.selection && { selection: form.selection }),
+    ...(form.group_by && { group_by: listOf(form.group_by) }),
+    aggregates: listOf(form.aggregates),
+    ...(form.having && { having: form.having }),
+    ...(form.order_by && { order_by: listOf(form.order_by) }),
+    ...(limit > 0 && { limit }),
+  };
+}
+
+function commandOf(form: Form): string {
+  const option = (name: string, value: string) => (value ? [name, value] : []);
+  return command("fjord", "aggregate", "--type", form.type, ...option("--selection", form.selection), ...option("--group-by", form.group_by),
+    ...option("--having", form.having), ...option("--order-by", form.order_by), ...option("--limit", form.limit), ...listOf(form.aggregates));
+}
+
+function isNumber(cell: Cell): cell is number {
+  return typeof cell === "number";
+}
+
+function cellText(cell: Cell): string {
+  return isNumber(cell) ? cell.toLocaleString("en", { maximumFractionDigits: 6 }) : text(cell);
+}
+
+function download(name: string, type: string, content: string) {
+  const address = URL.createObjectURL(new Blob([content], { type }));
+  const link = document.createElement("a");
+  link.href = address;
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}
+
+export function csvOf(answer: AggregateAnswer): string {
+  const quote = (cell: Cell) => {
+    const value = cell === null ? "" : typeof cell === "string" ? cell : JSON.stringify(cell);
+    return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
+  };
+  return [answer.columns, ...answer.rows].map((row) => row.map(quote).join(",")).join("\r\n") + "\r\n";
+}
+
+/** Bars of one column with numbers, named by the columns of the groups. */
+function Bars({ answer, groups }: { answer: AggregateAnswer; groups: number }) {
+  const numeric = answer.columns.map((_, at) => at).filter((at) => at >= groups && answer.rows.some((row) => isNumber(row[at]!)));
+  const [column, setColumn] = useState(numeric[0] ?? -1);
+  if (!numeric.includes(column)) return <p class="quiet">No column has numbers.</p>;
+  const rows = answer.rows.slice(0, kBars);
+  const most = Math.max(...rows.map((row) => (isNumber(row[column]!) ? Math.abs(row[column] as number) : 0)), Number.MIN_VALUE);
+  return (
+    <>
+      {numeric.length > 1 && <div class="fields">
+        <Select label="Column" value={String(column)} options={numeric.map((at): [string, string] => [String(at), answer.columns[at]!])} onChange={(at) => setColumn(Number(at))} />
+      </div>}
+      <div class="bars">
+        {rows.map((row, at) => {
+          const name = row.slice(0, groups).map(text).join(", ") || "all";
+          const value = row[column]!;
+          return <>
+            <span key={`n${at}`} class="name" title={name}>{name}</span>
+            <Bar key={`b${at}`} share={isNumber(value) ? Math.abs(value) / most : 0} tone={isNumber(value) && value < 0 ? "bad" : "idle"} label={cellText(value)} />
+            <span key={`v${at}`} class="value">{cellText(value)}</span>
+          </>;
+        })}
+      </div>
+      {answer.rows.length > kBars && <p class="quiet">The first {kBars} of {count(answer.rows.length)} rows.</p>}
+    </>
+  );
+}
+
+function Answer({ answer, groups, seconds }: { answer: AggregateAnswer; groups: number; seconds: number }) {
+  const [view, setView] = useState("Table");
+  const rows = answer.rows.slice(0, kRows);
+  return (
+    <Panel title={plural(answer.rows.length, "row")} aside={<>
+      <Tabs of={["Table", "Chart", "JSON"]} current={view} onChange={setView} />
+      <button type="button" onClick={() => download("aggregate.csv", "text/csv", csvOf(answer))}>Download CSV</button>
+      <button type="button" onClick={() => download("aggregate.json", "application/json", JSON.stringify(answer, null, 2))}>JSON</button>
+    </>}>
+      <p class="quiet">{plural(answer.documents_read, "document")} of {plural(answer.buckets_read, "bucket")} read in {seconds.toFixed(seconds < 10 ? 2 : 0)} s
+        {answer.dead_letters > 0 && <>; <a href={href("jobs", { job: answer.job })}>{plural(answer.dead_letters, "document")} could not be read</a></>}.</p>
+      {view === "Table" && <>
+        <Table label="Rows" rows={rows} keyOf={(_, at) => String(at)} empty="No row." columns={answer.columns.map((name, at) => ({
+          name,
+          isNumber: rows.some((row) => isNumber(row[at]!)),
+          cell: (row: Cell[]) => <span class="wrap">{cellText(row[at] ?? null)}</span>,
+        }))} />
+        {answer.rows.length > kRows && <p class="quiet">The first {count(kRows)} rows; the download has all.</p>}
+      </>}
+      {view === "Chart" && <Bars answer={answer} groups={groups} />}
+      {view === "JSON" && <pre class="json" tabIndex={0} aria-label="The answer as JSON">{JSON.stringify({ ...answer, rows }, null, 2)}</pre>}
+    </Panel>
+  );
+}
+
+export function AggregatePage() {
+  const schemas = usePoll<{ types: DocumentType[] }>("/schemas/v1");
+  const types = (schemas.data?.types ?? []).filter((type) => !type.name.startsWith("fjord_"));
+  const [form, setForm] = useState<Form>({ type: "", selection: "", group_by: "", aggregates: "count()", having: "", order_by: "", limit: "" });
+  const [done, setDone] = useState<{ answer: AggregateAnswer; groups: number; seconds: number }>();
+  const action = useAction();
+  const filled = { ...form, type: form.type || types[0]?.name || "" };
+  const type = types.find((one) => one.name === filled.type);
+  const fields = type?.fields.map((field) => field.name) ?? [];
+  const numbers = type?.fields.filter((field) => /^(int|long|byte|float|double)$/.test(field.type)).map((field) => field.name) ?? [];
+  const edit = (name: keyof Form) => (value: string) => setForm({ ...form, [name]: value });
+  const example = numbers[0] ?? "price";
+  return (
+    <>
+      <header><h1>Aggregate</h1></header>
+      <Problem error={schemas.error} doing="The document types" />
+      {schemas.isLoading && <Loading />}
+      {schemas.data && types.length === 0 && <Panel><p>No document type is deployed: <code>fjord schema deploy FILE.sd</code></p></Panel>}
+      {types.length > 0 && <Panel title="What to compute">
+        <form onSubmit={(event) => {
+          event.preventDefault();
+          const request = requestOf(filled);
+          const began = performance.now();
+          setDone(undefined);
+          action.run(async () => {
+            const answer = await post<AggregateAnswer>("/aggregate/v1?timeout=600s", request);
+            setDone({ answer, groups: (request.group_by ?? []).length, seconds: (performance.now() - began) / 1000 });
+          });
+        }}>
+          <div class="fields">
+            <Select label="Type" value={filled.type} options={types.map((one) => one.name)} onChange={edit("type")} />
+            <Input label="Selection" value={form.selection} onInput={edit("selection")} placeholder={`${filled.type}.${example} > 3`} />
+            <Input label="Group by" value={form.group_by} onInput={edit("group_by")} list={fields} placeholder={fields[0] ?? "city"} hint="expressions, with commas between; empty: all are one group" />
+            <Input label="Compute" value={form.aggregates} onInput={edit("aggregates")} isRequired placeholder={`count(), avg(${example}) as mean`}
+              hint="count(), sum(), avg(), min(), max(), …" list={["count()", ...numbers.flatMap((name) => [`count(), sum(${name}) as sum`, `count(), avg(${name}) as mean`])]} />
+            <Input label="Only rows with" value={form.having} onInput={edit("having")} placeholder="count > 5" />
+            <Input label="Order by" value={form.order_by} onInput={edit("order_by")} placeholder="count desc" />
+            <Input label="Rows at most" value={form.limit} onInput={edit("limit")} type="number" placeholder="all" />
+          </div>
+          <button type="submit" class="main" disabled={action.isBusy}>{action.isBusy ? "Computing…" : "Compute"}</button>
+        </form>
+        <Problem error={action.error} />
+        <Code label="The same on the command line" text={commandOf(filled)} />
+        <Code label="The same over HTTP: POST /aggregate/v1" text={JSON.stringify(requestOf(filled))} />
+      </Panel>}
+      {done && <Answer answer={done.answer} groups={done.groups} seconds={done.seconds} />}
+    </>
+  );
+}

@@ -1,0 +1,369 @@
+"""The console in headless Chromium, on a live cluster: every page, keys, a node and the gateway killed, changes.
+
+Screenshots stay in the folder `screenshots` beside the programs' folder. Skipped without chromium, chromedriver and python3-selenium
+(packages-browser.txt), and for a build without the console.
+"""
+
+import http.client
+import json
+import shutil
+import sys
+import unittest
+
+import harness
+from harness import BIN, Cluster, free_ports, wait_until
+
+try:
+    from selenium import webdriver
+    from selenium.common.exceptions import StaleElementReferenceException
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.chrome.service import Service
+except ImportError:
+    print("SKIPPED: there is no python3-selenium; packages-browser.txt has it", file=sys.stderr)
+    sys.exit(harness.SKIPPED)
+
+BROWSER, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if not BROWSER or not DRIVER:
+    print("SKIPPED: there is no chromium or no chromedriver; packages-browser.txt has them", file=sys.stderr)
+    sys.exit(harness.SKIPPED)
+
+SCREENSHOTS = BIN.parent / "screenshots"
+SCHEMA = "document visit { field city type string { header } field cost type int { header } field note type string { body } }"
+CITIES = ["Oslo", "Bergen", "Tromso", "Bodo"]
+DOCUMENTS = 400
+# Page, and what its heading says.
+PAGES = [("overview", "Overview"), ("nodes", "Nodes"), ("buckets", "Buckets"), ("state", "State"), ("data", "Data"),
+         ("aggregate", "Aggregate"), ("jobs", "Jobs"), ("tuning", "Tuning"), ("settings", "Live settings")]
+# Name, width, and whether the system prefers dark.
+LOOKS = [("light", 1280, False), ("dark", 1280, True), ("narrow", 360, False)]
+
+
+def open_browser(profile):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    # Chromium must not look for other hosts, and runs as root in a container.
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+                     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
+                     "--hide-scrollbars", f"--user-data-dir={profile}"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(service=Service(DRIVER), options=options)
+
+
+def has_console(port):
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/console/")
+    status = connection.getresponse().status
+    connection.close()
+    return status == 200
+
+
+class ConsoleBrowserTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.port = free_ports(1)[0]
+        cls.cluster = Cluster(storage=3, distributors=2, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n")
+        cls.addClassCleanup(cls.cluster.close)
+        cls.cluster.start()
+        if not has_console(cls.port):
+            raise unittest.SkipTest("the build has no console")
+        cls.cluster.deploy(SCHEMA)
+        lines = (json.dumps({"put": f"id:v:visit::{i}", "fields": {"city": CITIES[i % len(CITIES)], "cost": i, "note": f"visit {i}"}})
+                 for i in range(DOCUMENTS))
+        cls.cluster.must("feed", cls.cluster.file("visits.jsonl", "\n".join(lines)))
+        cls.cluster.wait_healthy()
+        SCREENSHOTS.mkdir(exist_ok=True)
+        cls.browser = open_browser(cls.cluster.folder / "profile")
+        cls.addClassCleanup(cls.browser.quit)
+
+    def setUp(self):
+        self.look("light", 1280, False)
+        self.browser.get_log("browser")
+        self.may_lose_gateway = False
+
+    def tearDown(self):
+        """Nothing is wrong in the browser's log, but for requests to a gateway that is away."""
+        entries = [entry for entry in self.browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")]
+        if self.may_lose_gateway:
+            entries = [entry for entry in entries if entry["source"] != "network"]
+        self.assertEqual(entries, [])
+
+    # --- What a person does
+
+    def look(self, _, width, is_dark):
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                     {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500})
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": "dark" if is_dark else "light"}]})
+
+    def go(self, page, heading=None):
+        self.browser.get("about:blank")
+        self.browser.get(f"http://127.0.0.1:{self.port}/console/#/{page}")
+        if heading:
+            wait_until(lambda: self.texts("h1") == [heading], f"the page {heading}")
+        wait_until(lambda: "Loading" not in self.text("main"), f"all of {page} is there")
+
+    def texts(self, selector):
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText)", selector)
+
+    def text(self, selector="body"):
+        return " ".join(self.texts(selector))
+
+    def see(self, text, selector="main"):
+        try:
+            wait_until(lambda: text in self.text(selector), f"{text!r} in {selector}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}; there is: {self.text(selector)[:2000]}") from None
+
+    def press(self, *keys):
+        webdriver.ActionChains(self.browser).send_keys(*keys).perform()
+
+    def click(self, name, within="body"):
+        """Clicks the button or link with this name."""
+        def clicked():
+            try:
+                for one in self.browser.find_elements(By.CSS_SELECTOR, f"{within} button, {within} a"):
+                    if one.text == name and one.is_enabled():
+                        one.click()
+                        return True
+            except StaleElementReferenceException:
+                pass  # The page was drawn again meanwhile.
+            return False
+        wait_until(clicked, f"a button or link {name!r} in: {self.texts(within + ' button, ' + within + ' a')}")
+
+    def fill(self, label, value, within="main"):
+        """Types into the input with this label, in place of what is there."""
+        field = wait_until(lambda: next((one for one in self.browser.find_elements(By.CSS_SELECTOR, f"{within} label.field")
+                                         if one.text.startswith(label)), None), f"an input {label!r}")
+        field = field.find_element(By.CSS_SELECTOR, "input, textarea")
+        field.click()
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(value)
+
+    def screenshot(self, name):
+        height = self.browser.execute_script("return document.documentElement.scrollHeight")
+        width = self.browser.execute_script("return innerWidth")
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": max(700, min(height, 4000)), "deviceScaleFactor": 1, "mobile": width < 500})
+        self.browser.save_screenshot(str(SCREENSHOTS / f"{name}.png"))
+
+    # --- What has to hold
+
+    def test_every_page_in_light_dark_and_narrow(self):
+        for look in LOOKS:
+            self.look(*look)
+            for page, heading in PAGES:
+                with self.subTest(page=page, look=look[0]):
+                    self.go(page, heading)
+                    self.assertEqual(self.texts("[role=alert]"), [])
+                    self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth"), look[1])
+                    self.assertEqual(self.texts("nav [aria-current=page]"), [heading])
+                    self.screenshot(f"{page}-{look[0]}")
+                    self.look(*look)
+        paint = self.browser.execute_script("return performance.getEntriesByName('first-contentful-paint')[0].startTime")
+        print(f"\nfirst paint after {paint:.0f} ms")
+
+    def test_colours_can_be_chosen(self):
+        def background():
+            return self.browser.execute_script("return getComputedStyle(document.querySelector('.panel')).backgroundColor")
+        self.go("overview", "Overview")
+        light = background()
+        for choice in ("Dark", "As the system"):
+            for option in self.browser.find_elements(By.CSS_SELECTOR, ".side select option"):
+                if option.text == choice:
+                    option.click()
+            wait_until(lambda: (background() == light) == (choice != "Dark"), f"the colours of {choice}")
+            if choice == "Dark":
+                self.go("nodes", "Nodes")
+                self.assertNotEqual(background(), light, "the choice is kept")
+
+    def test_everything_can_be_reached_with_the_keyboard(self):
+        self.go("overview", "Overview")
+        self.press("g", "n")
+        wait_until(lambda: self.texts("h1") == ["Nodes"], "g n shows the nodes")
+        self.press("g", "l")
+        wait_until(lambda: self.texts("h1") == ["Live settings"], "g l shows the live settings")
+        self.see("storage.visitors_max")
+        self.press("/")
+        self.press("visitors_max")
+        wait_until(lambda: "1 setting" in self.texts("h2"), "the filter is in force")
+        # Tab leads from the filter past the table, which can be scrolled, to the first link in it; Enter opens it.
+        focused = "return document.activeElement.innerText"
+        for _ in range(10):
+            self.press(Keys.TAB)
+            if self.browser.execute_script(focused) == "storage.visitors_max":
+                break
+        self.assertEqual(self.browser.execute_script(focused), "storage.visitors_max")
+        outline = self.browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+        self.assertEqual(outline, "solid", "the focus can be seen")
+        self.press(Keys.ENTER)
+        self.see("New value", "dialog")
+        self.assertTrue(self.browser.execute_script("return document.querySelector('dialog').contains(document.activeElement)"))
+        self.press(Keys.ESCAPE)
+        wait_until(lambda: not self.texts("dialog"), "Escape closes the dialog")
+        self.browser.execute_script("document.activeElement.blur()")
+        self.press("?")
+        self.see("First input of the page", "dialog")
+        self.press(Keys.ESCAPE)
+        wait_until(lambda: not self.texts("dialog"), "Escape closes the dialog")
+
+    def test_a_killed_node_is_seen_without_a_reload(self):
+        self.go("overview", "Overview")
+        self.see("Healthy")
+        self.cluster.kill("storage.1")
+        self.see("Degraded")
+        self.see("storage.1")
+        self.see("Without the figures of storage.1")
+        self.screenshot("overview-degraded")
+        self.go("nodes", "Nodes")
+        wait_until(lambda: any(row.startswith("storage.1") and ("down" in row or "maintenance" in row) for row in self.texts("tr")),
+                   "storage.1 is down")
+        self.screenshot("nodes-degraded")
+        self.go("state", "State")
+        self.see("storage 1: up → down")
+        self.cluster.restart("storage.1")
+        self.cluster.wait_healthy()
+        self.go("overview", "Overview")
+        self.see("Healthy")
+
+    def test_a_lost_gateway_is_said_and_the_page_recovers(self):
+        self.may_lose_gateway = True
+        self.go("overview", "Overview")
+        self.see("Healthy")
+        self.cluster.kill("gateway.0")
+        self.see("does not answer", ".lost")
+        self.assertIn("Healthy", self.text("main"), "the last figures stay")
+        self.screenshot("gateway-lost")
+        self.cluster.restart("gateway.0")
+        wait_until(lambda: not self.texts(".lost"), "the page goes on by itself")
+        self.see("Healthy")
+        self.assertEqual(self.texts("main [role=alert]"), [])
+
+    def test_a_document_is_found_changed_and_removed(self):
+        self.go("data?type=visit", "Data")
+        wait_until(lambda: len(self.texts("main tbody tr")) >= 20, "20 documents")
+        first = self.texts("main tbody tr")
+        self.click("Next 20")
+        wait_until(lambda: self.texts("main tbody tr") not in (first, []), "the next documents")
+        self.fill("Selection", "visit.cost == 7")
+        self.press(Keys.ENTER)
+        wait_until(lambda: len(self.texts("main tbody tr")) == 1, "one document")
+        self.assertIn("fjord visit --type visit --selection 'visit.cost == 7' --limit 20", self.text("pre"))
+        self.click("id:v:visit::7")
+        self.see('"cost": 7')
+        self.screenshot("data-document")
+        self.click("Edit")
+        self.fill("Fields", '{"city": "Bodo", "cost": 7, "note": "changed here"}', "dialog")
+        self.click("Show what changes", "dialog")
+        self.see("1 field will be changed", "dialog")
+        self.screenshot("data-edit")
+        self.click("Change the document", "dialog")
+        self.see('"note": "changed here"')
+        self.assertEqual(self.cluster.must("get", "id:v:visit::7").json()["fields"], {"city": "Bodo", "cost": 7, "note": "changed here"})
+        self.click("Remove")
+        self.see("cannot be taken back", "dialog")
+        self.assertEqual(self.cluster.fjord("get", "id:v:visit::7").code, 0, "nothing is removed before it is confirmed")
+        self.may_lose_gateway = True  # The page asks for the removed document: 404.
+        self.click("Remove the document", "dialog")
+        self.see("There is no such document")
+        self.assertEqual(self.cluster.fjord("get", "id:v:visit::7").code, harness.NOT_FOUND)
+
+    def test_a_selection_that_is_wrong_is_said_where_it_stands(self):
+        self.may_lose_gateway = True  # The refusal is in the log of the browser.
+        self.go("data?type=visit&selection=visit.absent+%3D%3D+1", "Data")
+        self.see("absent", "main [role=alert]")
+
+    def test_a_document_leads_to_its_replicas(self):
+        self.go("buckets", "Buckets")
+        self.fill("Id of a document", "id:v:visit::8")
+        self.press(Keys.ENTER)
+        self.see("All members have equal contents")
+        self.assertIn("checksum", self.text("main table"))
+        self.screenshot("buckets-document")
+
+    def test_a_setting_is_changed_and_restored(self):
+        self.go("settings?setting=storage.visitors_max", "Live settings")
+        self.fill("New value", "61", "dialog")
+        self.click("Show what changes", "dialog")
+        self.see("61", "dialog .messages")
+        self.assertNotIn("61", self.cluster.must("config", "get", "storage.visitors_max").out)
+        self.click("Change it", "dialog")
+        self.see("→ 61")
+        self.assertIn("61", self.cluster.must("config", "get", "storage.visitors_max").out)
+        self.click("Take back")
+        self.see("61", "dialog")
+        self.click("Restore", "dialog")
+        wait_until(lambda: "61" not in self.cluster.must("config", "get", "storage.visitors_max").out, "the setting is as before")
+
+    def test_an_aggregation_has_a_table_and_a_chart(self):
+        self.go("aggregate", "Aggregate")
+        self.fill("Group by", "city")
+        self.fill("Compute", "count(), max(cost) as most")
+        self.fill("Order by", "city")
+        self.assertIn("fjord aggregate --type visit --group-by city --order-by city 'count()' 'max(cost) as most'", self.text("pre"))
+        self.press(Keys.ENTER)
+        wait_until(lambda: len(self.texts("main tbody tr")) == len(CITIES), "a row for each city")
+        self.assertTrue(self.texts("main tbody tr")[0].startswith("Bergen"))
+        self.screenshot("aggregate-table")
+        self.click("Chart")
+        wait_until(lambda: len(self.texts(".bars .name")) == len(CITIES), "a bar for each city")
+        self.screenshot("aggregate-chart")
+
+    def test_a_node_change_is_planned_made_and_followed(self):
+        self.go("nodes?node=storage.0", "Nodes")
+        self.click("Maintenance")
+        self.fill("Reason", "a test", "dialog")
+        self.click("Show the plan", "dialog")
+        self.see("buckets that move", "dialog")
+        self.screenshot("nodes-plan")
+        self.assertNotIn("maintenance", self.cluster.must("node", "list").out)
+        self.click("Do it", "dialog")
+        self.see("Maintenance: storage.0")
+        self.see("Done")
+        self.see("maintenance", "main dl.facts")
+        self.screenshot("nodes-progress")
+        self.click("Back to normal")
+        self.click("Show the plan", "dialog")
+        self.click("Do it", "dialog")
+        wait_until(lambda: "maintenance" not in self.cluster.must("node", "list").out, "storage.0 is back")
+        self.cluster.wait_healthy()
+
+    def test_the_tuner_measures_and_advises(self):
+        self.go("tuning", "Tuning")
+        self.click("Measure for 10s and advise")
+        self.see("Measure again")
+        self.assertEqual(self.texts("[role=alert]"), [])
+        self.see("What it is computed from")
+        self.screenshot("tuning-advice")
+
+    def test_a_job_is_watched_paused_throttled_and_cancelled(self):
+        # Its tasks may send so little that it does not end by itself.
+        job = self.cluster.must("job", "run", "fieldstats", "--type", "visit", "--param", "group=note", "--param", "value=cost",
+                                "--shuffle", "store", "--set", "throttle=100").out.split()[0]
+        self.go("overview", "Overview")
+        self.see("fieldstats on visit")
+        self.go(f"jobs?job={job}", "Jobs")
+        self.see("running", ".headline")
+        self.see("bound by")
+        self.screenshot("jobs-running")
+        self.click("Pause")
+        self.see("paused", ".headline")
+        self.assertEqual(self.cluster.must("job", "show", job, "-o", "json").json()["state"], "paused")
+        self.click("Resume")
+        self.see("running", ".headline")
+        self.click("Throttle")
+        self.fill("Throttle", "200", "dialog")
+        self.click("Change", "dialog")
+        self.see("throttle=200")
+        self.cluster.kill("storage.2")
+        self.click("Cancel the job")
+        self.click("Cancel the job", "dialog")
+        self.see("cancelled", ".headline")
+        self.cluster.restart("storage.2")
+        self.cluster.wait_healthy()
+
+
+if __name__ == "__main__":
+    harness.main()
