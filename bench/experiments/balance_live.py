@@ -158,7 +158,7 @@ def show(rows, output):
         table.append([name, failed, *(float(of[key][(name,)]) for key in keys)])
     experiment.table(["", "failed or wrong", "quota used", "CPU max/mean p50", "p95", "rounds <= 1.15", "gets p50 ms", "gets p99 ms", "puts p99 ms",
                       "searches p99 ms", "steps", "moves"], table)
-    figure, axes = experiment.plt.subplots(figsize=(7, 4))
+    figure, axes = experiment.pyplot().subplots(figsize=(7, 4))
     axes.bar([f"{row['phase']}\nrun {row['run'] + 1}" for row in rows], [row["imbalance_p95"] for row in rows])
     axes.set_ylabel("CPU max/mean, 95th percentile of rounds")
     axes.tick_params(axis="x", labelsize=6)

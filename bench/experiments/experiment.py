@@ -19,11 +19,6 @@ os.environ.setdefault("FJORD_BIN", str(ROOT / "build" / "release" / "bin"))
 sys.path.insert(0, str(ROOT / "test" / "integration"))
 import harness  # noqa: E402
 
-import matplotlib  # noqa: E402
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
 
 def say(text):
     print(text, file=sys.stderr, flush=True)
@@ -59,8 +54,17 @@ def medians(rows, keys, value):
     return {key: statistics.median(values) for key, values in groups.items()}
 
 
+def pyplot():
+    """Imports matplotlib. An experiment without a plot does not need it, and tests run such ones."""
+    import matplotlib
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+    return matplotlib.pyplot
+
+
 def plot_lines(path, lines, x, y, title, log_x=True, log_y=False):
     """`lines`: label -> list of points."""
+    plt = pyplot()
     figure, axes = plt.subplots(figsize=(7, 4.2))
     for label, points in lines.items():
         axes.plot(*zip(*sorted(points)), marker="o", label=label)

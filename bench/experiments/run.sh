@@ -8,10 +8,11 @@ name=${1:-}
 case $name in
   slotfile-size | background-work | many-documents | placement | elasticity | tuner-grid) ;;
   visiting-empty | output-documents | visitor-threads | bandwidth | tuner-grid-real | job-foreground) ;;
-  balance-simulated | balance-causality | balance-live | balance-sklik | tars-simulated | ring-offload | keyword-search) ;;
+  balance-simulated | balance-causality | balance-live | balance-sklik | tars-simulated | tars-live) ;;
+  ring-offload | ring-offload-live | keyword-search) ;;
   *)
     printf 'Usage: ./run experiment NAME [--quick]\nNAME: slotfile-size, background-work, many-documents, placement, elasticity, tuner-grid,\n' >&2
-    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground,\n      balance-simulated, balance-causality, balance-live, balance-sklik, tars-simulated, ring-offload, keyword-search (docs/experiments)\n' >&2
+    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground,\n      balance-simulated, balance-causality, balance-live, balance-sklik, tars-simulated, tars-live,\n      ring-offload, ring-offload-live, keyword-search (docs/experiments)\n' >&2
     exit 2
     ;;
 esac

@@ -313,7 +313,7 @@ def show(rows, output):
     print(f"| the same: geometric mean | {math.exp(statistics.mean(map(math.log, gains))):.3f} |\n")
     experiment.table(["workload", "best of the grid", "advice", "best, of the top", "advice", "defaults", "noise in a cluster",
                       "noise between clusters", "best / worst of the grid", "operations/s with the advice", "p99 ms"], table)
-    figure, axes = experiment.plt.subplots(figsize=(9, 4.2))
+    figure, axes = experiment.pyplot().subplots(figsize=(9, 4.2))
     for number, (label, values) in enumerate(bars.items()):
         axes.bar([at + 0.27 * (number - 1) for at in range(len(names))], values, 0.27, label=label)
     for at, name in enumerate(names):
