@@ -28,6 +28,7 @@ class OpenApiTest(HttpCluster):
             text=True, timeout=3 * SECONDS + 60, check=False)
         self.assertEqual(done.returncode, 0, f"{done.stdout[-8000:]}\n{done.stderr[-2000:]}")
         self.cluster.wait_healthy()
+        self.http = self.connect()  # The other connection was idle for too long.
         self.assertEqual(self.must(200, "GET", "/state/v1/health")["status"], {"code": "up"})
 
 
