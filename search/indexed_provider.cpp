@@ -19,6 +19,11 @@ Status IndexedProvider::set_replica_set(BucketId bucket, const ReplicaSet& set) 
 
 void IndexedProvider::apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results,
                             spi::Durability durability) {
+  if (index_.is_full()) {
+    const Status busy(StatusCode::Busy, "the index of keywords has to wait until its disk takes a file");
+    for (spi::WriteResult& result : results) result.status = busy;
+    return;
+  }
   engine_->apply(writes, results, durability);
   for (std::size_t i = 0; i < writes.size(); ++i) {
     if (results[i].status && !results[i].superseded) index_.on_write(writes[i]);

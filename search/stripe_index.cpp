@@ -237,6 +237,7 @@ void StripeIndex::index_some() {
   if (*more) return;
   building_.reset();
   to_index_.erase(bucket);
+  unsaved_.insert(bucket);  // A merge of the delta meanwhile has taken it out.
   // The indexed documents are new in the index alone, so searches show them at once.
   merge_delta();
 }
@@ -259,12 +260,16 @@ void StripeIndex::save_checksums() {
 std::optional<Duration> StripeIndex::maintain(MonotonicTime now) {
   follow_types();
   if (types_ == nullptr || roles_.empty()) return kIdleInterval;
-  if (!to_index_.empty()) {
+  bool goes_on = false;
+  if (!to_index_.empty() && !is_full()) {
     const std::size_t before = to_index_.size();
     index_some();
-    if (building_ || to_index_.size() != before) return Duration(0);
+    goes_on = building_ || to_index_.size() != before;
+    // What is indexed becomes files meanwhile, so memory is bounded however much is indexed again.
+    if (goes_on && index_->backlog() == IndexStore::Backlog::Small) return Duration(0);
   }
-  if (delta_since_ && now - *delta_since_ >= options_.delta_age_max) merge_delta();
+  const bool is_due = index_->backlog() != IndexStore::Backlog::Small;
+  if (delta_since_ && (is_due || now - *delta_since_ >= options_.delta_age_max)) merge_delta();
   const Result<bool> more = index_->maintain();
   if (!more) log::error("search", "the index of keywords: {}", more.error().to_string());
   if (index_->take_lost()) {
@@ -273,7 +278,7 @@ std::optional<Duration> StripeIndex::maintain(MonotonicTime now) {
     index_all_again();
     return Duration(0);
   }
-  return more && *more ? Duration(0) : kLookInterval;
+  return goes_on || (more && *more) ? Duration(0) : kLookInterval;
 }
 
 Status StripeIndex::check_replica(BucketId bucket, const rpc::ClusterSnapshot& state) const {

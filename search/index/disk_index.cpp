@@ -10,6 +10,8 @@ namespace fjord::search {
 namespace {
 
 constexpr unsigned kPauseMax = 1024;
+/// While writes are refused, a file is tried again sooner.
+constexpr unsigned kPauseFull = 16;
 
 std::string manifest_path(const std::string& directory) { return directory + "/manifest"; }
 
@@ -252,6 +254,12 @@ std::uint64_t DiskIndex::pages_of(std::string_view word) const {
   return pages;
 }
 
+IndexStore::Backlog DiskIndex::backlog() const {
+  const std::size_t bytes = recent_.document_bytes() + recent_.delta_bytes();
+  if (bytes < options_.recent_bytes_max) return Backlog::Small;
+  return bytes < options_.memory_bytes_max ? Backlog::Due : Backlog::Full;
+}
+
 Result<bool> DiskIndex::maintain() {
   pinned_.clear();
   if (options_.cache_limits) cache_.set_limits(options_.cache_limits());
@@ -260,6 +268,7 @@ Result<bool> DiskIndex::maintain() {
     lose(Status(damage_));
     return true;
   }
+  if (backlog() == Backlog::Full) pause_ = std::min(pause_, kPauseFull);
   if (pause_ > 0) {
     --pause_;
     return false;

@@ -27,6 +27,9 @@ struct DiskIndexOptions {
   std::size_t recent_bytes_max = std::size_t{1} << 20;
   /// Number of segments of about the same size that are merged into one.
   std::size_t segments_of_tier = 4;
+  /// Bytes of documents in memory with which the index is full. They are more than `recent_bytes_max` only while the
+  /// disk takes no file, or no step of background work could be made.
+  std::size_t memory_bytes_max = std::size_t{16} << 20;
   /// Bytes of segments that are kept in memory: posting lists and runs of documents.
   std::size_t cache_bytes = std::size_t{32} << 20;
   /// Returns limits of the cache, which may change; called by each maintain(). Empty: `cache_bytes` is the limit.
@@ -62,6 +65,7 @@ class DiskIndex final : public IndexStore {
   void put(IndexedDocument document) override;
   void remove(const GlobalId& gid) override;
   void remove_bucket(BucketId bucket) override;
+  Backlog backlog() const override;
   std::size_t delta_bytes() const override { return recent_.delta_bytes(); }
   void merge_delta() override;
   Status for_each_keyword(std::string_view word, const std::function<void(const KeywordEntry&)>& sink) const override;

@@ -70,6 +70,10 @@ class Stripe {
   }
   void write(const std::string& id, const std::map<std::string, FieldValue>& fields, bool remove = false,
              std::uint64_t timestamp = 0, unsigned bits = kBits) {
+    static_cast<void>(try_write(id, fields, remove, timestamp, bits));
+  }
+  Status try_write(const std::string& id, const std::map<std::string, FieldValue>& fields, bool remove = false,
+                   std::uint64_t timestamp = 0, unsigned bits = kBits) {
     const DocumentId parsed = *DocumentId::parse(id);
     EncodedDocument encoded;
     const auto types = snapshots_.get()->types();
@@ -87,6 +91,7 @@ class Stripe {
                            .body = encoded.body};
     spi::WriteResult result;
     provider_->apply(std::span(&write, 1), std::span(&result, 1), spi::Durability::Process);
+    return result.status;
   }
   /// Puts a group with one ad and one keyword; `group` is both the group's number and its location.
   void put_group(std::uint64_t group, const std::string& text = "red car", unsigned bits = kBits) {
@@ -268,6 +273,72 @@ TEST_CASE("an index whose file is damaged fails searches until all is indexed ag
   CHECK(stripe.searched() == 0);
   stripe.settle();
   CHECK(stripe.advertisers("red car") == Numbers{4});
+}
+
+TEST_CASE("a write that the engine refused is not found") {
+  Stripe stripe;
+  stripe.put_group(4, "red car", kBits + 1);  // There is no such bucket.
+  CHECK_FALSE(stripe.try_write("id:a:keyword:n=4:2", {{"text", std::string("red car")}}, false, 0, kBits + 1));
+  CHECK(stripe.advertisers("red car").empty());
+  CHECK(stripe.search("red car").candidates == 0);
+}
+
+TEST_CASE("an index whose disk takes no file is bounded: writes are refused until it does") {
+  sim::SimEnv env;
+  auto index = DiskIndex::open(env, {.directory = "/index", .recent_bytes_max = 2000, .memory_bytes_max = 20'000});
+  REQUIRE(index.has_value());
+  const IndexStore& store = **index;
+  Stripe stripe(kSchema, std::move(*index));
+  env.inject({.path_prefix = "/index",
+              .operations = sim::FileOperations::all(),
+              .code = StatusCode::NoSpace,
+              .count = 1'000'000'000});
+  const auto put = [&](int number) {
+    stripe.clock().pass(milliseconds(50));
+    stripe.provider().maintain(stripe.clock().now());
+    return stripe.try_write("id:a:ad:n=4:" + std::to_string(number), {{"title", std::string(500, 'x')}});
+  };
+  int taken = 0;
+  Status last;
+  while (taken < 1000 && (last = put(taken))) ++taken;
+  CHECK(last.code() == StatusCode::Busy);
+  CHECK(taken > 25);
+  CHECK(taken < 45);
+  CHECK(stripe.provider().index().is_full());
+  // Nothing of a refused write is stored.
+  CHECK_FALSE(stripe.provider().get(BucketId(kBits, 0),
+                                    DocumentId::parse("id:a:ad:n=4:" + std::to_string(taken))->gid(), spi::Parts::All));
+  env.clear_faults();
+  stripe.settle();
+  CHECK(store.backlog() == IndexStore::Backlog::Small);
+  CHECK(put(taken));
+}
+
+TEST_CASE("what is indexed again becomes files meanwhile, so memory is bounded") {
+  sim::SimEnv env;
+  auto opened = DiskIndex::open(env, {.directory = "/index", .recent_bytes_max = 4000, .memory_bytes_max = 20'000});
+  REQUIRE(opened.has_value());
+  const DiskIndex& index = **opened;
+  Stripe stripe(kSchemaWithoutSearch, std::move(*opened));
+  stripe.publish(6,
+                 "document keyword { field text type string { header } field bid_micros type long { header } }\n"
+                 "document ad_group { field name type string { header } field advertiser type int { header } }\n"
+                 "document ad { field title type string { header } }");
+  for (std::uint64_t group = 0; group < 400; ++group) stripe.put_group(group);
+  stripe.publish(7, kSchema);
+  bool was_full = false;
+  std::uint64_t files = 0;
+  stripe.provider().maintain(stripe.clock().now());
+  for (int step = 0; step < 1000 && stripe.provider().index().buckets_to_index() > 0; ++step) {
+    stripe.provider().maintain(stripe.clock().now());
+    was_full = was_full || stripe.provider().index().is_full();
+    if (stripe.provider().index().buckets_to_index() > 0) files = index.counts().segments_written;
+  }
+  CHECK(files >= 3);
+  stripe.settle();
+  CHECK(index.backlog() == IndexStore::Backlog::Small);
+  CHECK(stripe.advertisers("red car").size() == 10);
+  CHECK_FALSE(was_full);
 }
 
 TEST_CASE("a form of the query without diacritics finds keywords without them") {

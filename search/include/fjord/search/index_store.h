@@ -69,6 +69,9 @@ class IndexStore {
   virtual void remove(const GlobalId& gid) = 0;
   /// Removes all documents that lie in the bucket, because it was deleted here or is to be indexed again.
   virtual void remove_bucket(BucketId bucket) = 0;
+  /// How much is in memory alone until a file takes it: less than makes a file, enough for one, or as much as may be.
+  enum class Backlog : std::uint8_t { Small, Due, Full };
+  virtual Backlog backlog() const { return Backlog::Small; }
   /// Returns the size of the delta in bytes.
   virtual std::size_t delta_bytes() const = 0;
   /// Lets searches see all changes so far.

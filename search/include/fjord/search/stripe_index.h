@@ -70,6 +70,9 @@ class StripeIndex {
   /// Number of buckets that are not indexed yet.
   std::size_t buckets_to_index() const { return to_index_.size(); }
 
+  /// True if the index takes no more: its disk takes no file, and memory is bounded. Writes are refused meanwhile.
+  bool is_full() const { return index_->backlog() == IndexStore::Backlog::Full; }
+
   // --- Called about what the engine has done, in the order in which it was done
 
   /// Called when the engine has stored the write.
