@@ -61,18 +61,35 @@ class LocalGatewayTest(unittest.TestCase):
         self.assertEqual([one["http"] for one in status if one["node"] == "gateway.0"], [next_address])
         self.assertEqual(ask(next_address, "/state/v1/health"), 200)
 
+    def test_clusters_that_start_at_the_same_time(self):
+        """They choose the same ports, so that most of them have to try again with others."""
+        with tempfile.TemporaryDirectory(prefix="fjord-test-") as folder:
+            folders = [f"{folder}/{number}" for number in range(4)]
+            try:
+                commands = [subprocess.Popen([BIN / "fjord", "local", "start", "--dir", one, "--storage", "1"], stdout=subprocess.DEVNULL,
+                                             stderr=subprocess.PIPE, text=True) for one in folders]
+                printed = [command.communicate(timeout=120)[1] for command in commands]
+                self.assertEqual([command.returncode for command in commands], [0] * len(folders), printed)
+                addresses = {self.PRINTED.findall(text)[0] for text in printed}
+                self.assertEqual([ask(address, "/state/v1/health") for address in addresses], [200] * len(folders))
+            finally:
+                for one in folders:
+                    run_program("fjord", "local", "stop", "--dir", one)
+
     def test_a_cluster_in_one_process_has_one_gateway_by_default(self):
         with tempfile.TemporaryDirectory(prefix="fjord-test-") as folder:
             for options in ((), ("--gateways", "1")):
                 with subprocess.Popen([BIN / "fjord", "dev", "--dir", folder, *options], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                       text=True) as dev:
-                    self.addCleanup(dev.kill)
-                    self.assertTrue(dev.stdout.readline().startswith("export FJORD_CLUSTER="))
-                    config = yaml.safe_load((pathlib.Path(folder) / "dev.yaml").read_text())
-                    address = config["gateways"][0]["address"]
-                    wait_until(lambda address=address: ask(address, "/state/v1/health") == 200, "the gateway has a distributor")
-                    dev.send_signal(signal.SIGINT)
-                    _, err = dev.communicate(timeout=30)
+                    try:
+                        self.assertTrue(dev.stdout.readline().startswith("export FJORD_CLUSTER="))
+                        config = yaml.safe_load((pathlib.Path(folder) / "dev.yaml").read_text())
+                        address = config["gateways"][0]["address"]
+                        wait_until(lambda address=address: ask(address, "/state/v1/health") == 200, "the gateway has a distributor")
+                        dev.send_signal(signal.SIGINT)
+                        _, err = dev.communicate(timeout=30)
+                    finally:
+                        dev.kill()
                 self.assertEqual(dev.returncode, 0, err)
                 self.assertEqual(self.PRINTED.findall(err), [address])
             refused = run_program("fjord", "dev", "--dir", folder, "--gateways", 2)

@@ -223,8 +223,8 @@ Result<std::vector<ProcessName>> start_all(const LocalCluster& cluster, double t
   return started;
 }
 
-/// Creates and starts a new cluster. Tries other ports if another program takes one of them before the start, which is
-/// safe because nothing is stored yet.
+/// Creates and starts a new cluster. Tries other ports if another program takes one of them before the start. What the
+/// fleet controller has stored by then goes away, as it has the old addresses of the nodes.
 Result<std::vector<ProcessName>> start_new(const LocalArgs& args) {
   constexpr int kAttempts = 4;
   LocalShape shape = shape_of(args);
@@ -236,6 +236,7 @@ Result<std::vector<ProcessName>> start_new(const LocalArgs& args) {
     cluster.stop(cluster.config().names());
     const bool port_taken = started.error().message().find("cannot listen on") != std::string::npos;
     if (!port_taken || attempt == kAttempts) return started.error();
+    FJORD_TRY(cluster.remove_data());
     shape.usual_ports = false;
   }
 }

@@ -287,6 +287,16 @@ std::vector<ProcessName> LocalCluster::stop(const std::vector<ProcessName>& name
   return killed;
 }
 
+Status LocalCluster::remove_data() const {
+  for (const ProcessName& name : config_.names()) {
+    const std::string& folder = config_.find(name)->directory;
+    std::error_code error;
+    if (!folder.empty()) fs::remove_all(folder, error);
+    if (error) return io_error(folder, error.value());
+  }
+  return Status::ok();
+}
+
 std::string LocalCluster::log_tail(ProcessName name) const {
   constexpr std::size_t kTailBytes = 2000;
   const std::string text = read_text(log_file(name));

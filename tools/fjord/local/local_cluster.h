@@ -50,6 +50,8 @@ class LocalCluster {
   bool send_signal(config::ProcessName name, int signal) const;
   /// Sends SIGTERM, and SIGKILL to processes that still run ten seconds later. Returns the killed ones.
   std::vector<config::ProcessName> stop(const std::vector<config::ProcessName>& names) const;
+  /// Removes the data folders of all nodes, which must not run. Errors: IoError.
+  Status remove_data() const;
   /// Returns the last lines of the node's log, which may include earlier runs.
   std::string log_tail(config::ProcessName name) const;
 
