@@ -1,9 +1,14 @@
 #include "fjord/common/log.h"
 
 #include <atomic>
+#include <cstdio>
+#include <fmt/format.h>
 #include <memory>
 #include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/stdout_sinks.h>
+
+#include "fjord/common/log_lines.h"
 
 namespace fjord::log {
 
@@ -11,6 +16,8 @@ namespace {
 
 // The only exception to "no globals": every component logs, and all lines of a process share one stream.
 std::atomic<Level> current_level{Level::Info};
+
+constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%f%z %l %v";
 
 spdlog::level::level_enum to_spdlog(Level level) {
   switch (level) {
@@ -33,6 +40,8 @@ spdlog::logger& logger() {
     auto made = std::make_unique<spdlog::logger>("fjord", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%Y-%m-%dT%H:%M:%S.%f%z %l %v");
     made->set_level(spdlog::level::trace);  // The function enabled() alone decides which lines are written.
+    made->set_pattern(kPattern);
+    made->set_level(spdlog::level::trace);  // enabled() decides
     return made.release();                  // never destroyed: threads can log while the process ends
   }();
   return *instance;
@@ -54,6 +63,31 @@ bool enabled(Level level) { return level != Level::Off && level >= current_level
 
 void write(Level level, std::string_view component, const std::string& line) {
   logger().log(to_spdlog(level), "{}: {}", component, line);
+}
+
+struct LineFormatter::Impl {
+  spdlog::pattern_formatter formatter{kPattern};
+  fmt::memory_buffer text;
+  spdlog::memory_buf_t line;
+};
+
+LineFormatter::LineFormatter() : impl_(std::make_unique<Impl>()) {}
+LineFormatter::~LineFormatter() = default;
+
+void LineFormatter::append(Level level, std::string_view component, std::string_view line, std::string& to) {
+  impl_->text.clear();
+  impl_->text.append(component);
+  impl_->text.append(std::string_view(": "));
+  impl_->text.append(line);
+  impl_->line.clear();
+  impl_->formatter.format(spdlog::details::log_msg("fjord", to_spdlog(level), {impl_->text.data(), impl_->text.size()}),
+                          impl_->line);
+  to.append(impl_->line.data(), impl_->line.size());
+}
+
+void write_lines(std::string_view lines) {
+  std::fwrite(lines.data(), 1, lines.size(), stderr);
+  std::fflush(stderr);
 }
 
 }  // namespace fjord::log

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "fjord/common/log.h"
+#include "fjord/common/log_lines.h"
 #include "fjord/common/random.h"
 
 namespace fjord::gateway {
@@ -15,21 +15,6 @@ namespace {
 
 /// The stop waits so long for answers in progress.
 constexpr auto kDrainTime = std::chrono::seconds(5);
-constexpr std::size_t kLoggedBytesMax = 1000;
-
-/// Returns the target as one word of printable ASCII, cut to a length for the log.
-std::string escaped_target(std::string_view target) {
-  std::string word;
-  for (const char c : target.substr(0, kLoggedBytesMax)) {
-    const bool is_plain = c > ' ' && c < '\x7f' && c != '"' && c != '\\';
-    if (is_plain) {
-      word += c;
-    } else {
-      word += fmt::format("%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return target.size() > kLoggedBytesMax ? word + "..." : word;
-}
 
 }  // namespace
 
@@ -52,7 +37,8 @@ HttpServer::HttpServer(HttpGatewayOptions options, HttpHandlers handlers, Metric
       connections_open_(metrics.gauge("fjord_http_connections", "Open connections of HTTP clients.")),
       request_seconds_(metrics.histogram("fjord_http_request_seconds",
                                          "From the header of a request of an HTTP client to the end of its answer.")),
-      id_prefix_(Random::from_system().next()) {}
+      id_prefix_(Random::from_system().next()),
+      access_log_(options_.access_log ? std::make_unique<AccessLog>(log::write_lines) : nullptr) {}
 
 std::string HttpServer::new_request_id() { return fmt::format("{:016x}-{}", id_prefix_, next_id_.fetch_add(1)); }
 
@@ -76,14 +62,9 @@ Counter& HttpServer::requests_counter(std::string_view target, unsigned status) 
 }
 
 void HttpServer::note(const EndedRequest& ended) {
-  const HttpRequest& request = ended.request;
-  requests_counter(request.target, ended.status).add();
+  requests_counter(ended.request.target, ended.status).add();
   request_seconds_.observe(std::chrono::duration_cast<Duration>(ended.took));
-  if (!options_.access_log) return;
-  log::info("access", "{} {} {} {} {} us {} bytes {}{}", request.request_id, request.method,
-            escaped_target(request.target), ended.status,
-            std::chrono::duration_cast<std::chrono::microseconds>(ended.took).count(), ended.bytes, ended.protocol,
-            ended.is_away ? " away" : "");
+  if (access_log_ != nullptr) access_log_->add(ended);
 }
 
 void HttpServer::note_refusal(std::string_view reason) {
@@ -135,14 +116,12 @@ void HttpServer::end() {
   for (const auto& connection : all_connections()) connection->abandon();
 }
 
-RequestInProgress::RequestInProgress(HttpServer& server) : server_(server) {
-  const std::lock_guard lock(server_.mutex_);
-  ++server_.in_progress_;
-}
+RequestInProgress::RequestInProgress(HttpServer& server) : server_(server) { server_.in_progress_.fetch_add(1); }
 
 RequestInProgress::~RequestInProgress() {
+  if (server_.in_progress_.fetch_sub(1) != 1 || !server_.is_ending_) return;
   const std::lock_guard lock(server_.mutex_);
-  if (--server_.in_progress_ == 0) server_.no_progress_.notify_all();
+  server_.no_progress_.notify_all();
 }
 
 bool HeldBytes::grow_to(std::size_t bytes) {

@@ -18,6 +18,7 @@
 #include "fjord/common/thread_annotations.h"
 #include "fjord/gateway/http_gateway.h"
 #include "http/reply.h"
+#include "http/transport/access_log.h"
 #include "http/transport/host_rules.h"
 
 namespace fjord::gateway {
@@ -39,16 +40,6 @@ class ServedConnection {
   virtual void drain() = 0;
   /// Ends at once. When no thread runs the connection any more.
   virtual void abandon() = 0;
-};
-
-/// A request that has ended, for the access log.
-struct EndedRequest {
-  const HttpRequest& request;
-  unsigned status = 0;
-  std::size_t bytes = 0;  ///< The body of the answer, as it was sent.
-  HttpClock::duration took{};
-  std::string_view protocol;
-  bool is_away = false;  ///< The client went away before the end.
 };
 
 /// What all connections of a gateway share: limits, ids, metrics and the access log. Threading: any thread.
@@ -105,8 +96,9 @@ class HttpServer {
   mutable std::mutex mutex_;
   std::map<ServedConnection*, std::shared_ptr<ServedConnection>> connections_ FJORD_GUARDED_BY(mutex_);
   std::map<std::pair<std::string_view, unsigned>, Counter*> counters_ FJORD_GUARDED_BY(mutex_);
-  std::condition_variable no_progress_;
-  int in_progress_ FJORD_GUARDED_BY(mutex_) = 0;
+  std::condition_variable no_progress_;  ///< Once is_ending_.
+  std::atomic<int> in_progress_{0};
+  std::unique_ptr<AccessLog> access_log_;  ///< Null: there is none.
   boost::asio::thread_pool aside_{1};
 };
 
