@@ -89,16 +89,29 @@ void DocumentApi::read(const HttpRequest& request, const DocumentPath& path, con
     return done(message_answer(request, 400, "GET does not support the request property 'dryRun'", id));
   }
   if (const std::string* fields = query.find("fieldSet")) options.fields = *fields;
-  HttpRequest asked{.method = request.method, .target = request.target, .body = {}};
-  client_.get_json(id, std::move(options))
-      .then([this, asked = std::move(asked), path, done = std::move(done)](JsonResult result) {
-        if (result.status.code() == StatusCode::NotFound) return answer_missing(asked, path, done);
-        if (!result.status) return done(error_answer(asked, result.status, path.id()));
-        // With the field set [none] there is no JSON.
-        const auto fields = result.json.empty() ? Result<std::string>("{}") : fields_of_document(result.json);
-        if (!fields) return done(error_answer(asked, {StatusCode::Corruption, fields.error().message()}, path.id()));
-        done({.status = 200, .body = begin_body(asked, path.id()) + ",\"fields\":" + *fields + "}"});
-      });
+  struct Read {
+    HttpRequest asked;
+    DocumentPath path;
+    std::string id;
+    HttpDone done;
+  };
+  const auto read = std::make_shared<Read>(
+      Read{{.method = request.method, .target = request.target, .body = {}}, path, id, std::move(done)});
+  client_.get_json(id, std::move(options)).then([this, read](const JsonResult& result) {
+    if (result.status.code() == StatusCode::NotFound) return answer_missing(read->asked, read->path, read->done);
+    if (!result.status) return read->done(error_answer(read->asked, result.status, read->id));
+    // With the field set [none] there is no JSON.
+    const auto fields = result.json.empty() ? Result<std::string>("{}") : fields_of_document(result.json);
+    if (!fields) {
+      const Status corrupt(StatusCode::Corruption, fields.error().message());
+      return read->done(error_answer(read->asked, corrupt, read->id));
+    }
+    HttpAnswer answer{.status = 200, .body = begin_body(read->asked, read->id)};
+    constexpr std::size_t kAround = 16;
+    answer.body.reserve(answer.body.size() + fields->size() + kAround);
+    answer.body.append(",\"fields\":").append(*fields).append("}");
+    read->done(std::move(answer));
+  });
 }
 
 void DocumentApi::answer_missing(const HttpRequest& request, const DocumentPath& path, HttpDone done) {

@@ -19,7 +19,12 @@ struct DocumentPath {
   std::string user;      ///< Rest of the id; empty for a visit.
   bool is_root = false;  ///< /document/v1 itself
 
-  std::string id() const { return "id:" + space + ":" + type + ":" + location + ":" + user; }
+  std::string id() const {
+    std::string id;
+    id.reserve(space.size() + type.size() + location.size() + user.size() + 6);
+    return id.append("id:").append(space).append(":").append(type).append(":").append(location).append(":").append(
+        user);
+  }
 };
 
 /// `path` is the decoded path of the request, from "document" on. Errors: NotFound if there is no such path;

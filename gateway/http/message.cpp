@@ -111,6 +111,7 @@ double quality_of(std::string_view accept, std::string_view media_type) {
 }
 
 Result<std::string> decode_url(std::string_view text) {
+  if (std::none_of(text.begin(), text.end(), [](char c) { return c == '%' || c == '+'; })) return std::string(text);
   std::string decoded;
   decoded.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -133,6 +134,7 @@ Result<std::string> decode_url(std::string_view text) {
 
 Result<std::vector<std::string>> split_path(std::string_view path) {
   std::vector<std::string> segments;
+  segments.reserve(8);
   if (path.starts_with('/')) path.remove_prefix(1);
   while (true) {
     const std::size_t slash = path.find('/');

@@ -30,9 +30,15 @@ constexpr auto kCheckInterval = std::chrono::seconds(1);
 constexpr auto kStreamLingerTime = std::chrono::seconds(5);
 constexpr std::size_t kBodyRate = 16 << 10;
 constexpr std::size_t kTakenBytesMin = 64 << 10;
+constexpr std::size_t kFrameHeaderBytes = 9;
 
 std::string_view view_of(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
+}
+
+/// nghttp2 does not change what it is given.
+std::uint8_t* bytes_of(std::string_view text) {
+  return reinterpret_cast<std::uint8_t*>(const_cast<char*>(text.data()));
 }
 
 }  // namespace
@@ -113,9 +119,15 @@ struct Http2Session::Callbacks {
     return 0;
   }
 
-  static ssize_t read(nghttp2_session* /*session*/, std::int32_t /*id*/, std::uint8_t* to, std::size_t size,
+  /// The data goes from the answer to what is produced, and not through nghttp2.
+  static ssize_t read(nghttp2_session* /*session*/, std::int32_t /*id*/, std::uint8_t* /*to*/, std::size_t size,
                       std::uint32_t* flags, nghttp2_data_source* source, void* user) {
-    return of(user).read_body(*static_cast<Stream*>(source->ptr), to, size, flags);
+    return of(user).read_body(*static_cast<Stream*>(source->ptr), size, flags);
+  }
+
+  static int on_send_data(nghttp2_session* /*session*/, nghttp2_frame* /*frame*/, const std::uint8_t* header,
+                          std::size_t size, nghttp2_data_source* /*source*/, void* user) {
+    return of(user).end_frame(header, size);
   }
 };
 
@@ -129,6 +141,7 @@ Http2Session::Http2Session(HttpServer& server, SessionHost& host)
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Callbacks::on_frame);
   nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, Callbacks::on_close);
   nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks, Callbacks::on_invalid);
+  nghttp2_session_callbacks_set_send_data_callback(callbacks, Callbacks::on_send_data);
   nghttp2_option* option = nullptr;
   FJORD_CHECK(nghttp2_option_new(&option) == 0);
   nghttp2_option_set_max_continuations(option, kContinuationsMax);
@@ -290,50 +303,63 @@ void Http2Session::answer_changed(Exchange& exchange) {
 void Http2Session::submit(Stream& stream) {
   const Exchange& exchange = *stream.exchange;
   const HttpAnswer& head = exchange.head();
-  std::vector<std::pair<std::string, std::string>> fields;
-  fields.emplace_back(":status", std::to_string(head.status));
-  fields.emplace_back("date", http_date());
-  fields.emplace_back("x-request-id", exchange.request().request_id);
-  if (!head.allow.empty()) fields.emplace_back("allow", head.allow);
-  if (head.retry_after_seconds > 0) fields.emplace_back("retry-after", std::to_string(head.retry_after_seconds));
-  const bool may_have_body = head.status != 204 && head.status != 304;
-  if (head.status != 204) fields.emplace_back("content-type", head.content_type);
-  for (const HttpHeader& one : head.headers) {
-    std::vector<HttpHeader> lower;
-    fjord::gateway::add_header(lower, one.name, one.value);
-    fields.emplace_back(std::move(lower.front().name), std::move(lower.front().value));
-  }
-  if (exchange.is_compressed()) {
-    fields.emplace_back("content-encoding", "gzip");
-    fields.emplace_back("vary", "accept-encoding");
-  }
-  if (may_have_body && exchange.has_length()) fields.emplace_back("content-length", std::to_string(exchange.length()));
+  const std::string status = std::to_string(head.status);
+  const std::string retry_after = std::to_string(head.retry_after_seconds);
+  const std::string length = std::to_string(exchange.length());
+  std::vector<HttpHeader> further;
+  for (const HttpHeader& one : head.headers) fjord::gateway::add_header(further, one.name, one.value);
   std::vector<nghttp2_nv> values;
-  values.reserve(fields.size());
-  for (auto& [name, value] : fields) {
-    values.push_back({reinterpret_cast<std::uint8_t*>(name.data()), reinterpret_cast<std::uint8_t*>(value.data()),
-                      name.size(), value.size(), NGHTTP2_NV_FLAG_NONE});
+  values.reserve(9 + further.size());
+  // The names are literals, or last until the call below has copied them.
+  const auto add = [&values](std::string_view name, std::string_view value, int flags = NGHTTP2_NV_FLAG_NO_COPY_NAME) {
+    values.push_back({bytes_of(name), bytes_of(value), name.size(), value.size(), static_cast<std::uint8_t>(flags)});
+  };
+  add(":status", status);
+  add("date", http_date());
+  // It is another one each time: without a place in the table of headers it costs both sides less.
+  add("x-request-id", exchange.request().request_id, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_INDEX);
+  if (!head.allow.empty()) add("allow", head.allow);
+  if (head.retry_after_seconds > 0) add("retry-after", retry_after);
+  const bool may_have_body = head.status != 204 && head.status != 304;
+  if (head.status != 204) add("content-type", head.content_type);
+  for (const HttpHeader& one : further) add(one.name, one.value, NGHTTP2_NV_FLAG_NONE);
+  if (exchange.is_compressed()) {
+    add("content-encoding", "gzip");
+    add("vary", "accept-encoding");
   }
+  if (may_have_body && exchange.has_length()) add("content-length", length);
   nghttp2_data_provider source{};
   source.source.ptr = &stream;
   source.read_callback = Callbacks::read;
   nghttp2_submit_response(session_, stream.id, values.data(), values.size(), &source);
 }
 
-std::int64_t Http2Session::read_body(Stream& stream, std::uint8_t* to, std::size_t bytes_max, std::uint32_t* flags) {
-  piece_.clear();
-  const Exchange::Body state = stream.exchange->take(piece_, bytes_max);
-  std::memcpy(to, piece_.data(), piece_.size());
-  if (!piece_.empty()) idle_frames_.add(kIdleFramesPerData);
-  if (state == Exchange::Body::Cut) return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+std::int64_t Http2Session::read_body(Stream& stream, std::size_t bytes_max, std::uint32_t* flags) {
+  std::string& out = *produced_;
+  const std::size_t before = out.size();
+  out.append(kFrameHeaderBytes, '\0');
+  const Exchange::Body state = stream.exchange->take(out, bytes_max);
+  const std::size_t bytes = out.size() - before - kFrameHeaderBytes;
+  if (bytes > 0) idle_frames_.add(kIdleFramesPerData);
+  const bool is_deferred = bytes == 0 && state != Exchange::Body::Over;
+  if (is_deferred || state == Exchange::Body::Cut) {
+    out.resize(before);
+    return state == Exchange::Body::Cut ? NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE : NGHTTP2_ERR_DEFERRED;
+  }
+  *flags |= NGHTTP2_DATA_FLAG_NO_COPY;
   if (state == Exchange::Body::Over) {
     *flags |= NGHTTP2_DATA_FLAG_EOF;
     stream.is_whole = true;
     stream.taken_since = HttpClock::now();
-    return static_cast<std::int64_t>(piece_.size());
   }
-  if (piece_.empty()) return NGHTTP2_ERR_DEFERRED;
-  return static_cast<std::int64_t>(piece_.size());
+  return static_cast<std::int64_t>(bytes);
+}
+
+int Http2Session::end_frame(const std::uint8_t* header, std::size_t bytes) {
+  std::string& out = *produced_;
+  FJORD_CHECK(out.size() >= bytes + kFrameHeaderBytes);
+  std::memcpy(out.data() + out.size() - bytes - kFrameHeaderBytes, header, kFrameHeaderBytes);
+  return out.size() < produced_max_ ? 0 : NGHTTP2_ERR_PAUSE;
 }
 
 void Http2Session::end_stream(std::int32_t id) {
@@ -354,6 +380,8 @@ void Http2Session::end_stream(std::int32_t id) {
 }
 
 void Http2Session::produce(std::string& out, std::size_t bytes_max) {
+  produced_ = &out;
+  produced_max_ = bytes_max;
   while (out.size() < bytes_max) {
     const std::uint8_t* data = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_, &data);

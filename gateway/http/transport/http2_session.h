@@ -66,7 +66,9 @@ class Http2Session final : public Session {
   void refuse(Stream& stream, unsigned status, std::string_view message);
   void start(Stream& stream);
   void submit(Stream& stream);
-  std::int64_t read_body(Stream& stream, std::uint8_t* to, std::size_t bytes_max, std::uint32_t* flags);
+  /// Appends a frame of data to what is produced, with room for its header, and returns the bytes of the data.
+  std::int64_t read_body(Stream& stream, std::size_t bytes_max, std::uint32_t* flags);
+  int end_frame(const std::uint8_t* header, std::size_t bytes);
   /// Ends the connection after a GOAWAY.
   void break_off(std::uint32_t error, std::string_view reason);
   void check_stream(Stream& stream, HttpClock::time_point now, std::vector<std::int32_t>& slow);
@@ -75,9 +77,10 @@ class Http2Session final : public Session {
   SessionHost& host_;
   nghttp2_session* session_ = nullptr;
   std::map<std::int32_t, std::unique_ptr<Stream>> streams_;
-  std::vector<std::shared_ptr<Exchange>> finished_;      ///< Their last bytes are produced and not flushed.
-  std::vector<std::weak_ptr<Exchange>> left_;            ///< The client reset them while their handlers work.
-  std::string piece_;                                    ///< A part of a body, on its way into a frame.
+  std::vector<std::shared_ptr<Exchange>> finished_;  ///< Their last bytes are produced and not flushed.
+  std::vector<std::weak_ptr<Exchange>> left_;        ///< The client reset them while their handlers work.
+  std::string* produced_ = nullptr;                  ///< While produce() runs.
+  std::size_t produced_max_ = 0;
   HttpClock::time_point idle_since_ = HttpClock::now();  ///< While there are no streams.
   HttpClock::time_point next_check_ = HttpClock::time_point::max();
   FrameBudget idle_frames_;
