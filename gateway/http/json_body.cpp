@@ -145,7 +145,7 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
   const bool is_kept_;
   const bool checks_text_;
   int depth_ = 0;
-  std::string key_;         ///< Of the outermost object.
+  std::string key_;         ///< The last one of the outermost object.
   bool is_fields_ = false;  ///< key_ is "fields".
   std::size_t begin_ = 0;
   std::size_t kept_to_ = 0;

@@ -8,8 +8,8 @@
 
 namespace fjord::log {
 
-/// Makes lines as write() does, for a component that has many of them and writes them together. Threading: one thread at
-/// a time.
+/// Makes lines as write() does, for a component that has many of them and writes them together. Threading: one thread
+/// at a time.
 class LineFormatter {
  public:
   LineFormatter();
