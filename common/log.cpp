@@ -38,10 +38,8 @@ spdlog::level::level_enum to_spdlog(Level level) {
 spdlog::logger& logger() {
   static spdlog::logger* const instance = [] {
     auto made = std::make_unique<spdlog::logger>("fjord", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("%Y-%m-%dT%H:%M:%S.%f%z %l %v");
-    made->set_level(spdlog::level::trace);  // The function enabled() alone decides which lines are written.
     made->set_pattern(kPattern);
-    made->set_level(spdlog::level::trace);  // enabled() decides
+    made->set_level(spdlog::level::trace);  // The function enabled() alone decides which lines are written.
     return made.release();                  // never destroyed: threads can log while the process ends
   }();
   return *instance;
