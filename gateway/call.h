@@ -34,7 +34,7 @@ inline Status over_limit(StatusCode code, const std::string& message, const Tuna
   return {code, message + " (" + name + ")", {.limit = std::to_string(setting.value()), .setting = name}};
 }
 
-/// `node` is the process that answers, which counts if the status names no other node.
+/// `node` is the process that answers; the answer names it if the status names no other node.
 inline WireStatus wire_status(const Status& status, const std::string& node) {
   WireStatus wire;
   wire.code = static_cast<std::int32_t>(status.code());
@@ -45,7 +45,7 @@ inline WireStatus wire_status(const Status& status, const std::string& node) {
   return wire;
 }
 
-/// What an answer needs, whatever its type.
+/// The part of a call that does not depend on the type of its answer.
 class CallState {
  public:
   CallState(CallHeader header, rpc::FrameService::Answer answer, std::string node, std::shared_ptr<CallCount> count)
@@ -90,7 +90,7 @@ class Call {
     if (!reply.__isset.status) reply.__set_status(status_of(Status::ok()));
     state_->send(write_reply(state_->header(), reply));
   }
-  /// Answers with nothing but a status.
+  /// Answers with a status alone.
   void end(const Status& status) const {
     Reply reply;
     reply.__set_status(status_of(status));

@@ -28,7 +28,7 @@ std::shared_ptr<protocol::TProtocol> make_protocol(bool is_compact, std::shared_
 template <typename F>
 CallHeader read_call(std::string_view frame, F rest) {
   const auto size = static_cast<std::uint32_t>(frame.size());
-  auto* bytes = reinterpret_cast<std::uint8_t*>(const_cast<char*>(frame.data()));  // OBSERVE only reads them.
+  auto* bytes = reinterpret_cast<std::uint8_t*>(const_cast<char*>(frame.data()));  // OBSERVE does not write to them.
   const auto in =
       make_protocol(frame.starts_with(kCompact), std::make_shared<TMemoryBuffer>(bytes, size, TMemoryBuffer::OBSERVE),
                     static_cast<std::int32_t>(size));

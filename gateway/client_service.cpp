@@ -60,7 +60,7 @@ class ClientService::Impl {
     inbox_->close();
     workers_.reset();
     end_executor(executor_);
-    // The members end in reverse order: the streams before the client that they use.
+    // The members are destroyed in reverse order: the streams before the client that they use.
   }
 
   bool handle(std::string_view frame, Answer& answer) {
@@ -198,7 +198,7 @@ class ClientService::Impl {
   const Tunable& buffer_bytes_;
   const std::shared_ptr<CallCount> in_progress_ = std::make_shared<CallCount>(0);
   std::map<std::string, Method, std::less<>> methods_;  ///< Constant after the constructor.
-  // Used on the executor only.
+  // Used on the executor of the inbox only.
   Random random_;
   std::optional<Client> client_;
   bool is_stopping_ = false;

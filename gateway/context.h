@@ -13,13 +13,13 @@
 
 namespace fjord::gateway {
 
-/// What the parts of the service share. Threading: the executor of `inbox`. Lifetime: outlives the parts.
+/// Objects that the parts of the service share. Threading: the executor of `inbox`. Lifetime: outlives the parts.
 struct Context {
   std::shared_ptr<Inbox> inbox;
   Workers& workers;
   Clock& clock;
   Random& random;
-  std::string node;                 ///< "distributor.1"
+  std::string node;                 ///< Name of this process: "distributor.1".
   std::function<Client&()> client;  ///< The client of the cluster, which starts with the first call.
   const Tunable& idle_timeout;
   const Tunable& chunk_bytes_max;

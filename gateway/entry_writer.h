@@ -20,11 +20,11 @@ class EntryWriter {
   /// `fields` selects fields in documents of any type; none, or a field set: all that the document has.
   EntryWriter(Client& client, std::shared_ptr<const DocumentTypeRepo> types, const std::vector<std::string>& fields);
 
-  /// Sets id and JSON of a document; only the id of a removed one. Fetches the schemas if they lack the document's
+  /// Sets id and JSON of a document, or only the id of a removed one. Fetches the schemas if they lack the document's
   /// type. Errors: Corruption; UnknownType; those of ClientCore::refresh().
   Status write(const EntryView& entry, std::string& id, std::string& json);
-  /// Appends {"NAME":ID,"fields":{...}} without fields that have no content, or {"remove":ID}. Appends nothing after an
-  /// error. Errors: as write().
+  /// Appends {"NAME":ID,"fields":{...}} without fields that have no content, or {"remove":ID} for a removed document.
+  /// Appends nothing after an error. Errors: as write().
   Status append(const EntryView& entry, std::string_view name, JsonLines& to);
 
  private:

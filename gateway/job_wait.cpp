@@ -10,7 +10,7 @@ namespace {
 constexpr Duration kCallTimeout = seconds(2);
 constexpr Duration kAskMax = milliseconds(500);  ///< Longest time for which one question waits for the end of the job.
 constexpr Duration kPause = milliseconds(100);
-constexpr Duration kErrorsMax = seconds(10);  ///< Errors are retried for this time after the last answer.
+constexpr Duration kErrorsMax = seconds(10);  ///< Errors are retried for this long after the last answer.
 
 }  // namespace
 
@@ -35,7 +35,7 @@ void JobWait::ask() {
   if (!done_) return;
   rpc::ListJobs request;
   request.job_id = job_;
-  // The first question waits for nothing, so that there is a status at the deadline.
+  // The first question does not wait, so that a status is known by the deadline.
   if (last_) request.wait_us = std::clamp<Duration>(deadline_ - clock_.now(), Duration(0), kAskMax).count();
   request.records = with_records_;
   ask_for_job(client_.core().connection(), std::move(request), kCallTimeout,
@@ -56,7 +56,7 @@ void JobWait::on_answer(Result<rpc::ListJobsReply> reply) {
     answered_ = clock_.now();
     last_ = std::move(reply->jobs.front());
     if (has_ended(*last_)) return finish(*last_);
-    // A job without a process waits until a distributor takes it over.
+    // No process runs the job until a distributor takes it over.
     with_records_ = !last_->live;
     return last_->live ? ask() : ask_later();
   }

@@ -18,7 +18,7 @@ class JobWait : public std::enable_shared_from_this<JobWait> {
   /// Receives the status of the job: ended, or as it was at the deadline. Errors: NotFound; those of the calls.
   using Done = std::function<void(Result<rpc::JobStatus>)>;
 
-  /// With `spec`, the job is submitted again if no distributor knows it: its process ended before it wrote a record.
+  /// With `spec`, submits the job again if no distributor knows it, because its process ended before it wrote a record.
   JobWait(Client& client, std::shared_ptr<Inbox> inbox, Clock& clock, std::string job,
           std::optional<rpc::JobSpec> spec);
 

@@ -82,7 +82,7 @@ Result<Plan> find_plan(Client& client, const rpc::JobStatus& job) {
   return plan_of(job, client.core().types());
 }
 
-/// Returns the number of rows from `from` on that fit into `bytes`; at least one if there is one.
+/// Returns how many rows, beginning with `from`, fit into `bytes`; at least one if there is one.
 std::size_t page_of(const ResultStore::Rows& rows, std::size_t from, std::size_t bytes) {
   std::size_t count = 0;
   for (std::size_t size = 0; from + count < rows.size(); ++count) {

@@ -12,7 +12,7 @@
 
 namespace fjord::gateway {
 
-/// Jobs and aggregations. No state of a job is here: a client may ask any distributor.
+/// Jobs and aggregations. It keeps no state of a job: a client may ask any distributor.
 /// Threading: the executor of the context.
 class Jobs {
  public:

@@ -11,8 +11,8 @@
 
 namespace fjord::gateway {
 
-/// Results of ended jobs, which clients read in pages. Reads those of one job at a time, and keeps the last ones for
-/// the next page. Threading: the executor of the context.
+/// Results of ended jobs, which clients read in pages. It reads the results of one job at a time, and keeps those used
+/// last for the next page. Threading: the executor of the context.
 class ResultStore {
  public:
   using Rows = std::vector<mapreduce::KeyedResult>;
@@ -25,7 +25,7 @@ class ResultStore {
 
   /// Gets the results of a job that is done. `key` identifies the results and the way in which they are arranged.
   void get(const std::string& key, rpc::JobStatus job, Arrange arrange, Done done);
-  /// Forgets results that were not asked for lately.
+  /// Forgets results that no client has asked for lately.
   void end_idle();
   const Tunable& bytes_max() const { return bytes_max_; }
 
@@ -49,7 +49,7 @@ class ResultStore {
 
   Context& context_;
   const Tunable& bytes_max_;
-  std::deque<Kept> kept_;  ///< Last used first.
+  std::deque<Kept> kept_;  ///< Last used results first.
   std::deque<Read> waiting_;
   bool is_reading_ = false;
 };

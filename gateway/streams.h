@@ -28,10 +28,10 @@ struct ChunkLimits {
 ///
 ///     using Reply;                                   // with status and cursor
 ///     void take(const ChunkLimits&, Reply&);         // on a worker: adds what has arrived, waits for nothing
-///     static bool has_news(const Reply&);            // to be answered now
-///     static bool is_end(const Reply&);              // nothing comes after it
+///     static bool has_news(const Reply&);            // true: the reply is to be sent now
+///     static bool is_end(const Reply&);              // true: nothing comes after this reply
 ///     static Reply nothing();                        // an empty chunk, without a cursor
-///     Pending<Status> ready();                       // there may be more to take
+///     Pending<Status> ready();                       // ends when there may be more to take
 ///
 /// A call takes what has arrived. If there is nothing, it waits without a thread until ready() ends, or until its
 /// deadline; the answer is then an empty chunk. What arrives for a call that has been answered is kept for the next
@@ -49,7 +49,7 @@ class Stream : public std::enable_shared_from_this<Stream<Source>> {
   bool has_call() const { return call_.has_value(); }
   MonotonicTime used() const { return used_; }
 
-  /// Answers with the next chunk; `done` is called before the last one. Only if there is no other call.
+  /// Answers with the next chunk; `done` is called before the last chunk. Only one call may wait at a time.
   void next(const ChunkLimits& limits, Duration timeout, Call<Reply> call, std::function<void(const Reply&)> done) {
     call_ = std::move(call);
     done_ = std::move(done);
@@ -186,7 +186,7 @@ class Streams {
             Call<Reply> call) {
     const auto at = streams_.find(name);
     if (at == streams_.end()) return call.end(gone(name));
-    const std::shared_ptr<Stream<Source>> stream = at->second;  // An end removes it from the table.
+    const std::shared_ptr<Stream<Source>> stream = at->second;  // A copy, as an end removes it from the table.
     if (stream->has_call()) {
       return call.end({StatusCode::Busy, fmt::format("another call waits on the {} {}", kind_, name)});
     }
@@ -236,7 +236,7 @@ class Streams {
     --opening_;
     if (!made) return call.end(made.error());
     const auto stream = std::make_shared<Stream<Source>>(context_, std::move(*made));
-    if (call.is_answered()) return stream->end(Status::ok());  // Its deadline has passed.
+    if (call.is_answered()) return stream->end(Status::ok());  // The call's deadline has passed.
     std::string name = fmt::format("{}-{:016x}", context_.node, context_.random.next());
     streams_.emplace(name, stream);
     open_gauge_.set(static_cast<double>(streams_.size()));
@@ -287,7 +287,7 @@ class Streams {
   Counter& idle_ended_;
   std::map<std::string, std::shared_ptr<Stream<Source>>> streams_;
   std::size_t opening_ = 0;
-  std::deque<std::pair<std::string, std::string>> ended_;  ///< Names of the last ended ones, with the reasons.
+  std::deque<std::pair<std::string, std::string>> ended_;  ///< Names of the streams that ended last, with the reasons.
 };
 
 }  // namespace fjord::gateway

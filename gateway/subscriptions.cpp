@@ -51,7 +51,7 @@ Status SubscriptionSource::take_changes(const ChunkLimits& limits, Reply& reply)
       break;
     }
     if (change->kind == Change::Kind::CaughtUp) {
-      // The feed catches up again and again while nothing changes; the client is told once.
+      // The feed catches up again and again while nothing changes; the client gets that news once.
       if (std::exchange(is_caught_up_, true)) continue;
       reply.state = api::SubscriptionState::CAUGHT_UP;
       break;
@@ -72,7 +72,7 @@ void SubscriptionSource::take(const ChunkLimits& limits, Reply& reply) {
     failure_ = take_changes(limits, reply);
     if (!failure_) reply.changes.clear();
   }
-  // An error comes after the changes before it.
+  // The error is sent after the changes before it.
   const Status& status = failure_ ? subscription_.status() : failure_;
   if (!status && reply.changes.empty()) {
     reply.__set_status(wire_status(status, {}));

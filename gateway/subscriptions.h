@@ -34,12 +34,12 @@ class SubscriptionSource {
   SubscriptionSource(Client& client, Subscription subscription, const std::vector<std::string>& fields)
       : subscription_(std::move(subscription)), writer_(client, subscription_.types(), fields) {}
 
-  /// Adds what has arrived. Errors: those of EntryWriter::write().
+  /// Adds the changes that have arrived. Errors: those of EntryWriter::write().
   Status take_changes(const ChunkLimits& limits, Reply& reply);
 
   Subscription subscription_;
   EntryWriter writer_;
-  bool is_caught_up_ = false;  ///< The client knows that it has caught up, and nothing has changed since.
+  bool is_caught_up_ = false;  ///< True if the client knows that it has caught up, and nothing has changed since.
   Status failure_;             ///< Error of a document that could not be written.
 };
 

@@ -67,7 +67,7 @@ void VisitSource::take(const ChunkLimits& limits, Reply& reply) {
   } else {
     reply.documents.clear();
   }
-  // An error comes after the documents before it.
+  // The error is sent after the documents before it.
   const Status& status = failure_ ? visit_.status() : failure_;
   if (!status && reply.documents.empty()) {
     reply.__set_status(wire_status(status, {}));

@@ -29,12 +29,12 @@ class VisitSource {
   VisitSource(Client& client, Visit visit, const std::vector<std::string>& fields)
       : visit_(std::move(visit)), writer_(client, visit_.types(), fields), cursor_(visit_.cursor()) {}
 
-  /// Adds what has arrived. Errors: those of EntryWriter::write().
+  /// Adds the documents that have arrived. Errors: those of EntryWriter::write().
   Status take_entries(const ChunkLimits& limits, Reply& reply);
 
   Visit visit_;
   EntryWriter writer_;
-  std::string cursor_;  ///< The documents given so far.
+  std::string cursor_;  ///< Covers the documents given so far.
   Status failure_;      ///< Error of a document that could not be written.
 };
 

@@ -31,7 +31,7 @@ void Workers::run(Task task) {
 void Workers::start(std::size_t worker, Task task) {
   threads_[worker]->post([this, worker, task = std::move(task)]() mutable {
     task();
-    task = {};  // What the task holds is destroyed here and not on the executor of the inbox.
+    task = {};  // Destroys what the task holds here, and not on the executor of the inbox.
     inbox_->post([this, worker] { on_done(worker); });
   });
 }

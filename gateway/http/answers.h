@@ -8,7 +8,7 @@
 
 namespace fjord::gateway {
 
-/// Returns the beginning of an answer's body, {"pathId": ..., "id": ..., without the closing brace.
+/// Returns the beginning of an answer's body, {"pathId": ..., "id": ..., without its closing brace.
 std::string begin_body(const HttpRequest& request, const std::string& id = {});
 /// Returns {"pathId": ..., "id": ...}.
 HttpAnswer plain_answer(const HttpRequest& request, unsigned http_status, const std::string& id);

@@ -1,4 +1,4 @@
-// /cluster/v1: buckets and the replicas of a document.
+// Handlers of /cluster/v1: buckets and the replicas of a document.
 
 #include <fmt/format.h>
 

@@ -21,7 +21,7 @@ class CallThreads {
   /// Runs the task on a thread; returns false if too many tasks wait.
   bool run(std::function<void()> task);
   void begin_end() { is_ending_ = true; }
-  /// Waits for the tasks that run, and drops the others.
+  /// Waits for the running tasks, and drops the others.
   void end();
 
  private:

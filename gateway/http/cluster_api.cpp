@@ -1,4 +1,4 @@
-// /cluster/v1: status, nodes, state.
+// Handlers of /cluster/v1: status, nodes, state.
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -40,9 +40,9 @@ class DocumentApi {
 
  private:
   void read(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query, HttpDone done);
-  /// GET on a path without an id.
+  /// Answers GET on a path without an id.
   void visit(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query, const HttpReply& reply);
-  /// PUT, DELETE and POST on a path without an id.
+  /// Answers PUT, DELETE and POST on a path without an id.
   void write_selected(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query,
                       const HttpReply& reply);
   /// Answers 404, or 400 if the cluster has no such type. Fetches the schemas for a type that was not seen before.

@@ -11,7 +11,7 @@ constexpr const char* kAvailablePaths =
     "/document/v1/{namespace}/{documentType}/number/{number}/{*}, "
     "/document/v1/{namespace}/{documentType}/group/{group}/{*}";
 
-/// Refuses a character that would end this part of the id, so that the id would name another document than the path.
+/// Refuses a character that would end this part of the id: the id would name another document than the path does.
 Status check_part(std::string_view part, std::string_view name) {
   if (part.empty()) return {StatusCode::InvalidArgument, fmt::format("the {} is empty", name)};
   if (part.find(':') == std::string_view::npos) return Status::ok();

@@ -15,9 +15,9 @@ constexpr const char* kContentCluster = "fjord";
 struct DocumentPath {
   std::string space;
   std::string type;
-  std::string location;  ///< "", "n=1" or "g=x"
+  std::string location;  ///< Location in the id: "", "n=1" or "g=x".
   std::string user;      ///< Rest of the id; empty for a visit.
-  bool is_root = false;  ///< /document/v1 itself
+  bool is_root = false;  ///< True for the path /document/v1 itself.
 
   std::string id() const {
     std::string id;

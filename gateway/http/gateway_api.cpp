@@ -1,4 +1,4 @@
-// The paths about the gateway itself.
+// Handlers of the paths about the gateway itself.
 
 #include <memory>
 #include <mutex>
@@ -19,7 +19,7 @@ constexpr const char* kRootPage =
 constexpr const char* kUpPage = R"({"status":{"code":"up"}})";
 constexpr Duration kHealthTimeout = seconds(2);
 
-/// Asks a distributor: a gateway without one serves nothing.
+/// Asks a distributor for an answer, because a gateway without a distributor can serve nothing.
 void answer_health(Client& client, const HttpRequest& request, const HttpReply& reply) {
   client.core().client().refresh_schemas(kHealthTimeout, [request, reply](const Status& status) {
     if (status) return reply({.status = 200, .body = kUpPage});

@@ -35,8 +35,8 @@ constexpr int kVisitThreads = 16;
 constexpr int kVisitsWaitingMax = 64;
 constexpr int kStreamThreads = 32;
 
-/// Threads of visits: more than a few visits at once do not make a cluster faster. Streams have their own, as they last
-/// as long as a slow reader likes.
+/// Threads for visits. They are few: more visits at once do not make a cluster faster. Streams have threads of their
+/// own, as they last as long as a slow reader likes.
 class PoolOfVisits final : public VisitThreads {
  public:
   void begin_end() { is_ending_ = true; }
@@ -62,7 +62,7 @@ class PoolOfVisits final : public VisitThreads {
     }
     asio::post(pool, [&count, task = std::move(task)]() mutable {
       task();
-      task = {};  // What the task holds is gone before the next one is counted.
+      task = {};  // Destroys what the task holds before the next task can be counted.
       count.fetch_sub(1);
     });
     return true;
@@ -81,7 +81,8 @@ std::string addresses_of(const std::vector<std::string>& distributors) {
   return addresses;
 }
 
-/// A port: takes connections and gives each a strand. Threading: its calls before the threads start; then theirs.
+/// A port: accepts connections and gives each a strand. Threading: the calls of this class come before the threads
+/// start; then only those threads use it.
 class Port {
  public:
   Port(asio::io_context& context, HttpServer& server, std::unique_ptr<TlsContext> tls)

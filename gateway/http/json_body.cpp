@@ -128,7 +128,7 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
     if (kept.size() == 1) part.remove_prefix(part.find('"'));
     kept += part;
   }
-  /// Checks a member of the body that is no object and no array.
+  /// Checks a member of the body whose value is neither an object nor an array.
   bool check_member(Kind kind) {
     if (is_fields_) return fail("'fields' has to be an object");
     if (key_ == "condition" && kind != Kind::String) return fail("'condition' has to be a string");
@@ -165,7 +165,7 @@ std::size_t utf8_length(std::string_view text) {
   for (std::size_t i = 1; i < length; ++i) {
     if ((byte(i) & 0xc0) != 0x80) return 0;
   }
-  // A longer form than needed, a half of a surrogate pair, a number beyond Unicode.
+  // Bytes in a longer form than needed, half of a surrogate pair, or a number beyond Unicode.
   const bool is_wrong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xed && byte(1) > 0x9f) ||
                         (first == 0xf0 && byte(1) < 0x90) || (first == 0xf4 && byte(1) > 0x8f);
   return is_wrong ? 0 : length;

@@ -10,7 +10,7 @@
 
 namespace fjord::gateway {
 
-/// The events of the parser. One frame for each object or array that has begun.
+/// Handles the events of the parser. It keeps one frame for each object or array that has begun and not ended.
 class JsonShapeReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, JsonShapeReader> {
  public:
   explicit JsonShapeReader(JsonShape shape) { next_object_ = std::move(shape); }
@@ -91,16 +91,16 @@ class JsonShapeReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, J
 
  private:
   struct Frame {
-    std::string name;  ///< The member whose value this is.
+    std::string name;  ///< Name of the member whose value the frame is.
     JsonShape shape;
-    JsonShape::Member* member = nullptr;  ///< Whose name was read last.
+    JsonShape::Member* member = nullptr;  ///< The member whose name was read last.
     std::vector<std::string>* texts = nullptr;
     std::map<std::string, std::string>* map = nullptr;
     const JsonShape::Next* next = nullptr;
     std::size_t objects = 0;
   };
 
-  /// Returns where the next value goes, if it goes to a T.
+  /// Returns the place of the next value, if the value is to be a T; else null.
   template <typename T>
   T* target() {
     if (frames_.empty() || frames_.back().member == nullptr) return nullptr;

@@ -69,7 +69,7 @@ class JsonText {
   JsonText& seconds(std::string_view name, Duration time) {
     return member(name, std::chrono::duration<double>(time).count());
   }
-  /// Null if the time is negative.
+  /// Writes null if the time is negative.
   JsonText& known_seconds(std::string_view name, Duration time) {
     return time < Duration(0) ? key(name).null() : seconds(name, time);
   }

@@ -20,7 +20,7 @@ struct HttpHeader {
 /// A request whose body has arrived and is not compressed any more.
 struct HttpRequest {
   std::string method;
-  std::string target;  ///< As sent: path and query, escaped.
+  std::string target;  ///< Path and query as they were sent, escaped.
   std::string body;
   std::vector<HttpHeader> headers = {};  ///< Names in lower case.
   std::string request_id = {};           ///< Names the request in the log and in the answer.
@@ -35,11 +35,11 @@ struct HttpAnswer {
   std::string body = {};
   std::string content_type = "application/json; charset=UTF-8";
   std::string allow = {};                ///< Value of the header Allow; empty: none.
-  int retry_after_seconds = 0;           ///< 0: no such header.
-  std::vector<HttpHeader> headers = {};  ///< Further ones.
+  int retry_after_seconds = 0;           ///< 0: the answer has no header Retry-After.
+  std::vector<HttpHeader> headers = {};  ///< Further headers.
 };
 
-/// Called once, on any thread.
+/// Must be called once, on any thread.
 using HttpDone = std::function<void(HttpAnswer)>;
 
 /// Compares without regard to the case of ASCII letters. `lower` has none in upper case.
@@ -59,13 +59,13 @@ class HttpQuery {
  public:
   /// Errors: InvalidArgument for a known parameter without a value, or a malformed escape. Others are ignored.
   static Result<HttpQuery> parse(std::string_view target);
-  /// The same with parameters of these names only. Errors: InvalidArgument also for another one, and for one that is
-  /// there twice.
+  /// As parse(), but with parameters of these names only. Errors: InvalidArgument also for a parameter of another name,
+  /// and for one that is there twice.
   static Result<HttpQuery> parse_known(std::string_view target, const std::vector<std::string>& names);
 
   /// Returns the value; absent if the parameter was not sent.
   const std::string* find(const std::string& name) const;
-  /// Errors of these three: InvalidArgument.
+  /// Errors of flag(), number() and duration_ms(): InvalidArgument.
   Result<bool> flag(const std::string& name, bool otherwise) const;
   Result<std::optional<std::int64_t>> number(const std::string& name) const;
   /// Returns milliseconds; a number without a unit is in seconds.
@@ -75,12 +75,12 @@ class HttpQuery {
   std::map<std::string, std::string> values_;
 };
 
-/// Uncompresses gzip. `hold` is told the bytes of the text so far and refuses them with false.
-/// Errors: InvalidArgument if it is malformed; TooLarge if the text has more than `bytes_max` bytes; Busy if `hold`
-/// refuses.
+/// Uncompresses gzip. Passes the number of bytes so far to `hold`, which refuses them by returning false.
+/// Errors: InvalidArgument if the data is malformed; TooLarge if the text has more than `bytes_max` bytes; Busy if
+/// `hold` refuses.
 Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max,
                            const std::function<bool(std::size_t)>& hold);
-/// Changes a text to A-Z a-z 0-9 - _ and back. Errors: InvalidArgument.
+/// Converts a text to the characters A-Z a-z 0-9 - _ and back. Errors: InvalidArgument.
 std::string to_token(std::string_view text);
 Result<std::string> from_token(std::string_view token);
 

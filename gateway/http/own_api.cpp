@@ -7,7 +7,7 @@
 namespace fjord::gateway {
 namespace {
 
-/// A call that is not answered by then ends as TIMEOUT, also so that the process can end soon.
+/// A call without an answer ends as TIMEOUT after this time. The limit also lets the process end soon.
 constexpr Duration kCallTimeout = seconds(5);
 
 std::vector<MetricsAddress> metrics_addresses(const OwnApiOptions& options) {

@@ -22,7 +22,7 @@ struct OwnApiOptions {
   const MetricRegistry* of_client = nullptr;    ///< Metrics of the client for documents, shown beside the gateway's.
 };
 
-/// Fjord's own paths, `/cluster/v1` and the others of openapi.yaml. It has a client and threads of its own, so that
+/// Fjord's own paths: `/cluster/v1` and the others of openapi.yaml. It has a client and threads of its own, so that
 /// long calls delay no operation on documents.
 ///
 /// Threading: any thread. Lifetime: end() before the receivers of answers end, and after all tasks of `streams`.
@@ -36,7 +36,7 @@ class OwnApi {
   }
   std::vector<RouteTable::Name> names() const { return routes_.names(); }
 
-  /// Calls that wait for a client end soon.
+  /// Lets calls that wait for a client end soon.
   void begin_end() { threads_.begin_end(); }
   /// Waits for calls in progress; later ones are refused.
   void end();
@@ -48,7 +48,7 @@ class OwnApi {
   RouteTable routes_;
 };
 
-/// Add the paths of one subject each. Lifetime: what they are given outlives the table.
+/// Each function adds the paths of one subject. Lifetime: the arguments outlive the table.
 void add_cluster_routes(RouteTable& routes, Client& client);
 void add_bucket_routes(RouteTable& routes, Client& client);
 void add_setting_routes(RouteTable& routes, Client& client);
@@ -68,7 +68,7 @@ void add_console_routes(RouteTable& routes, const OwnApiOptions& options);
 
 /// The paths of the document API, which answers them itself.
 std::vector<RouteTable::Name> document_route_names();
-/// The text of openapi.yaml.
+/// Returns the text of openapi.yaml.
 std::string openapi_text();
 
 }  // namespace fjord::gateway

@@ -10,7 +10,7 @@
 
 namespace fjord::gateway {
 
-/// Where an answer goes: implemented by the transport. See HttpReply for what the calls mean.
+/// The receiver of an answer, implemented by the transport. HttpReply describes the calls.
 class AnswerSink {
  public:
   virtual ~AnswerSink() = default;
@@ -26,9 +26,10 @@ class AnswerSink {
 /// The answer of one request, in one piece or in many, whatever the protocol of the connection. Copies are the same
 /// answer.
 ///
-/// Threading: any thread, but between begin() and end() one call at a time. Callbacks come on a thread of the
-/// transport and must not wait.
-/// Lifetime: when the last copy goes without an answer, the client gets 500; within a streamed answer, it is cut.
+/// Threading: any thread, but between begin() and end() one call at a time. Callbacks come on a thread of the transport
+/// and must not wait.
+/// Lifetime: if the last copy is destroyed without an answer, the client gets 500; within a streamed answer, the answer
+/// is cut.
 class HttpReply {
  public:
   explicit HttpReply(std::shared_ptr<AnswerSink> sink) : owner_(std::make_shared<Owner>(std::move(sink))) {}
@@ -39,24 +40,24 @@ class HttpReply {
 
   /// Begins a streamed answer. The body of `head` is its first piece and can be empty.
   void begin(HttpAnswer head) const { owner_->sink->begin(std::move(head)); }
-  /// Sends a piece. `then` is called once: with true when the next piece may come, and not within this call; with false
-  /// if the client is away. Wait for it before the next piece: what was written before is kept in memory.
+  /// Sends a piece. `then` is called once, and not within this call: with true when the next piece may come; with false
+  /// if the client has gone away. Wait for it before the next piece, because pieces are kept in memory until then.
   void write(std::string piece, std::function<void(bool is_open)> then) const {
     owner_->sink->write(std::move(piece), std::move(then));
   }
-  /// Sends a piece and waits until the next may come. Returns false if the client is away. Only on a thread that may
-  /// wait.
+  /// Sends a piece and waits until the next piece may come. Returns false if the client has gone away. Call it only on
+  /// a thread that may wait.
   bool write_and_wait(std::string piece) const;
-  /// The streamed body is whole.
+  /// Ends a streamed answer whose body is whole.
   void end() const { owner_->sink->end(); }
-  /// Ends a streamed answer so that the client sees that it is not whole; before begin(): answers 500.
+  /// Ends a streamed answer so that the client sees that its body is not whole. Before begin(): answers 500.
   void cut() const { owner_->sink->cut(); }
 
-  /// Returns false once the client is away: nothing is sent any more.
+  /// Returns false once the client has gone away; then nothing is sent any more.
   bool is_open() const { return owner_->sink->is_open(); }
-  /// Calls `stop` once when the client goes away or the process ends, at once if that has happened: the handler ends
-  /// its work, and its answer if is_open(), within a second or two. Dropped, with all that it holds, when the answer
-  /// has ended.
+  /// Calls `stop` once when the client goes away or the process ends; immediately if that has happened already. The
+  /// handler then ends its work, and its answer if is_open(), within a second or two. When the answer has ended, `stop`
+  /// and all that it holds is destroyed.
   void on_stop(std::function<void()> stop) const { owner_->sink->on_stop(std::move(stop)); }
 
  private:

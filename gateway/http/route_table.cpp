@@ -9,7 +9,7 @@
 namespace fjord::gateway {
 namespace {
 
-/// Bodies of documents may be larger; those of other requests are held as values.
+/// Largest body of a request that is not about a document. It is small because these bodies are kept as values.
 constexpr std::size_t kBodyBytesMax = std::size_t{4} << 20;
 
 bool is_variable(const std::string& segment) { return segment.starts_with('{'); }
@@ -141,7 +141,7 @@ void RouteTable::handle(const HttpRequest& request, const std::vector<std::strin
   const Route* found = nullptr;
   for (const Route& route : routes_) {
     if (!matches(route.segments, path)) continue;
-    // A path of words hides one with braces, also for the methods that it does not have.
+    // A path of words hides a path with braces that it matches, also for methods that only the latter has.
     if (first != nullptr && route.segments != first->segments) continue;
     first = &route;
     methods.insert(route.name.method);

@@ -17,7 +17,7 @@ namespace fjord::gateway {
 /// A request to one of Fjord's own paths.
 struct ApiCall {
   HttpRequest request;
-  std::map<std::string, std::string> path;  ///< Values of the parts of the path in braces.
+  std::map<std::string, std::string> path;  ///< Values of the parts of the path that are in braces.
   HttpQuery query;
 
   /// Returns the value of a part of the path.
@@ -33,24 +33,24 @@ struct ApiCall {
   std::vector<std::string> words(const std::string& name) const;
 };
 
-/// Writes a member with an error, in the form that failed requests are answered with.
+/// Writes an error as a member, in the form of the answers to failed requests.
 void write_error(std::string_view name, const Status& status, JsonText& json);
 /// Returns the same as an object.
 std::string error_text(const Status& status);
 
-/// Fjord's own paths: which there are, and who answers them. openapi.yaml describes each; a test compares.
+/// Fjord's own paths and their handlers. openapi.yaml describes each path; a test compares both.
 ///
 /// Threading: any thread once all routes are added.
 class RouteTable {
  public:
   struct Name {
     std::string method;
-    std::string path;                     ///< "/cluster/v1/nodes/{node}"
-    std::vector<std::string> parameters;  ///< What the query may have.
+    std::string path;                     ///< Path with parts in braces: "/cluster/v1/nodes/{node}".
+    std::vector<std::string> parameters;  ///< Names that the query may have.
   };
   /// Answers on the calling thread, or later. Must not wait.
   using Handler = std::function<void(ApiCall call, HttpReply reply)>;
-  /// Writes the answer, after waiting for the cluster on a thread for that.
+  /// Waits for the cluster, on a thread for that, and writes the answer.
   using Waiting = std::function<Status(const ApiCall& call, JsonText& json)>;
   /// Answers on a thread that may wait, for as long as the client likes.
   using Streaming = std::function<void(const ApiCall& call, const HttpReply& reply)>;
@@ -61,14 +61,14 @@ class RouteTable {
   /// `run` is for calls that wait for the cluster, `run_stream` for those that last.
   RouteTable(RunWaiting run, RunWaiting run_stream) : run_(std::move(run)), run_stream_(std::move(run_stream)) {}
 
-  /// A path of words comes before one with braces that it matches, too.
+  /// A path of words has precedence over a path with braces that matches it.
   void add(std::string_view method, std::string_view path, std::vector<std::string> parameters, Handler handler);
   void add_waiting(std::string_view method, std::string_view path, std::vector<std::string> parameters,
                    Waiting handler);
   void add_streaming(std::string_view method, std::string_view path, std::vector<std::string> parameters,
                      Streaming handler);
 
-  /// `path` is the decoded path of the request. Answers 404, 405, and OPTIONS itself.
+  /// `path` is the decoded path of the request. Answers 404, 405 and OPTIONS by itself.
   void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) const;
   std::vector<Name> names() const;
 

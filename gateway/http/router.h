@@ -11,7 +11,7 @@
 
 namespace fjord::gateway {
 
-/// Finds who answers a request. Threading: any thread. Lifetime: the collaborators outlive the requests in progress.
+/// Finds the handler of a request. Threading: any thread. Lifetime: the collaborators outlive the requests in progress.
 class Router {
  public:
   Router(Client& client, VisitThreads& threads, MetricRegistry& metrics, OwnApiOptions options)

@@ -1,4 +1,4 @@
-// /schemas/v1: document types.
+// Handlers of /schemas/v1: document types.
 
 #include "fjord/library/admin.h"
 #include "fjord/library/detail/client_core.h"

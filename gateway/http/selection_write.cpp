@@ -15,7 +15,7 @@
 namespace fjord::gateway {
 namespace {
 
-/// Returns true if a repetition cannot succeed.
+/// Returns true if a retry cannot succeed.
 bool is_final(StatusCode code) {
   switch (code) {
     case StatusCode::Busy:
@@ -30,7 +30,7 @@ bool is_final(StatusCode code) {
   }
 }
 
-/// What one run answers.
+/// The result of one run, which is a request's part of the work.
 struct RunResult {
   BulkSummary summary;
   Status failure;  ///< Error of the first document that could not be written.
@@ -54,7 +54,7 @@ RunResult run_change(Client& client, const BulkChange& change, const DocumentPat
   return result;
 }
 
-/// Returns the token of a cursor, of which the first line names the run and the second one is a visit token.
+/// Returns the visit token in a cursor, whose first line names the run and whose second line is the token.
 std::string token_of(const std::string& cursor) {
   const std::size_t line_end = cursor.find('\n');
   auto position = visitors::VisitToken::parse(std::string_view(cursor).substr(line_end + 1));
@@ -68,8 +68,8 @@ std::string token_of(const std::string& cursor) {
 HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const DocumentPath& path,
                               const SelectionWish& wish, std::stop_token stop) {
   BulkChange change{.selection = wish.condition, .changes = std::nullopt};
-  // A copy within the cluster writes each document again as it is: an update without changes. A put of what was read
-  // before could undo a write that came between.
+  // A copy within the cluster writes each document again as it is: an update without changes. A put of the content that
+  // was read could undo a write that came in between.
   if (request.method == "POST") change.changes = "{}";
   if (request.method == "PUT") {
     auto body = read_document_body(request.body);

@@ -1,4 +1,4 @@
-// /cluster/v1/settings: the live settings.
+// Handlers of /cluster/v1/settings: the live settings.
 
 #include <fmt/format.h>
 #include <map>

@@ -20,7 +20,7 @@ using StreamClock = std::chrono::steady_clock;
 
 constexpr std::int64_t kOpenMs = 60'000;
 constexpr std::size_t kPieceBytes = 128 << 10;
-/// A stream says where it is after this time, and after so many bytes.
+/// A stream sends its token after this time, or after kTokenBytes.
 constexpr auto kTokenPause = std::chrono::seconds(1);
 constexpr std::size_t kTokenBytes = std::size_t{8} << 20;
 
@@ -43,13 +43,13 @@ class StreamText {
     ++count_;
     return Status::ok();
   }
-  /// Says how far the visit is. The JSON form has a place for that at its end only.
+  /// Appends how far the visit is. The JSON form has a place for that only at its end.
   void append_progress(const std::string& token, double fraction_done) {
     if (form_ == StreamForm::Json) return;
     text_.append(fmt::format("{{\"continuation\":{{\"token\":\"{}\",\"percentFinished\":{:.1f}}}}}\n", token,
                              100 * std::max(0.0, fraction_done)));
   }
-  /// Without a token the visit is complete. The message says why it is not.
+  /// Appends the end. Without a token the visit is complete; otherwise the message says why it is not.
   void append_end(const std::string& token, double fraction_done, const std::string& message) {
     if (form_ == StreamForm::Json) {
       text_.append(fmt::format("],\"documentCount\":{}", count_));
@@ -93,7 +93,7 @@ class StreamedVisit {
     if (wish.timeout_ms) deadline_ = StreamClock::now() + std::chrono::milliseconds(*wish.timeout_ms);
   }
 
-  /// Errors, before anything was sent: those of the visit.
+  /// Opens the visit before anything is sent. Errors: those of the visit.
   Status open() {
     if (wish_.is_empty_space) return Status::ok();
     FJORD_TRY(check_selection(client_, wish_.selection, wish_.timeout_ms.value_or(kOpenMs)));
@@ -121,7 +121,7 @@ class StreamedVisit {
   }
 
  private:
-  /// Gives documents until the visit is over, was stopped or has lasted too long. Errors: those of writing a document.
+  /// Sends documents until the visit is over, was stopped or has lasted too long. Errors: those of writing a document.
   Status give_all() {
     EntryWriter writer(client_, visit_->types(), wish_.options.fields);
     auto next_token = StreamClock::now() + kTokenPause;

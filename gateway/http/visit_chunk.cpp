@@ -47,8 +47,8 @@ bool wait_for_more(Visit& visit, const std::stop_token& stop, ChunkClock::time_p
 }
 
 /// Reads one chunk: ranges of the bucket tree one after the other, each to its end, until there are about as many
-/// documents as wanted. A range that has far more is given up and tried again with a smaller one. Ranges keep the
-/// tokens small: a token that named the documents of incomplete buckets would grow with each chunk.
+/// documents as wanted. If a range has far more, it is given up and a smaller one is tried. Ranges keep the tokens
+/// small: a token that named the documents of incomplete buckets would grow with each chunk.
 class ChunkReader {
  public:
   ChunkReader(Client& client, const VisitWish& wish, std::stop_token stop)
@@ -113,7 +113,7 @@ class ChunkReader {
     return RangeEnd::Complete;
   }
 
-  /// Returns true if one more document would be too many. A range of one position cannot be cut.
+  /// Returns true if one more document would be too many. A range of one position is never full.
   bool is_full(const PositionRange& range) const {
     return (count_ >= limit_ || documents_.size() >= kChunkBytesMax) && range.first < range.last;
   }
@@ -124,8 +124,8 @@ class ChunkReader {
     return writer.append(entry, "id", documents_);
   }
 
-  /// Sets the width after a range with too many documents. The buckets that the visit has read are a guess at the
-  /// part of the range that has as many as wanted.
+  /// Reduces the width of ranges after a range with too many documents. The number of buckets that the visit has read
+  /// shows which part of the range has about as many documents as wanted.
   void narrow(const PositionRange& range, const VisitStatistics& statistics) {
     constexpr double kLeast = 1.0 / 1024;
     constexpr double kMost = 1.0 / 4;

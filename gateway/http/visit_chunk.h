@@ -8,7 +8,7 @@
 
 namespace fjord::gateway {
 
-/// Answers a visit of one chunk; waits for the cluster. A stop request ends it soon.
+/// Answers a visit of one chunk. Waits for the cluster. A stop request ends it soon.
 HttpAnswer visit_chunk(Client& client, const HttpRequest& request, const VisitWish& wish, std::stop_token stop);
 
 }  // namespace fjord::gateway

@@ -13,7 +13,7 @@ using visitors::kLastPosition;
 using visitors::PositionRange;
 using visitors::PositionSet;
 
-/// A token stands in the request line of the next request, in which HTTP/2 allows 64 KiB.
+/// The next request has the token in its request line, for which HTTP/2 allows 64 KiB.
 constexpr std::size_t kRangesMax = 128;
 constexpr std::size_t kGivenMax = 700;
 

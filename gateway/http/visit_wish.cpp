@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kWantedMax = 1024;
 constexpr std::int64_t kSlicesMax = 1024;
 constexpr std::int64_t kReadAheadBytes = 1 << 20;
-/// Clients give up after 120 seconds: a chunk has to end before, with what is under way.
+/// Clients give up after 120 seconds. A chunk has to end before, with the calls that are in progress.
 constexpr std::int64_t kChunkMsMax = 60'000;
 constexpr std::int64_t kWriteMs = 20'000;
 constexpr std::int64_t kReachMsMax = 5'000;
@@ -40,7 +40,7 @@ std::string selection_of(const DocumentPath& path, const std::string& wanted) {
   add("id.namespace == " + quoted(path.space));
   if (path.location.starts_with("n=")) {
     const std::string number = path.location.substr(2);
-    // Numbers of selections have 63 bits. The other form reads all buckets.
+    // Numbers in selections have 63 bits. The selection for other numbers reads all buckets.
     const bool is_small = number.size() < std::to_string(std::numeric_limits<std::int64_t>::max()).size();
     add(is_small ? "id.user == " + number : "id =~ \"^id:[^:]*:[^:]*:n=" + number + ":\"");
   }
@@ -86,7 +86,7 @@ Status read_fields(const HttpQuery& query, VisitOptions& options) {
     options.ids_only = true;
     return Status::ok();
   }
-  // A field set goes to the servers as one text.
+  // A field set is sent to the servers as one text.
   const bool is_list = field_set->find_first_of("[:") == std::string::npos;
   std::string_view rest = *field_set;
   while (!rest.empty()) {

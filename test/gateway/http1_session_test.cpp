@@ -61,7 +61,7 @@ TEST_CASE("http1: a cut answer has no last chunk and ends the connection") {
   world.exchange(kGet);
   world.given[0].reply.begin({.body = "some"});
   CHECK(body_of(world.pump()) == "4\r\nsome\r\n");
-  world.given.clear();  // The last copy of the reply.
+  world.given.clear();  // Destroys the last copy of the reply, before its end.
   CHECK(world.pump().empty());
   CHECK(world.session->is_over());
 }

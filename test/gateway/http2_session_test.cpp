@@ -10,7 +10,7 @@
 namespace fjord::gateway {
 namespace {
 
-/// A client, and what it has seen.
+/// An HTTP/2 client of a session, and what it has received.
 class Http2World : public SessionWorld {
  public:
   explicit Http2World(HttpGatewayOptions options = {}, std::int32_t window = 65'535)
@@ -59,7 +59,7 @@ class Http2World : public SessionWorld {
     return id;
   }
 
-  /// Carries bytes both ways until both are silent.
+  /// Carries bytes both ways until neither side has more.
   void talk() {
     while (true) {
       const std::uint8_t* data = nullptr;

@@ -1,4 +1,4 @@
-// openapi.yaml and the table of the router name the same paths, methods and parameters.
+// Checks that openapi.yaml and the table of the router name the same paths, methods and parameters.
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -10,7 +10,7 @@
 namespace fjord::gateway {
 namespace {
 
-/// "GET /cluster/v1/state/history", and its parameters in the query.
+/// By operation, such as "GET /cluster/v1/state/history": the names of its query parameters.
 using Operations = std::map<std::string, std::set<std::string>>;
 
 std::size_t indent_of(const std::string& line) { return line.find_first_not_of(' '); }
@@ -23,7 +23,7 @@ std::string behind(const std::string& line, const std::string& word, const char*
   return line.substr(begin, line.find_first_of(ends, begin) - begin);
 }
 
-/// Reads the few forms of YAML that the description is written in.
+/// Reads openapi.yaml; it knows only the few forms of YAML that the file uses.
 class Description {
  public:
   explicit Description(const std::string& text) {

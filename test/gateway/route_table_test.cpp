@@ -7,7 +7,7 @@ namespace {
 
 using Catch::Matchers::Contains;
 
-/// Keeps a whole answer.
+/// Keeps the whole answer.
 class Kept final : public AnswerSink {
  public:
   void answer(HttpAnswer answer) override {

@@ -14,7 +14,7 @@
 
 namespace fjord::gateway {
 
-/// A request that a handler was given; the test answers it.
+/// A request that a handler received; the test answers it.
 struct GivenRequest {
   HttpRequest request;
   HttpReply reply;
@@ -33,7 +33,7 @@ class TestHost final : public SessionHost, public std::enable_shared_from_this<T
   std::vector<std::function<void()>> waiting;
 };
 
-/// A server whose handler puts the requests aside, and one session of it.
+/// A server whose handler keeps the requests for the test, and one session of that server.
 class SessionWorld {
  public:
   explicit SessionWorld(HttpGatewayOptions options = {});
@@ -42,7 +42,7 @@ class SessionWorld {
   void open() {
     session = std::make_unique<Kind>(server, *host);
   }
-  /// Gives the session bytes, and returns what it sends.
+  /// Passes bytes to the session, and returns what it sends.
   std::string exchange(std::string_view bytes);
   /// Returns what the session sends.
   std::string pump();

@@ -18,7 +18,7 @@ class GzipPieces {
   GzipPieces(const GzipPieces&) = delete;
   GzipPieces& operator=(const GzipPieces&) = delete;
 
-  /// Appends the compressed piece; `is_last`: and the end of the stream.
+  /// Appends the compressed piece, and the end of the stream if `is_last`.
   void add(std::string_view piece, bool is_last, std::string& to);
 
  private:
@@ -32,15 +32,15 @@ class AnswerBody {
  public:
   void add(std::string piece);
   void end() { is_ended_ = true; }
-  /// Compresses what is taken out, if `gzip` is not null. Before the first take().
+  /// Compresses what take() returns, if `gzip` is not null. Must be called before the first take().
   void compress_with(std::unique_ptr<GzipPieces> gzip) { gzip_ = std::move(gzip); }
-  /// Drops all pieces.
+  /// Drops all pieces that are not sent.
   void clear();
 
   /// Appends at most `bytes_max` bytes.
   void take(std::string& to, std::size_t bytes_max);
 
-  /// Returns the bytes that wait, before their compression.
+  /// Returns the number of bytes that wait, before their compression.
   std::size_t waiting_bytes() const { return pieces_bytes_ + ready_.size() - ready_at_; }
   /// Returns true if take() would append nothing.
   bool is_empty() const { return pieces_.empty() && ready_at_ == ready_.size() && !has_trailer(); }
@@ -52,7 +52,7 @@ class AnswerBody {
   void make_ready();
 
   std::deque<std::string> pieces_;
-  std::size_t pieces_at_ = 0;     ///< Bytes of the first piece that are compressed.
+  std::size_t pieces_at_ = 0;     ///< Bytes of the first piece that are compressed already.
   std::size_t pieces_bytes_ = 0;  ///< Bytes of the pieces that are not in ready_.
   std::string ready_;
   std::size_t ready_at_ = 0;

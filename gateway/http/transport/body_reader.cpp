@@ -7,7 +7,8 @@ namespace fjord::gateway {
 namespace {
 
 constexpr int kSizeDigitsMax = 15;
-/// Lengths, extensions and trailers may have so much more than the body: no limit of bodies counts what they cost.
+/// Lengths, extensions and trailers of chunks may have this many bytes more than the body, as no limit of bodies counts
+/// them.
 constexpr std::size_t kFramingBytesMax = 64 << 10;
 constexpr std::size_t kFramingFactor = 8;
 

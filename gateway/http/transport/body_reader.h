@@ -9,7 +9,7 @@
 
 namespace fjord::gateway {
 
-/// Reads the body of an HTTP/1.1 request: of a given length, or in chunks. Takes nothing that another reader could
+/// Reads the body of an HTTP/1.1 request: of a given length, or in chunks. Refuses all that another reader could
 /// understand differently: lines end with CR and LF, a length of a chunk is hexadecimal digits, and trailers are read
 /// and dropped.
 class BodyReader {
@@ -17,7 +17,7 @@ class BodyReader {
   static BodyReader of_length(std::uint64_t bytes);
   static BodyReader chunked();
 
-  /// Appends what `bytes` hold of the body. Returns how many of them were used; the rest is not part of the body.
+  /// Appends the bytes of the body in `bytes`. Returns how many of `bytes` were used; the rest is not part of the body.
   /// Errors: InvalidArgument; TooLarge if chunks have more than `bytes_max` bytes.
   Result<std::size_t> read(std::string_view bytes, std::string& body, std::size_t bytes_max);
   bool is_done() const { return step_ == Step::Done; }

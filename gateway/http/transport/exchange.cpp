@@ -8,13 +8,13 @@
 namespace fjord::gateway {
 namespace {
 
-/// The next piece of a streamed answer may come while so much waits.
+/// A streamed answer gets its next piece only while at most this many bytes wait.
 constexpr std::size_t kPiecesWaitingMax = 256 << 10;
 /// Smaller bodies fit in one packet.
 constexpr std::size_t kCompressedBytesMin = 1400;
 /// Larger bodies are compressed while they are sent.
 constexpr std::size_t kCompressedAtOnceMax = 64 << 10;
-/// Larger compressed bodies are not unpacked on a thread of the sockets: they may become much larger.
+/// Larger compressed bodies are not unpacked on a thread of the sockets, because they may become much larger.
 constexpr std::size_t kUnpackedAtOnceMax = 16 << 10;
 constexpr auto kBusyDelay = std::chrono::milliseconds(20);
 
@@ -265,7 +265,7 @@ void Exchange::leave() {
 
 void Exchange::finish(std::string_view protocol) {
   if (std::exchange(is_finished_, true)) return;
-  // 499: the client went away before there was an answer.
+  // 499 if the client went away before there was an answer.
   server_.note({.request = request_,
                 .status = is_answered() ? head_.status : 499,
                 .bytes = bytes_taken_,

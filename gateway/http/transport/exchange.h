@@ -22,7 +22,7 @@ class Exchange;
 class ExchangeHost {
  public:
   virtual ~ExchangeHost() = default;
-  /// The answer of the exchange has begun, grown or ended. Threading: any thread.
+  /// Called when the answer of the exchange has begun, grown or ended. Threading: any thread.
   virtual void answer_changed(std::shared_ptr<Exchange> exchange) = 0;
   /// Runs the task on the strand of the connection after a time. Threading: any thread.
   virtual void later(std::chrono::milliseconds after, std::function<void()> task) = 0;
@@ -58,28 +58,28 @@ class Exchange final : public AnswerSink, public std::enable_shared_from_this<Ex
   /// loop.
   void refuse_busy(const std::string& message);
 
-  /// Unpacks the body if needed, and has the request answered.
+  /// Unpacks the body if needed, and passes the request to its handler.
   void run();
 
   /// Returns true once status and headers are known; head() may be asked then.
   bool is_answered() const;
   const HttpAnswer& head() const { return head_; }
-  /// Returns true if the length of the body is known, which is that of the answer's body.
+  /// Returns true if the length of the body to be sent is known; length() returns it.
   bool has_length() const { return has_length_; }
   std::size_t length() const { return length_; }
   bool is_compressed() const { return is_compressed_; }
 
   enum class Body { More, Waiting, Over, Cut };
-  /// Appends at most `bytes_max` bytes of the body. Returns what there is behind them.
+  /// Appends at most `bytes_max` bytes of the body. Returns what comes after these bytes.
   Body take(std::string& to, std::size_t bytes_max);
   Body body_state() const;
   std::size_t bytes_taken() const { return bytes_taken_; }
 
-  /// The process ends: the handler should end its answer.
+  /// Called when the process ends: tells the handler to end its answer.
   void stop();
-  /// The client is away: nothing is sent any more.
+  /// Called when the client has gone away: nothing is sent any more.
   void leave();
-  /// The answer is sent, or never will be. Writes the access log, once.
+  /// Called when the answer was sent, or never will be. Writes the access log, once.
   void finish(std::string_view protocol);
 
  private:
@@ -89,7 +89,7 @@ class Exchange final : public AnswerSink, public std::enable_shared_from_this<Ex
   void changed();
   bool unpack();
   void handle();
-  /// Counts this request no more among those in progress.
+  /// Stops counting this request among those in progress.
   void release_locked() FJORD_REQUIRES(mutex_);
 
   HttpServer& server_;
@@ -111,7 +111,7 @@ class Exchange final : public AnswerSink, public std::enable_shared_from_this<Ex
   std::size_t length_ = 0;
   AnswerBody body_ FJORD_GUARDED_BY(mutex_);
   bool is_answered_ FJORD_GUARDED_BY(mutex_) = false;
-  bool is_whole_ FJORD_GUARDED_BY(mutex_) = false;  ///< All of the body was given.
+  bool is_whole_ FJORD_GUARDED_BY(mutex_) = false;  ///< The handler has given the whole body.
   bool is_cut_ FJORD_GUARDED_BY(mutex_) = false;
   bool is_stopped_ FJORD_GUARDED_BY(mutex_) = false;
   std::function<void(bool)> then_ FJORD_GUARDED_BY(mutex_);

@@ -16,7 +16,7 @@ namespace {
 
 namespace beast_http = boost::beast::http;
 
-/// Bytes of later requests that are read while one is answered.
+/// Most bytes of later requests that are read while one request is answered.
 constexpr std::size_t kPipelinedBytesMax = 64 << 10;
 constexpr std::size_t kBodyBytesPerSecondMin = 16 << 10;
 constexpr std::size_t kKeptCapacity = 4 << 10;
@@ -142,7 +142,7 @@ Status Http1Session::read_head() {
   return {StatusCode::NotImplemented, "Expect: only 100-continue is known"};
 }
 
-/// Two lengths, or a length beside chunks: a proxy may have read another request than this server.
+/// Refuses two lengths, or a length beside chunks: a proxy may have read another request than this server.
 Status Http1Session::read_length(std::size_t lengths, std::size_t codings) {
   if (lengths > 1 || (lengths > 0 && codings > 0)) {
     return {StatusCode::InvalidArgument, "more than one length of the body"};

@@ -17,7 +17,7 @@ class Http1Session final : public Session {
   Http1Session(HttpServer& server, SessionHost& host);
   ~Http1Session() override;
 
-  /// Answers without a request, and ends the connection.
+  /// Sends an answer to no request, and ends the connection.
   void refuse_all(unsigned status, std::string_view message);
 
   void receive(std::string_view bytes) override;
@@ -43,7 +43,7 @@ class Http1Session final : public Session {
   };
 
   void parse();
-  /// These two return false if there is nothing more to do with the input.
+  /// parse_head() and parse_body() return false if nothing more can be done with the input.
   bool parse_head();
   bool parse_body();
   void begin_body();
@@ -58,8 +58,8 @@ class Http1Session final : public Session {
   SessionHost& host_;
   Step step_ = Step::Idle;
   HttpClock::time_point step_begun_ = HttpClock::now();
-  std::string input_;           ///< What arrived and is not parsed.
-  std::size_t checked_ = 0;     ///< Bytes of input_ that are looked through for the end of the header.
+  std::string input_;           ///< Bytes that have arrived and are not parsed.
+  std::size_t checked_ = 0;     ///< Bytes of input_ that were searched for the end of the header.
   std::size_t wire_bytes_ = 0;  ///< Bytes of the body as it arrives, with the lengths of chunks.
   BodyReader body_ = BodyReader::of_length(0);
   std::optional<RequestInProgress> progress_;
@@ -68,10 +68,10 @@ class Http1Session final : public Session {
   std::shared_ptr<Exchange> exchange_;
   bool keep_alive_ = true;
   bool is_http10_ = false;
-  bool is_chunked_ = false;  ///< The answer.
+  bool is_chunked_ = false;  ///< The answer is sent in chunks.
   bool has_written_head_ = false;
-  bool has_ended_ = false;  ///< The client sends nothing more.
-  bool goes_on_ = false;    ///< "100 Continue" has to be sent.
+  bool has_ended_ = false;  ///< True if the client sends nothing more.
+  bool goes_on_ = false;    ///< True if "100 Continue" has to be sent.
   bool is_draining_ = false;
 };
 

@@ -14,19 +14,19 @@ namespace {
 
 constexpr std::uint32_t kStreamWindow = 1 << 20;
 constexpr std::int32_t kConnectionWindow = 16 << 20;
-/// A header of 256 KiB has 16 frames of continuation.
+/// More than the 16 continuation frames that a header of 256 KiB takes.
 constexpr std::size_t kContinuationsMax = 24;
 constexpr std::size_t kSettingsMax = 32;
 constexpr std::size_t kAcksWaitingMax = 1000;
-/// Frames that bring no request: so many at once, so many a second, and so many more for each request and each frame of
-/// data.
+/// Limits of frames that bring no request: frames_max at once, per_second more each second, and more for each request
+/// and each frame of data, as below.
 constexpr FrameBudget::Limits kIdleFrames{.frames_max = 2000, .per_second = 100};
 constexpr double kIdleFramesPerRequest = 8;
 constexpr double kIdleFramesPerData = 4;
-/// Requests that the client takes back.
+/// Limits of requests that the client resets.
 constexpr FrameBudget::Limits kResets{.frames_max = 1000, .per_second = 33};
 constexpr auto kCheckInterval = std::chrono::seconds(1);
-/// A client may go on sending a request for so long after its answer.
+/// For this long a client may go on sending a request after its answer.
 constexpr auto kStreamLingerTime = std::chrono::seconds(5);
 constexpr std::size_t kBodyRate = 16 << 10;
 constexpr std::size_t kTakenBytesMin = 64 << 10;
@@ -63,11 +63,11 @@ struct Http2Session::Stream {
   std::string authority;
   std::size_t header_bytes = 0;
   HttpClock::time_point begun = HttpClock::now();
-  bool has_headers = false;  ///< They are whole.
-  bool is_refused = false;   ///< What arrives is dropped.
+  bool has_headers = false;  ///< All headers have arrived.
+  bool is_refused = false;   ///< Bytes that arrive are dropped.
   bool is_submitted = false;
   std::shared_ptr<Exchange> exchange;
-  bool is_whole = false;  ///< All of the answer is in frames.
+  bool is_whole = false;  ///< The whole answer was put into frames.
   std::size_t taken_at_check = 0;
   HttpClock::time_point taken_since = HttpClock::now();
 };
@@ -113,7 +113,7 @@ struct Http2Session::Callbacks {
     return 0;
   }
 
-  /// A frame of a stream that cannot be: nghttp2 resets the stream.
+  /// Called for a frame that is invalid in its stream: nghttp2 resets the stream.
   static int on_invalid(nghttp2_session* /*session*/, const nghttp2_frame* /*frame*/, int /*error*/, void* user) {
     of(user).count_idle_frame();
     return 0;
@@ -147,9 +147,9 @@ Http2Session::Http2Session(HttpServer& server, SessionHost& host)
   nghttp2_option_set_max_continuations(option, kContinuationsMax);
   nghttp2_option_set_max_settings(option, kSettingsMax);
   nghttp2_option_set_max_outbound_ack(option, kAcksWaitingMax);
-  // The bounds of this session come first, so that floods are counted.
+  // These limits are higher than those of this session, which therefore come first and count floods.
   nghttp2_option_set_stream_reset_rate_limit(option, 2000, 66);
-  // Closed streams are of use for priorities only.
+  // Closed streams would be needed for priorities only.
   nghttp2_option_set_no_closed_streams(option, 1);
   FJORD_CHECK(nghttp2_session_server_new2(&session_, callbacks, this, option) == 0);
   nghttp2_option_del(option);
@@ -183,7 +183,7 @@ int Http2Session::begin_headers(std::int32_t id) {
   if (is_broken_) return 0;
   idle_frames_.add(kIdleFramesPerRequest);
   std::erase_if(left_, [](const std::weak_ptr<Exchange>& one) { return one.expired(); });
-  // Requests that were reset still cost something until their handlers have ended.
+  // Requests that were reset still cost something until their handlers have ended, so they count, too.
   if (left_.size() >= static_cast<std::size_t>(server_.options().streams_max)) {
     server_.note_refusal("flood");
     nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, id, NGHTTP2_REFUSED_STREAM);
@@ -274,7 +274,7 @@ void Http2Session::receive(std::string_view bytes) {
   if (is_broken_) return;
   const ssize_t used =
       nghttp2_session_mem_recv(session_, reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  // nghttp2 has its own bounds of floods; what it refuses as a protocol error it answers with GOAWAY itself.
+  // nghttp2 has its own limits of floods, which end here. It answers other protocol errors with GOAWAY itself.
   if (used < 0)
     break_off(used == NGHTTP2_ERR_FLOODED ? NGHTTP2_ENHANCE_YOUR_CALM : NGHTTP2_PROTOCOL_ERROR,
               used == NGHTTP2_ERR_FLOODED ? "flood" : "malformed");
@@ -412,12 +412,12 @@ void Http2Session::check_stream(Stream& stream, HttpClock::time_point now, std::
                              ? options.body_timeout + std::chrono::seconds(stream.request.body.size() / kBodyRate)
                              : options.head_timeout;
     if (now - stream.begun < allowed) return;
-    // A stream with half of a header cannot be answered.
+    // A stream without its whole header cannot get an answer.
     if (!stream.has_headers) return break_off(NGHTTP2_ENHANCE_YOUR_CALM, "slow");
     return refuse(stream, 408, "the request did not arrive in time");
   }
   if (stream.is_whole) {
-    // The rest of the request is of no interest; some clients take a reset at once for a failure of the answer.
+    // The rest is not needed. Some clients take an early reset for a failure of the answer.
     if (now - stream.taken_since >= kStreamLingerTime) {
       nghttp2_submit_rst_stream(session_, NGHTTP2_FLAG_NONE, stream.id, NGHTTP2_NO_ERROR);
     }

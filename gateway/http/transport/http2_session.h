@@ -17,11 +17,11 @@ namespace fjord::gateway {
 class FrameBudget {
  public:
   struct Limits {
-    double frames_max = 0;  ///< At once.
+    double frames_max = 0;  ///< Most frames at once.
     double per_second = 0;
   };
   explicit FrameBudget(Limits limits) : limits_(limits), left_(limits.frames_max) {}
-  /// Takes one. Returns false if none was left.
+  /// Takes one frame of the budget. Returns false if none was left.
   bool take();
   void add(double frames);
 

@@ -16,12 +16,12 @@ using boost::system::error_code;
 
 constexpr std::string_view kHttp2Preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 constexpr std::size_t kReadBytes = 64 << 10;
-/// A connection gives way to others after so many reads, or so many bytes sent.
+/// A connection lets others go first after this many reads, or after kSentAtOnce bytes.
 constexpr int kReadsAtOnce = 4;
 constexpr std::size_t kSentAtOnce = std::size_t{1} << 20;
 constexpr std::size_t kOutBytes = 128 << 10;
 constexpr std::size_t kSentBytesMin = 64 << 10;
-/// What still arrives after the end is read and dropped up to these bounds: a reset could overtake the answer.
+/// Bounds for bytes that arrive after the end, which are read and dropped: a reset could overtake the answer.
 constexpr std::size_t kLingerBytesMax = std::size_t{128} << 20;
 constexpr auto kLingerTime = std::chrono::seconds(5);
 constexpr std::size_t kKeptOutCapacity = 4 << 10;
@@ -154,7 +154,7 @@ bool HttpConnection::send() {
     sent += bytes;
     note_sent(bytes);
   }
-  // Others come first.
+  // Lets other connections go first.
   wait_for_output();
   return false;
 }
@@ -213,7 +213,7 @@ void HttpConnection::take_bytes(std::string_view bytes) {
   if (!plain.empty()) take_plain(plain);
   if (is_closed_) return;
   if (!is_sound) {
-    send();  // The alert.
+    send();  // Sends the TLS alert.
     if (session_ == nullptr) server_.note_refusal("malformed");
     return close();
   }
@@ -293,7 +293,7 @@ void HttpConnection::on_timer() {
   const bool is_silent = session_ == nullptr && first_.empty();
   if (is_lingering_ || is_stuck || is_silent) return close();
   if (session_ != nullptr) return session_->on_time(now);
-  // The first bytes may be those of either protocol.
+  // The first bytes did not show the protocol, so HTTP/1 is used.
   open_http1()->refuse_all(408, "the request did not arrive in time");
 }
 

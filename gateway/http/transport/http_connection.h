@@ -20,7 +20,7 @@ class Http1Session;
 
 /// One connection: a socket, TLS if the port has it, and the session of the protocol that the client chose.
 ///
-/// Has no buffer while it waits, so idle connections are small.
+/// It has no buffer while it waits, so that idle connections are small.
 /// Threading: the strand of its socket, except where a call says otherwise. Lifetime: the server keeps it until it
 /// ends.
 class HttpConnection final : public SessionHost,
@@ -31,7 +31,7 @@ class HttpConnection final : public SessionHost,
   HttpConnection(boost::asio::ip::tcp::socket socket, HttpServer& server, TlsContext* tls);
   ~HttpConnection() override;
 
-  /// `is_refused`: there are too many connections. Any thread.
+  /// `is_refused`: there are too many connections. Threading: any thread.
   void begin(bool is_refused);
   void drain() override;
   void abandon() override;
@@ -45,7 +45,7 @@ class HttpConnection final : public SessionHost,
   void run(const std::function<void()>& step);
   void settle();
   bool deliver_answers();
-  /// Returns false if the socket takes no more now.
+  /// Returns false if the socket takes no more bytes now.
   bool send();
   void receive();
   void take_bytes(std::string_view bytes);
@@ -67,24 +67,24 @@ class HttpConnection final : public SessionHost,
   HttpServer& server_;
   std::unique_ptr<TlsFilter> tls_;
   std::unique_ptr<Session> session_;
-  std::string first_;  ///< Before it is known which protocol it is.
+  std::string first_;  ///< Bytes that arrived before the protocol is known.
   std::string out_;
   std::size_t out_at_ = 0;
   HttpClock::time_point begun_ = HttpClock::now();
   HttpClock::time_point timer_at_ = HttpClock::time_point::max();
-  HttpClock::time_point stuck_since_ = HttpClock::time_point::max();  ///< The client takes too little of what waits.
+  HttpClock::time_point stuck_since_ = HttpClock::time_point::max();  ///< Since when the client takes too few bytes.
   std::size_t sent_since_stuck_ = 0;
   HttpClock::time_point linger_until_ = HttpClock::time_point::max();
   std::size_t linger_bytes_left_ = 0;
   bool is_waiting_for_input_ = false;
   bool is_waiting_for_output_ = false;
   bool is_lingering_ = false;
-  bool has_ended_ = false;  ///< The client sends nothing more.
+  bool has_ended_ = false;  ///< True if the client sends nothing more.
   bool is_closed_ = false;
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Exchange>> changed_ FJORD_GUARDED_BY(mutex_);
-  bool is_scheduled_ FJORD_GUARDED_BY(mutex_) = false;  ///< The delivery of changed_ is posted or runs.
+  bool is_scheduled_ FJORD_GUARDED_BY(mutex_) = false;  ///< True if the delivery of changed_ is posted or runs.
 };
 
 }  // namespace fjord::gateway

@@ -13,7 +13,7 @@
 namespace fjord::gateway {
 namespace {
 
-/// The stop waits so long for answers in progress.
+/// A stop waits this long for answers in progress.
 constexpr auto kDrainTime = std::chrono::seconds(5);
 
 }  // namespace

@@ -25,10 +25,10 @@ namespace fjord::gateway {
 
 using HttpClock = std::chrono::steady_clock;
 
-/// What the transport needs from those who answer.
+/// Functions that the transport needs from the handlers of requests.
 struct HttpHandlers {
   HttpHandler handle;
-  /// Returns the group of a target for metrics: one of few.
+  /// Returns the group of a target for metrics; there are few groups.
   std::function<std::string_view(std::string_view target)> group_of;
 };
 
@@ -36,9 +36,9 @@ struct HttpHandlers {
 class ServedConnection {
  public:
   virtual ~ServedConnection() = default;
-  /// Takes no more requests; ends after those in progress. Any thread.
+  /// Takes no more requests, and ends after those in progress. Threading: any thread.
   virtual void drain() = 0;
-  /// Ends at once. When no thread runs the connection any more.
+  /// Ends the connection at once. Call it when no thread runs the connection any more.
   virtual void abandon() = 0;
 };
 
@@ -53,15 +53,15 @@ class HttpServer {
   const HostRules& host_rules() const { return host_rules_; }
 
   std::string new_request_id();
-  /// Writes the access log and counts.
+  /// Writes a line of the access log, and counts the request.
   void note(const EndedRequest& ended);
-  /// Counts a connection that this server ended, or a stream of one: "slow", "flood", "full", "malformed".
+  /// Counts a connection, or a stream of one, that this server ended, by reason: "slow", "flood", "full", "malformed".
   void note_refusal(std::string_view reason);
 
   /// Counts one of the requests in progress. Returns false if there are too many.
   bool admit();
   void end_admitted() { requests_.fetch_sub(1); }
-  /// Runs a task that takes long on a thread that is not one of the sockets.
+  /// Runs a task that takes long, on a thread that serves no sockets.
   void run_aside(std::function<void()> task);
 
   void add(const std::shared_ptr<ServedConnection>& connection);
@@ -69,9 +69,9 @@ class HttpServer {
   std::size_t connections() const;
 
   bool is_ending() const { return is_ending_; }
-  /// Requests in progress get their answers, within a bound; connections end after them.
+  /// Lets connections end after their requests in progress were answered, within a time limit.
   void drain();
-  /// Ends all connections. After the threads of their sockets.
+  /// Ends all connections. Call it after the threads of their sockets have ended.
   void end();
 
  private:
@@ -102,7 +102,7 @@ class HttpServer {
   boost::asio::thread_pool aside_{1};
 };
 
-/// A request whose header has arrived and whose answer is not written: a stop waits for it.
+/// A request whose header has arrived and whose answer is not written. A stop waits for it.
 class RequestInProgress {
  public:
   explicit RequestInProgress(HttpServer& server);
@@ -114,7 +114,7 @@ class RequestInProgress {
   HttpServer& server_;
 };
 
-/// Bytes of bodies and answers in memory, part of a bound for all of them.
+/// A number of bytes of bodies and answers in memory. One bound limits the sum of all such numbers.
 class HeldBytes {
  public:
   explicit HeldBytes(HttpServer& server) : server_(server) {}
@@ -122,9 +122,9 @@ class HeldBytes {
   HeldBytes(const HeldBytes&) = delete;
   HeldBytes& operator=(const HeldBytes&) = delete;
 
-  /// Returns false, and changes nothing, if all would have too many.
+  /// Returns false, and changes nothing, if the sum would exceed the bound.
   bool grow_to(std::size_t bytes);
-  /// Beyond the bound, too.
+  /// Sets the number, even if the sum then exceeds the bound.
   void set(std::size_t bytes);
 
  private:

@@ -9,7 +9,8 @@
 
 namespace fjord::gateway {
 
-/// Adds a header; one that is there already gets the value appended after a comma. The name may have any case.
+/// Adds a header. If the header is there already, appends the value to its value after a comma. The name may have any
+/// case.
 void add_header(std::vector<HttpHeader>& headers, std::string_view name, std::string_view value);
 
 /// Returns true for the value of a header Host or of :authority: a name or an address, and perhaps a port.
@@ -20,7 +21,7 @@ bool is_host(std::string_view text);
 Status to_path(std::string& target);
 
 /// Checks the bytes of an HTTP/1.1 header from `begin` on: lines end with CR and LF, none is folded, and no byte is
-/// zero. Others may read such headers as another request. Errors: InvalidArgument.
+/// zero. Other programs may read a header without these rules as another request. Errors: InvalidArgument.
 Status check_head_bytes(std::string_view head, std::size_t begin);
 
 }  // namespace fjord::gateway

@@ -98,7 +98,7 @@ bool TlsFilter::receive(std::string_view bytes, std::string& plain) {
 void TlsFilter::send(std::string_view plain) {
   if (plain.empty()) return;
   ERR_clear_error();
-  // The output grows as needed, so a write is whole; after an error of the connection nothing is sent.
+  // The output grows as needed, so a write is never partial. After an error of the connection nothing is sent.
   SSL_write(impl_->ssl, plain.data(), static_cast<int>(plain.size()));
 }
 

@@ -11,8 +11,8 @@ namespace fjord::gateway {
 /// Certificate and key of a server, TLS 1.2 and up, with ALPN "h2" and "http/1.1". Threading: any thread.
 class TlsContext {
  public:
-  /// `certificate` is a file in PEM with the chain, the server's certificate first; `key` one with its private key.
-  /// Errors: InvalidArgument if one cannot be read or they do not belong together.
+  /// `certificate` is a PEM file with the chain, the server's certificate first; `key` is a PEM file with its private
+  /// key. Errors: InvalidArgument if a file cannot be read or they do not belong together.
   static Result<std::unique_ptr<TlsContext>> load(const std::string& certificate, const std::string& key);
   ~TlsContext();
 
@@ -31,18 +31,18 @@ class TlsFilter {
   TlsFilter(const TlsFilter&) = delete;
   TlsFilter& operator=(const TlsFilter&) = delete;
 
-  /// Takes bytes of the client and appends what they mean. Returns false if they are not TLS, or the handshake failed.
+  /// Decrypts bytes of the client and appends the result. Returns false if they are not TLS, or the handshake failed.
   bool receive(std::string_view bytes, std::string& plain);
-  /// Encrypts. After is_ready() only.
+  /// Encrypts. Call it only after is_ready() has become true.
   void send(std::string_view plain);
-  /// Tells the client that no more comes.
+  /// Tells the client that nothing more is sent.
   void send_end();
   /// Appends the bytes for the client.
   void take_output(std::string& out);
 
   /// Returns true once the handshake is done.
   bool is_ready() const;
-  /// Returns true if the client said that it sends no more.
+  /// Returns true if the client has said that it sends nothing more.
   bool has_ended() const;
   /// Returns true if the client chose HTTP/2.
   bool is_http2() const;

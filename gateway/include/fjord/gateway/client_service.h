@@ -12,8 +12,8 @@
 namespace fjord::gateway {
 
 struct ClientServiceOptions {
-  std::string node;                        ///< "distributor.1"
-  std::vector<rpc::Address> distributors;  ///< All of the cluster, from the configuration file.
+  std::string node;                        ///< Name of the process: "distributor.1".
+  std::vector<rpc::Address> distributors;  ///< All distributors of the cluster, from the configuration file.
 };
 
 /// The service of api/client.thrift: documents, visits, subscriptions, aggregations and jobs for programs in any

@@ -12,7 +12,7 @@
 namespace fjord::gateway {
 
 struct HttpGatewayOptions {
-  std::string node;                           ///< "gateway.0"
+  std::string node;                           ///< Name of the process: "gateway.0".
   std::string address = "127.0.0.1:0";        ///< host:port; port 0: the system chooses.
   std::string tls_address;                    ///< Empty: no port with TLS.
   std::string certificate;                    ///< File in PEM, with the chain. For tls_address, as is `key`.
@@ -38,8 +38,8 @@ struct HttpGatewayOptions {
 
 /// The HTTP server of a gateway: documents as in docs/clients/http.md, health and metrics.
 ///
-/// Threading: has threads of its own. Lifetime: `metrics` outlives it. The destructor takes no more
-/// connections, waits up to five seconds until requests in progress are answered, and ends all connections.
+/// Threading: has threads of its own. Lifetime: `metrics` outlives it. The destructor accepts no more connections,
+/// waits up to five seconds until requests in progress are answered, and ends all connections.
 class HttpGateway {
  public:
   /// Errors: InvalidArgument if an address is not host:port, or for certificate and key; IoError if it cannot be bound.
