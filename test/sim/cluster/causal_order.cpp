@@ -16,6 +16,17 @@ bool has_other_nodes(const ClusterView& before, const ClusterView& now, BucketId
   return !std::is_permutation(then.begin(), then.end(), since.begin(), since.end());
 }
 
+bool serves(const ClusterView& view, std::uint16_t node) {
+  const NodeState state = view.node(NodeId::storage(node)).state;
+  return state == NodeState::Up || state == NodeState::Retired;
+}
+
+/// Returns true if a node on which the bucket has its place is away, so that another node may keep a replica for it.
+bool lacks_a_node(const ClusterView& view, BucketId bucket) {
+  const NodeList places = view_of_places(view).ideal_nodes(bucket);
+  return !std::all_of(places.begin(), places.end(), [&](std::uint16_t node) { return serves(view, node); });
+}
+
 std::uint16_t index_of(const std::string& name) {
   return static_cast<std::uint16_t>(std::stoul(name.substr(name.find('.') + 1)));
 }
@@ -148,8 +159,7 @@ bool CausalOrderChecker::has_collected(const Distributor& by, std::uint64_t writ
     const auto state = states_.find(reports->first);
     if (state == states_.end()) continue;
     const bool is_complete = std::all_of(members.begin(), members.end(), [&](std::uint16_t member) {
-      const NodeState serves = state->second.node(NodeId::storage(member)).state;
-      if (serves != NodeState::Up && serves != NodeState::Retired) return true;
+      if (!serves(state->second, member)) return true;
       return std::any_of(reports->second.begin(), reports->second.end(),
                          [&](const auto& one) { return one.first == member && overlap(one.second, bucket); });
     });
@@ -167,9 +177,10 @@ bool CausalOrderChecker::has_other_rows(std::uint64_t before, std::uint64_t now,
     return false;
   }
   // A change of the nodes may have made up for that of the rows. And a row that moves a replica to a node that is away
-  // has no effect yet: the distributor leaves the replica where it is.
+  // has no effect yet: the distributor leaves the replica where it is. In place of an ideal node that is away the
+  // distributor keeps a member that the rows take off the bucket, so the replica set may stay the same.
   return has_other_nodes(view_of_places(a->second), view_of_places(b->second), place) &&
-         has_other_nodes(a->second, b->second, place);
+         has_other_nodes(a->second, b->second, place) && !lacks_a_node(b->second, place);
 }
 
 }  // namespace fjord::sim
