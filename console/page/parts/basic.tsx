@@ -1,7 +1,7 @@
 // Small parts that all pages are made of.
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ApiError } from "../lib/api";
 
 type Children = ComponentChildren;
@@ -145,7 +145,10 @@ export function Table<Row>({ rows, columns, keyOf, empty, label, onOpen }: {
   );
 }
 
-/** A dialog above the page; Escape closes it. */
+/** A dialog above the page; Escape closes it.
+ *
+ * It is opened in the same step that draws it, so that no key goes to the page behind it. A browser sends `cancel` before Escape closes
+ * the dialog only if the user has done something since the last dialog; otherwise it closes the dialog at once and sends `close`. */
 export function Dialog({ title, onClose, children, isWide }: {
   title: string;
   onClose: () => void;
@@ -153,7 +156,7 @@ export function Dialog({ title, onClose, children, isWide }: {
   isWide?: boolean;
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
     return () => before?.focus?.();
@@ -162,7 +165,7 @@ export function Dialog({ title, onClose, children, isWide }: {
     <dialog ref={dialog} class={isWide ? "wide" : ""} aria-label={title} onCancel={(event) => {
       event.preventDefault();
       onClose();
-    }}>
+    }} onClose={onClose}>
       <header><h2>{title}</h2><button type="button" class="plain" aria-label="Close" onClick={onClose}>✕</button></header>
       {children}
     </dialog>
