@@ -23,7 +23,9 @@ struct JobServiceOptions {
   std::uint64_t node_memory_bytes = std::uint64_t{1} << 30;
   unsigned visitors_per_node_max = 16;
   unsigned direct_visitors_per_node = 2;  ///< Visitors of a direct job that does not set their number.
-  Duration no_progress_limit = seconds(60);
+  /// Time without progress after which a job fails. It is longer than the minute for which the fleet controller holds
+  /// down a node that has crashed too often (MonitorOptions::stable_period): such a node may be the only distributor.
+  Duration no_progress_limit = seconds(90);
   /// After this time without progress a task may start again on another replica (VisitorSessionOptions).
   Duration backup_after = seconds(2);
   /// Maximum size of the results of ended jobs in memory, in bytes; the oldest are dropped first.
