@@ -18,7 +18,7 @@ struct Merge {
   bool moves = false;         ///< The merge was not begun for safety (is_for_safety()), but to move a replica.
   /// Since the merge began, a write missed a replica or damage was found, so that another merge is needed.
   bool disturbed = false;
-  bool fill_deferred = false;  ///< Some of ReplicaSetState::catching_up are left out of `filled` for now.
+  bool fill_deferred = false;  ///< `filled` lacks some of ReplicaSetState::catching_up; a later merge fills them.
   NodeIndexes filled;          ///< Replicas that were catching up and get complete by this merge.
 };
 

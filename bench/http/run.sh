@@ -49,7 +49,7 @@ else
 fi
 for tool in "${tools[@]}"; do command -v "$tool" >/dev/null || fail "there is no $tool (packages-bench.txt, packages-check.txt)"; done
 
-work=$(mktemp -d "${TMPDIR:-/tmp}/fjord-bench-http.XXXXXX")
+work=$(mktemp -d)
 cluster=$work/cluster
 counted_pid=
 

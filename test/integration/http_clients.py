@@ -16,7 +16,7 @@ PYTHON_CLIENTS = ("vespacli==8.763.13", "pyvespa==1.2.9")
 SCHEMATHESIS = ("schemathesis==4.32.5",)
 JAVA_CLIENT = ("com.yahoo.vespa", "vespa-feed-client", "8.700.24")
 
-POM = """<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+POM = """<project><modelVersion>4.0.0</modelVersion>
 <groupId>fjord</groupId><artifactId>clients</artifactId><version>1</version>
 <dependencies><dependency><groupId>{}</groupId><artifactId>{}</artifactId><version>{}</version></dependency></dependencies>
 </project>"""
