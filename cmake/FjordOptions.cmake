@@ -32,6 +32,13 @@ endif()
 # FJORD_CHECK does not look at it.
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1 -DNDEBUG")
 
+# The Python extension links the libraries into a shared object. Without interposition of symbols the compiler may inline as in
+# an executable, and the linker makes direct calls again where an executable is linked: the programs lose nothing.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  add_compile_options(-fno-semantic-interposition)
+endif()
+
 # A module's own code answers for these; generated code and external headers do not.
 set(FJORD_WARNING_OPTIONS -Wall -Wextra -Wshadow -Wconversion)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
