@@ -4,14 +4,16 @@
 `./run mutants [storage|cluster|visiting|balancing|library|search|http]` calls this: mutants.tsv (the storage engine), cluster.tsv,
 visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), search.tsv, http.tsv (the HTTP gateway), or all. A test is a test
 program, a run of fjord-sim with its arguments, or a script of test/integration; those of a row are tried in order until
-one fails. The copy and its build are in build/mutants, so that a run after the first builds little; it has the depth
-and the flags of build/release, so that the first finds most in the compiler cache.
+one fails. `--sample N --seed S` draws N of the rows. The copy and its build are in build/mutants, so that a run after the first builds
+little. A run of few rows compiles the sources in the groups of build/release, so that its first build finds most in the compiler cache;
+one of many compiles each source by itself, so that each row compiles little.
 Exit code 1: a bug was not noticed, or the text it should replace is not there once. `--texts` looks at the latter only.
 """
 
 import argparse
 import os
 import pathlib
+import random
 import subprocess
 import sys
 
@@ -21,6 +23,7 @@ BUILD = COPY / "build" / "release"
 TABLES = {"storage": "mutants.tsv", "cluster": "cluster.tsv", "visiting": "visiting.tsv", "balancing": "balancing.tsv",
           "library": "library.tsv", "search": "search.tsv", "http": "http.tsv"}
 PROGRAMS = ["fjord", "fjordd"]
+FEW = 150  # Rows; with more, what a group compiles too much is longer than a first build without the compiler cache.
 
 
 def run(*command, **options):
@@ -119,8 +122,10 @@ def check_texts(mutants):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", help="storage, cluster, visiting, balancing, library, search; all if there is none")
+    parser.add_argument("tables", nargs="*", help="storage, cluster, visiting, balancing, library, search, http; all if there is none")
     parser.add_argument("--only", help="those with this in their names")
+    parser.add_argument("--sample", type=int, metavar="N", help="N rows that are drawn at random; all if there are fewer")
+    parser.add_argument("--seed", type=int, default=1, help="of the sample (1)")
     parser.add_argument("--seconds", type=int, default=300, help="a test that takes longer has noticed (300)")
     parser.add_argument("--unchecked", action="store_true", help="do not run all tests without any bug first")
     parser.add_argument("--texts", action="store_true", help="only see that each text to be replaced is in the sources once")
@@ -132,10 +137,12 @@ def main():
         mutants += read_mutants(pathlib.Path(__file__).with_name(TABLES[table]))
     if options.only:
         mutants = [mutant for mutant in mutants if options.only in mutant[0]]
+    if options.sample is not None:
+        mutants = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
     if options.texts:
         check_texts(mutants)
     copy_sources()
-    run("cmake", "--preset", "release", "-DFJORD_UNITY=OFF", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
+    run("cmake", "--preset", "release", f"-DFJORD_UNITY={'ON' if len(mutants) <= FEW else 'OFF'}", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
     if not options.unchecked:
         check_without_bugs(mutants, options.seconds)
     counts = {}
