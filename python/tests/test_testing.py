@@ -167,6 +167,14 @@ def test_a_partition_without_networks_is_refused_with_the_reason():
             cluster.partition([0], ["client"])
 
 
+def test_schemas_are_deployed_and_refused_with_their_line():
+    with LocalCluster(storage=1, schemas="document item { field name type string {} }") as cluster:
+        command = [find_program("fjord"), "schema", "list", "--cluster", cluster.address]
+        assert "item" in subprocess.run(command, capture_output=True, text=True).stdout
+    with pytest.raises(ClusterError, match="not deployed.*line 1"):
+        LocalCluster(storage=1, schemas=["document item { field }"]).start()
+
+
 def test_names_are_checked():
     with LocalCluster(storage=1) as cluster:
         with pytest.raises(ValueError, match="storage.7.*expected one of fleetcontroller.0, distributor.0, storage.0"):

@@ -350,11 +350,15 @@ class LocalCluster:
     def _deploy(self) -> None:
         if not self._schemas or self._is_deployed:
             return
-        client = self.client()
-        try:
-            client.admin.deploy_schemas(self._schemas)
-        finally:
-            client.close()
+        with tempfile.TemporaryDirectory() as folder:
+            files = [Path(folder) / f"{number}.sd" for number in range(len(self._schemas))]
+            for file, text in zip(files, self._schemas):
+                file.write_text(text, encoding="utf-8")
+            command = [str(find_program("fjord")), "schema", "deploy", "--cluster", self.address, *map(str, files)]
+            enter = None if self._network is None else self._network.hosts["client"].enter
+            log = self.directory / "schema-deploy.log"
+            if start_process(command, log, enter).wait() != 0:
+                raise ClusterError(f"the schemas were not deployed: {log.read_text(errors='replace')}")
         self._is_deployed = True
 
     # --- Processes
