@@ -20,7 +20,7 @@ find_package(CLI11 REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(TBB REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)
-if(PROJECT_NAME STREQUAL "fjord")
+if(PROJECT_NAME STREQUAL "fjord" AND NOT FJORD_CLIENT_ONLY)
   find_package(Catch2 2 REQUIRED)  # not for users of the package
 endif()
 
@@ -28,7 +28,7 @@ find_package(PkgConfig REQUIRED)
 pkg_check_modules(libmd REQUIRED IMPORTED_TARGET GLOBAL libmd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET GLOBAL libxxhash)
 pkg_check_modules(thrift REQUIRED IMPORTED_TARGET GLOBAL thrift)
-if(PROJECT_NAME STREQUAL "fjord")  # for fjord-script-host alone
+if(PROJECT_NAME STREQUAL "fjord" AND NOT FJORD_CLIENT_ONLY)  # for the programs alone
   pkg_check_modules(lua REQUIRED IMPORTED_TARGET GLOBAL lua5.4)
   pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET GLOBAL libseccomp)
   pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET GLOBAL jemalloc)  # fjord_use_jemalloc

@@ -1,7 +1,14 @@
 # fjord_add, fjord_module, fjord_executable, fjord_use_jemalloc, fjord_test, fjord_fuzz_test.
 
+# The folders that the Python client needs. Its source distribution has no others (pyproject.toml).
+set(FJORD_CLIENT_FOLDERS common document cluster rpc rpc/codec storage/spi visitors client tuner mapreduce/functions mapreduce
+  monitoring api rpc/thrift client/connect library python)
+
 # fjord_add(<folder>): adds a folder of the repository if it exists and FJORD_ONLY, when set, names it.
 function(fjord_add folder)
+  if(FJORD_CLIENT_ONLY AND NOT folder IN_LIST FJORD_CLIENT_FOLDERS)
+    return()
+  endif()
   if(FJORD_ONLY AND NOT folder STREQUAL "test" AND NOT folder IN_LIST FJORD_ONLY)
     return()
   endif()

@@ -8,6 +8,8 @@ option(FJORD_PCH "Precompile the standard headers that most sources use" ON)
 option(FJORD_MOLD "Link with mold where it is installed" ON)
 set(FJORD_SANITIZE "" CACHE STRING "Sanitizers: `address,undefined`, `thread` or `fuzzer` (clang only; implies the first)")
 set(FJORD_ONLY "" CACHE STRING "Configure only these module folders (with their tests), e.g. `common;document`; empty: all")
+option(FJORD_CLIENT_ONLY "Configure only the Python client and the modules that it links, for pyproject.toml" OFF)
+option(FJORD_PYTHON "Build the Python client where the headers of Python and nanobind are found" ON)
 set(FJORD_SIM_SEEDS 250 CACHE STRING "How many seeds the simulation runs as part of the tests, of each scenario; the other numbers of seeds follow from it")
 set(FJORD_SHARED_DIR "${PROJECT_SOURCE_DIR}/../shared" CACHE PATH
     "Folder of the test vectors and data sets that are not part of this repository")

@@ -1,0 +1,42 @@
+"""Fjord, a document store that computes where the documents are.
+
+    >>> import fjord
+    >>> client = fjord.Client("127.0.0.1:19110")
+    >>> client.put("id:shop:item::1", {"name": "tea", "price": 3})
+    Written(version=..., existed=False)
+    >>> client.get("id:shop:item::1")["price"]
+    3
+
+`AsyncClient` has the same methods for asyncio. docs/python/README.md is the first page of the documentation.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from .client import Client
+from .documents import (BulkSummary, Change, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Removed,
+                        Written)
+from .errors import (AlreadyExists, Cancelled, ClientClosed, ConditionFailed, Corruption, DeadlineExceeded, Error,
+                     ForkedProcess, InDoubt, InvalidArgument, InvalidField, InvalidId, InvalidRequest, InvalidSelection,
+                     IoError, NoSpace, NotFound, NotImplementedByServer, NotReady, Throttled, TooLarge, Transient,
+                     Unauthorized, Unavailable, UnknownType, WrongType)
+
+if TYPE_CHECKING:
+    from .aio import AsyncClient
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AlreadyExists", "AsyncClient", "BulkSummary", "Cancelled", "Change", "Client", "ClientClosed", "ConditionFailed",
+    "Corruption", "DeadlineExceeded", "Document", "Error", "ExportSummary", "FeedResult", "FeedStats", "ForkedProcess",
+    "ImportSummary", "InDoubt", "InvalidArgument", "InvalidField", "InvalidId", "InvalidRequest", "InvalidSelection",
+    "IoError", "NoSpace", "NotFound", "NotImplementedByServer", "NotReady", "Removed", "Throttled", "TooLarge", "Transient",
+    "Unauthorized", "Unavailable", "UnknownType", "Written", "WrongType",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # asyncio takes longer to import than everything else here.
+    if name == "AsyncClient":
+        from .aio import AsyncClient
+        return AsyncClient
+    raise AttributeError(f"module 'fjord' has no attribute {name!r}")

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace nb = nanobind;
+
+namespace fjord::python {
+
+// Each adds its classes and functions to the module fjord._core. They are for the sources in Python beside this folder,
+// which are what users see.
+
+void bind_client(nb::module_& module);
+void bind_documents(nb::module_& module);
+void bind_visit(nb::module_& module);
+void bind_feed(nb::module_& module);
+void bind_bulk(nb::module_& module);
+void bind_files(nb::module_& module);
+void bind_subscription(nb::module_& module);
+
+}  // namespace fjord::python

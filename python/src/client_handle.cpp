@@ -1,0 +1,149 @@
+#include "client_handle.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "fjord/library/detail/client_core.h"
+
+namespace fjord::python {
+
+namespace {
+
+/// How long the end of the interpreter waits for calls of other threads.
+constexpr std::chrono::seconds kExitTimeout{2};
+
+/// The clients of the process. The interpreter lock protects it.
+std::vector<ClientHandle*>& all_clients() {
+  static std::vector<ClientHandle*> clients;
+  return clients;
+}
+
+[[noreturn]] void raise_value_error(const std::string& message) {
+  PyErr_SetString(PyExc_ValueError, message.c_str());
+  throw nb::python_error();
+}
+
+[[noreturn]] void raise_state(const char* name, const std::string& message) {
+  raise_object(nb::module_::import_("fjord.errors").attr(name)(nb::str(message.c_str(), message.size())));
+}
+
+}  // namespace
+
+bool DeleteInOwnProcess::is_own_process(pid_t owner) { return getpid() == owner; }
+
+ClientHandle::ClientHandle(std::string addresses, ClientSettings settings)
+    : addresses_(std::move(addresses)), settings_(settings) {
+  all_clients().push_back(this);
+}
+
+ClientHandle::~ClientHandle() {
+  std::erase(all_clients(), this);
+  close();
+}
+
+std::shared_ptr<Client> ClientHandle::use() {
+  check_open();
+  if (client_ == nullptr) {
+    static bool is_registered = false;
+    if (!is_registered) {
+      nb::module_::import_("atexit").attr("register")(nb::module_::import_("fjord._core").attr("_close_all"));
+      is_registered = true;
+    }
+    owner_ = getpid();
+    client_ = std::shared_ptr<Client>(new Client(connect(addresses_, settings_)), DeleteInOwnProcess{owner_});
+    check(client_->core().address_error());
+  } else if (!DeleteInOwnProcess::is_own_process(owner_)) {
+    raise_state("ForkedProcess", fmt::format("this client was connected in process {}; make another one in process {}, "
+                                             "after the fork",
+                                             owner_, getpid()));
+  }
+  return client_;
+}
+
+std::shared_ptr<Client> ClientHandle::use_connected() {
+  std::shared_ptr<Client> client = use();
+  if (!is_connected()) {
+    const Status status = call_blocking([client] { return client->ping(); });
+    check_open();
+    check(status);
+  }
+  return client;
+}
+
+bool ClientHandle::is_connected() const {
+  return client_ != nullptr && client_->core().address_error() && client_->core().client().snapshot() != nullptr;
+}
+
+std::uint64_t ClientHandle::state_version() const {
+  return is_connected() ? client_->core().client().snapshot()->state().version() : 0;
+}
+
+void ClientHandle::check_open() const {
+  if (is_closed_) raise_state("ClientClosed", "the client was closed");
+}
+
+void ClientHandle::stop_with_client(std::weak_ptr<Stoppable> object) {
+  std::erase_if(stoppables_, [](const auto& one) { return one.expired(); });
+  stoppables_.push_back(std::move(object));
+}
+
+void ClientHandle::close() {
+  is_closed_ = true;
+  std::shared_ptr<Client> client = std::exchange(client_, nullptr);
+  if (client == nullptr || !DeleteInOwnProcess::is_own_process(owner_)) return;
+  for (const auto& one : std::exchange(stoppables_, {})) {
+    if (const auto object = one.lock()) object->stop();
+  }
+  const Unlocked unlocked;
+  client.reset();
+}
+
+void ClientHandle::close_all() {
+  std::vector<std::weak_ptr<Client>> clients;
+  const std::vector<ClientHandle*> handles = all_clients();
+  for (ClientHandle* const handle : handles) {
+    if (std::find(all_clients().begin(), all_clients().end(), handle) == all_clients().end()) continue;
+    clients.push_back(handle->client_);
+    handle->close();
+  }
+  // Calls of other threads end now, and their threads take the interpreter lock before it is too late.
+  const Unlocked unlocked;
+  const auto deadline = std::chrono::steady_clock::now() + kExitTimeout;
+  const auto is_used = [](const auto& client) { return !client.expired(); };
+  while (std::any_of(clients.begin(), clients.end(), is_used) && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+Duration to_duration(std::optional<double> seconds) {
+  if (!seconds) return Duration(0);
+  if (!(*seconds > 0)) raise_value_error(fmt::format("timeout is {}: expected a number of seconds above 0", *seconds));
+  constexpr double kSecondsMax = 1e9;
+  return Duration(std::max<std::int64_t>(1, std::llround(std::min(*seconds, kSecondsMax) * 1e6)));
+}
+
+ClientPriority to_priority(std::string_view name) {
+  if (name == "default") return ClientPriority::Default;
+  if (name == "high") return ClientPriority::High;
+  if (name == "normal") return ClientPriority::Normal;
+  if (name == "background") return ClientPriority::Background;
+  raise_value_error(fmt::format("priority is \"{}\": expected default, high, normal or background", name));
+}
+
+ReadConsistency to_consistency(std::string_view name) {
+  if (name == "default") return ReadConsistency::Default;
+  if (name == "linearizable") return ReadConsistency::Linearizable;
+  raise_value_error(fmt::format("consistency is \"{}\": expected default or linearizable", name));
+}
+
+WriteDurability to_durability(std::string_view name) {
+  if (name == "default") return WriteDurability::Default;
+  if (name == "process") return WriteDurability::Process;
+  if (name == "sync") return WriteDurability::Sync;
+  raise_value_error(fmt::format("durability is \"{}\": expected default, process or sync", name));
+}
+
+}  // namespace fjord::python

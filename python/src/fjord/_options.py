@@ -1,0 +1,93 @@
+"""Arguments that both clients pass on to the C++ library."""
+
+from os import environ
+from typing import Any, Dict, Iterable, Optional, Sequence, TypeVar, Union
+
+from .errors import InvalidArgument, WrongType
+
+Fields = Union[str, Sequence[str], None]
+
+DEFAULT_ADDRESS = "127.0.0.1:19110"
+
+_EXPECTED: Dict[str, str] = {
+    "selection": "str", "type": "str", "fields": "list of str", "resume": "str", "visitor": "str", "mode": "str",
+    "id_field": "str", "id_namespace": "str", "progress_file": "str", "priority": "str", "parameters": "dict of str",
+    "ids_only": "bool", "include_removed": "bool", "snapshot": "bool", "all_types": "bool", "dry_run": "bool",
+    "from_now": "bool", "is_feed": "bool", "slice": "a pair (index, count) of int", "since": "int", "until": "int",
+    "slices": "int above 0", "buffer_bytes": "int above 0", "in_flight": "int above 0", "timeout": "a number of seconds",
+    "time_limit": "a number of seconds", "no_progress_limit": "a number of seconds", "poll_interval": "a number of seconds",
+}
+
+T = TypeVar("T")
+
+
+def fill(options: T, **values: Any) -> T:
+    """Sets those members of C++ options that are given."""
+    for name, value in values.items():
+        if value is None:
+            continue
+        try:
+            setattr(options, name, value)
+        except TypeError:
+            raise WrongType(name, _EXPECTED.get(name, "another type"), value) from None
+    return options
+
+
+def field_set(fields: Fields) -> str:
+    """Returns "title,year" for names of fields; "" for all."""
+    if fields is None:
+        return ""
+    if isinstance(fields, str):
+        return fields
+    return ",".join(field_list(fields) or ["[id]"])
+
+
+def field_list(fields: Fields) -> "list[str]":
+    """Returns the names of fields as a list; empty: all."""
+    if fields is None:
+        return []
+    if isinstance(fields, str):
+        return [one.strip() for one in fields.split(",")]
+    names = list(fields)
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            raise WrongType(f"fields[{index}]", "str", name)
+    return names
+
+
+def in_flight(max_inflight: Union[int, str]) -> Optional[int]:
+    """Returns the number of writes in flight; None if the library chooses."""
+    if max_inflight == "auto":
+        return None
+    if not isinstance(max_inflight, int) or isinstance(max_inflight, bool) or max_inflight < 1:
+        raise WrongType("max_inflight", 'int above 0 or "auto"', max_inflight)
+    return max_inflight
+
+
+def seconds(timeout: Any, name: str = "timeout") -> float:
+    """Returns a number of seconds above 0."""
+    if isinstance(timeout, bool) or not isinstance(timeout, (int, float)):
+        raise WrongType(name, "a number of seconds", timeout)
+    return float(timeout)
+
+
+def addresses_of(addresses: Union[str, Iterable[str], None]) -> str:
+    """Returns "host:port,host:port"; without addresses those of the environment variable FJORD_CLUSTER."""
+    if addresses is None:
+        return environ.get("FJORD_CLUSTER", DEFAULT_ADDRESS)
+    if isinstance(addresses, str):
+        return addresses
+    try:
+        names = list(addresses)
+    except TypeError:
+        raise WrongType("addresses", "str or list of str", addresses) from None
+    for index, name in enumerate(names):
+        if not isinstance(name, str):
+            raise WrongType(f"addresses[{index}]", "str", name)
+    return ",".join(names)
+
+
+def needs_scope(type: Optional[str], all_types: bool) -> None:
+    """A change of many documents names what it changes."""
+    if type is None and not all_types:
+        raise InvalidArgument("type: name the type of the documents to change, or say all_types=True")

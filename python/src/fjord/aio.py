@@ -1,0 +1,465 @@
+"""The client for programs with an event loop."""
+
+import asyncio
+import queue
+from typing import (Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, TypeVar, Union,
+                    overload)
+
+from . import _core
+from ._options import Fields, field_list, field_set, fill, in_flight
+from .client import _RAISE, Client, Path
+from .documents import BulkSummary, Change, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Written
+from .errors import Error, NotFound, UnknownType, WrongType
+
+T = TypeVar("T")
+
+_ROWS_AT_ONCE = 1000
+_END = object()
+
+
+class AsyncClient:
+    """The twin of Client for asyncio: the same methods with the same arguments, to be awaited.
+
+    >>> async def main():
+    ...     async with fjord.AsyncClient("127.0.0.1:19110") as client:
+    ...         await client.put("id:shop:item::1", {"name": "tea"})
+    ...         return await client.get("id:shop:item::1")
+    >>> asyncio.run(main())["name"]
+    'tea'
+
+    It belongs to the event loop that uses it first. Cancelling the task that waits for a single operation leaves the operation
+    alone; cancelling one that waits for an export, an import, a change of many documents or a feed ends it.
+    """
+
+    def __init__(self, addresses: Union[str, Iterable[str], None] = None, *, timeout: float = 30.0, priority: str = "default",
+                 consistency: str = "default") -> None:
+        self._sync = Client(addresses, timeout=timeout, priority=priority, consistency=consistency)
+        self._core = self._sync._core
+        self._loop: Optional[asyncio.AbstractEventLoop] = None
+        self._completions: Optional[_core.Completions] = None
+
+    def __repr__(self) -> str:
+        return repr(self._sync).replace("fjord.Client", "fjord.AsyncClient")
+
+    async def __aenter__(self) -> "AsyncClient":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """As Client.close().
+
+        >>> await client.close()
+        """
+        await asyncio.to_thread(self._sync.close)
+        if self._loop is not None and self._completions is not None:
+            self._completions.drain()
+            self._loop.remove_reader(self._completions.fileno())
+            self._completions = None
+
+    async def _ready(self) -> _core.Completions:
+        """Connects if that has not been done, and returns what ends the futures of this loop."""
+        loop = asyncio.get_running_loop()
+        if self._completions is None or self._loop is not loop:
+            if self._loop is not None and self._loop is not loop and not self._loop.is_closed():
+                raise RuntimeError("this AsyncClient belongs to another event loop; make one for each loop")
+            self._loop = loop
+            self._completions = _core.Completions(loop)
+            loop.add_reader(self._completions.fileno(), self._completions.drain)
+        if not self._core.is_connected:
+            await asyncio.to_thread(self._core.ping)
+        return self._completions
+
+    async def ping(self) -> None:
+        """As Client.ping().
+
+        >>> await client.ping()
+        """
+        await asyncio.to_thread(self._core.ping)
+
+    async def types(self) -> Dict[str, Dict[str, str]]:
+        """As Client.types().
+
+        >>> (await client.types())["item"]["price"]
+        'int'
+        """
+        return await asyncio.to_thread(self._core.types)
+
+    # --- One document
+
+    @overload
+    async def get(self, id: str, *, fields: Fields = None, consistency: str = "default", priority: str = "default",
+                  timeout: Optional[float] = None) -> Document: ...
+    @overload
+    async def get(self, id: str, default: T, *, fields: Fields = None, consistency: str = "default",
+                  priority: str = "default", timeout: Optional[float] = None) -> Union[Document, T]: ...
+    async def get(self, id: str, default: Any = _RAISE, *, fields: Fields = None, consistency: str = "default",
+                  priority: str = "default", timeout: Optional[float] = None) -> Any:
+        """As Client.get().
+
+        >>> (await client.get("id:shop:item::1"))["name"]
+        'tea'
+        """
+        completions = await self._ready()
+        try:
+            return await self._core.get(id, field_set(fields), consistency, priority, timeout, completions)
+        except NotFound:
+            if default is _RAISE:
+                raise
+            return default
+
+    async def get_many(self, ids: Iterable[str], *, fields: Fields = None, consistency: str = "default",
+                       priority: str = "default", timeout: Optional[float] = None) -> List[Optional[Document]]:
+        """As Client.get_many().
+
+        >>> documents = await client.get_many(["id:shop:item::1", "id:shop:item::2"])
+        """
+        completions = await self._ready()
+        wanted = field_set(fields)
+        futures = [self._core.get(id, wanted, consistency, priority, timeout, completions) for id in ids]
+        documents: List[Optional[Document]] = []
+        for found in await asyncio.gather(*futures, return_exceptions=True):
+            if isinstance(found, BaseException) and not isinstance(found, NotFound):
+                raise found
+            documents.append(None if isinstance(found, NotFound) else found)
+        return documents
+
+    async def put(self, id: str, fields: Mapping[str, Any], *, condition: str = "", required_version: Optional[int] = None,
+                  create: bool = False, durability: str = "default", priority: str = "default", idempotency_key: str = "",
+                  timeout: Optional[float] = None) -> Written:
+        """As Client.put().
+
+        >>> await client.put("id:shop:item::1", {"name": "tea"})
+        Written(version=..., existed=True)
+        """
+        completions = await self._ready()
+        arguments = (id, fields, condition, required_version, create, durability, priority, idempotency_key, timeout)
+        try:
+            future = self._core.put(*arguments, completions)
+        except UnknownType:
+            await asyncio.to_thread(self._core.load_types, id)
+            future = self._core.put(*arguments, completions)
+        written: Written = await future
+        return written
+
+    async def update(self, id: str, changes: Mapping[str, Any], *, condition: str = "", required_version: Optional[int] = None,
+                     create: bool = False, durability: str = "default", priority: str = "default",
+                     idempotency_key: str = "", timeout: Optional[float] = None) -> Written:
+        """As Client.update().
+
+        >>> await client.update("id:shop:item::1", {"price": {"increment": 1}})
+        Written(version=..., existed=True)
+        """
+        completions = await self._ready()
+        written: Written = await self._core.update(id, changes, condition, required_version, create, durability, priority,
+                                                   idempotency_key, timeout, completions)
+        return written
+
+    async def remove(self, id: str, *, condition: str = "", required_version: Optional[int] = None,
+                     durability: str = "default", priority: str = "default", idempotency_key: str = "",
+                     timeout: Optional[float] = None) -> Written:
+        """As Client.remove().
+
+        >>> (await client.remove("id:shop:item::2")).existed
+        True
+        """
+        completions = await self._ready()
+        written: Written = await self._core.remove(id, condition, required_version, durability, priority, idempotency_key,
+                                                   timeout, completions)
+        return written
+
+    # --- Many documents
+
+    async def feed(self, rows: Union[Iterable[Any], AsyncIterable[Any]], *,
+                   on_result: Optional[Callable[[FeedResult], object]] = None, max_inflight: Union[int, str] = "auto",
+                   timeout: Optional[float] = None, priority: str = "default") -> FeedStats:
+        """As Client.feed(); `rows` may be an asynchronous iterable, too. `on_result` is called on the event loop. A plain iterable
+        is read on another thread.
+
+        >>> (await client.feed([("id:shop:item::1", {"price": 3})])).ok
+        1
+        """
+        loop = asyncio.get_running_loop()
+        await self._ready()
+        report = None if on_result is None else lambda result: loop.call_soon_threadsafe(on_result, result)
+        feeding = _Rows(rows)
+        running = loop.run_in_executor(
+            None, lambda: _core.feed(self._core, feeding, report, in_flight(max_inflight), timeout, priority))
+        try:
+            await feeding.supply(loop, running)
+            return FeedStats(**await asyncio.shield(running))
+        except BaseException:
+            feeding.stop()
+            raise
+
+    def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
+              slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None, ids_only: bool = False,
+              include_removed: bool = False, since: Optional[int] = None, until: Optional[int] = None,
+              snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
+              no_progress_limit: Optional[float] = None) -> "AsyncVisit":
+        """As Client.visit(), for `async for`.
+
+        >>> [document["name"] async for document in client.visit("item.price > 2")]
+        ['tea']
+        """
+        options = fill(_core.VisitOptions(), selection=selection, type=type, fields=field_list(fields), slices=slices,
+                       slice=slice, resume=resume, ids_only=ids_only, include_removed=include_removed, since=since,
+                       until=until, snapshot=snapshot, buffer_bytes=buffer_bytes, priority=priority,
+                       no_progress_limit=no_progress_limit)
+        return AsyncVisit(self, lambda: _core.visit(self._core, options))
+
+    def subscribe(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
+                  resume: Optional[str] = None, from_now: bool = False, poll_interval: Optional[float] = None,
+                  buffer_bytes: Optional[int] = None) -> "AsyncSubscription":
+        """As Client.subscribe(), for `async for`.
+
+        >>> async for change in client.subscribe(type="item"):
+        ...     if change.kind == "caught_up":
+        ...         break
+        """
+        options = fill(_core.SubscribeOptions(), selection=selection, type=type, fields=field_list(fields), resume=resume,
+                       from_now=from_now, poll_interval=poll_interval, buffer_bytes=buffer_bytes)
+        return AsyncSubscription(self, lambda: _core.subscribe(self._core, options))
+
+    async def update_where(self, selection: str, changes: Mapping[str, Any], *, type: Optional[str] = None,
+                           all_types: bool = False, dry_run: bool = False, resume: Optional[str] = None,
+                           slice: Optional[Tuple[int, int]] = None, timeout: Optional[float] = None,
+                           time_limit: Optional[float] = None,
+                           on_progress: Optional[Callable[[Optional[float], int], object]] = None,
+                           on_cursor: Optional[Callable[[str], object]] = None,
+                           on_failure: Optional[Callable[[str, Error], object]] = None) -> BulkSummary:
+        """As Client.update_where(). The callbacks are called on another thread.
+
+        >>> (await client.update_where("item.price > 2", {"price": {"increment": 1}}, type="item")).applied
+        1
+        """
+        if not isinstance(changes, Mapping):
+            raise WrongType("changes", "a mapping of paths", changes)
+        return await self._stoppable(lambda stop: self._sync._bulk(
+            selection, changes, stop, type=type, all_types=all_types, dry_run=dry_run, resume=resume, slice=slice,
+            timeout=timeout, time_limit=time_limit, on_progress=on_progress, on_cursor=on_cursor, on_failure=on_failure))
+
+    async def remove_where(self, selection: str, *, type: Optional[str] = None, all_types: bool = False,
+                           dry_run: bool = False, resume: Optional[str] = None, slice: Optional[Tuple[int, int]] = None,
+                           timeout: Optional[float] = None, time_limit: Optional[float] = None,
+                           on_progress: Optional[Callable[[Optional[float], int], object]] = None,
+                           on_cursor: Optional[Callable[[str], object]] = None,
+                           on_failure: Optional[Callable[[str, Error], object]] = None) -> BulkSummary:
+        """As Client.remove_where(). The callbacks are called on another thread.
+
+        >>> (await client.remove_where("item.price > 2", type="item", dry_run=True)).matched
+        1
+        """
+        return await self._stoppable(lambda stop: self._sync._bulk(
+            selection, None, stop, type=type, all_types=all_types, dry_run=dry_run, resume=resume, slice=slice,
+            timeout=timeout, time_limit=time_limit, on_progress=on_progress, on_cursor=on_cursor, on_failure=on_failure))
+
+    async def export(self, path: Path, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
+                     mode: str = "new", since: Optional[int] = None, until: Optional[int] = None, snapshot: bool = False,
+                     slice: Optional[Tuple[int, int]] = None, priority: Optional[str] = None,
+                     on_progress: Optional[Callable[[Optional[float], int], object]] = None) -> ExportSummary:
+        """As Client.export(). `on_progress` is called on another thread.
+
+        >>> (await client.export("items.jsonl", type="item", mode="replace")).documents
+        1
+        """
+        return await self._stoppable(lambda stop: self._sync._export(
+            path, selection, stop, on_progress, type=type, fields=field_set(fields), mode=mode, since=since, until=until,
+            snapshot=snapshot, slice=slice, priority=priority))
+
+    async def import_file(self, *paths: Path, type: Optional[str] = None, id_field: Optional[str] = None,
+                          id_namespace: Optional[str] = None, is_feed: bool = False, progress_file: Optional[Path] = None,
+                          max_inflight: Union[int, str] = "auto", timeout: Optional[float] = None,
+                          priority: Optional[str] = None,
+                          on_progress: Optional[Callable[[Optional[float], int, int], object]] = None,
+                          on_failure: Optional[Callable[[str, int, Error], object]] = None,
+                          on_warning: Optional[Callable[[str], object]] = None) -> ImportSummary:
+        """As Client.import_file(). The callbacks are called on another thread.
+
+        >>> (await client.import_file("items.jsonl")).stored
+        1
+        """
+        return await self._stoppable(lambda stop: self._sync._import(
+            paths, stop, on_progress, on_failure, on_warning, type=type, id_field=id_field, id_namespace=id_namespace,
+            is_feed=is_feed, progress_file=None if progress_file is None else str(progress_file),
+            in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
+
+    async def _stoppable(self, call: Callable[[_core.Stop], T]) -> T:
+        """Runs a call that waits on another thread. A cancellation stops it, and is passed on when it has ended."""
+        stop = _core.Stop()
+        running = asyncio.ensure_future(asyncio.to_thread(call, stop))
+        try:
+            return await asyncio.shield(running)
+        except asyncio.CancelledError:
+            stop.stop()
+            await asyncio.wait([running])
+            if not running.cancelled():
+                running.exception()  # Nobody else asks for it.
+            raise
+
+
+class _Rows:
+    """Takes rows from an iterable of either kind to the thread that feeds them."""
+
+    def __init__(self, rows: Union[Iterable[Any], AsyncIterable[Any]]) -> None:
+        self._rows = rows
+        self._is_stopped = False
+        self._chunks: "queue.Queue[Any]" = queue.Queue(maxsize=4)
+
+    def __iter__(self) -> Any:
+        if not isinstance(self._rows, AsyncIterable):
+            for row in self._rows:
+                if self._is_stopped:
+                    raise asyncio.CancelledError
+                yield row
+            return
+        while True:
+            try:
+                chunk = self._chunks.get(timeout=0.05)
+            except queue.Empty:
+                chunk = ()
+            if self._is_stopped:
+                raise asyncio.CancelledError
+            if chunk is _END:
+                return
+            yield from chunk
+
+    async def supply(self, loop: asyncio.AbstractEventLoop, running: "asyncio.Future[Any]") -> None:
+        """Reads an asynchronous iterable; returns at its end, or when the feed has ended."""
+        if not isinstance(self._rows, AsyncIterable):
+            return
+        chunk: List[Any] = []
+        async for row in self._rows:
+            chunk.append(row)
+            if len(chunk) == _ROWS_AT_ONCE:
+                await self._pass(chunk, running)
+                chunk = []
+        await self._pass(chunk, running)
+        await self._pass(_END, running)
+
+    async def _pass(self, chunk: Any, running: "asyncio.Future[Any]") -> None:
+        while not running.done():
+            try:
+                return self._chunks.put_nowait(chunk)
+            except queue.Full:
+                await asyncio.wait([running], timeout=0.005)
+
+    def stop(self) -> None:
+        self._is_stopped = True
+
+
+class AsyncVisit:
+    """The documents that a selection matches, from AsyncClient.visit(). See Visit.
+
+    >>> async with client.visit(type="item") as visit:
+    ...     async for document in visit:
+    ...         print(document["name"])
+    tea
+    """
+
+    def __init__(self, client: AsyncClient, open: Callable[[], _core.Visit]) -> None:
+        self._client = client
+        self._open = open
+        self._core: Optional[_core.Visit] = None
+        self._wait: Optional["asyncio.Future[None]"] = None
+
+    async def __aenter__(self) -> "AsyncVisit":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        completions = await self._client._ready()
+        if self._core is None:
+            self._core = await asyncio.to_thread(self._open)
+        while True:
+            if self._wait is not None:
+                await asyncio.shield(self._wait)
+                self._wait = None
+            found = self._core.try_next()
+            if found is not None:
+                return found
+            if self._core.is_over:
+                self._core.check_end()
+                raise StopAsyncIteration
+            # A cancelled task leaves the wait to the next one.
+            self._wait = self._core.ready(completions)
+
+    def close(self) -> None:
+        """Ends the visit and the work of the storage nodes.
+
+        >>> visit = client.visit(type="item")
+        >>> visit.close()
+        """
+        if self._core is not None:
+            self._core.stop()
+
+    @property
+    def cursor(self) -> str:
+        """A text that says which documents were given; "" before the first."""
+        return "" if self._core is None else self._core.cursor
+
+    @property
+    def progress(self) -> Optional[float]:
+        """The part of the buckets that were read, from 0 to 1; None: not known yet."""
+        return None if self._core is None else self._core.fraction_done
+
+
+class AsyncSubscription:
+    """The changes of documents, from AsyncClient.subscribe(). See Subscription.
+
+    >>> async with client.subscribe(type="item") as changes:
+    ...     async for change in changes:
+    ...         if change.kind == "caught_up":
+    ...             break
+    """
+
+    def __init__(self, client: AsyncClient, open: Callable[[], _core.Subscription]) -> None:
+        self._client = client
+        self._open = open
+        self._core: Optional[_core.Subscription] = None
+        self._wait: Optional["asyncio.Future[None]"] = None
+
+    async def __aenter__(self) -> "AsyncSubscription":
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self.close()
+
+    def __aiter__(self) -> "AsyncSubscription":
+        return self
+
+    async def __anext__(self) -> Change:
+        completions = await self._client._ready()
+        if self._core is None:
+            self._core = await asyncio.to_thread(self._open)
+        while True:
+            if self._wait is not None:
+                await asyncio.shield(self._wait)
+                self._wait = None
+            change = self._core.try_next()
+            if change is not None:
+                return change
+            if self._core.is_over:
+                self._core.check_end()
+                raise StopAsyncIteration
+            self._wait = self._core.ready(completions)
+
+    def close(self) -> None:
+        """Ends the subscription.
+
+        >>> changes = client.subscribe(type="item")
+        >>> changes.close()
+        """
+        if self._core is not None:
+            self._core.stop()
+
+    @property
+    def cursor(self) -> str:
+        """A text that says which changes were given; "" before the first."""
+        return "" if self._core is None else self._core.cursor

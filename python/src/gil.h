@@ -1,0 +1,148 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nanobind/nanobind.h>
+#include <optional>
+#include <stop_token>
+#include <thread>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fjord/library/pending.h"
+
+namespace nb = nanobind;
+
+namespace fjord::python {
+
+// How this module waits. Only threads that Python called take the interpreter lock, never those of the client: a thread
+// that wants the lock while the interpreter ends never continues, and the client could not be destroyed.
+
+/// Releases the interpreter lock as long as it lives.
+class Unlocked {
+ public:
+  Unlocked() : state_(PyEval_SaveThread()) {}
+  Unlocked(const Unlocked&) = delete;
+  Unlocked& operator=(const Unlocked&) = delete;
+  /// If the interpreter has ended meanwhile, the thread sleeps until the process ends.
+  ~Unlocked();
+
+ private:
+  PyThreadState* state_;
+};
+
+/// Raises what a signal handler raised meanwhile, such as KeyboardInterrupt.
+void check_signals();
+
+/// Something that a thread waits for. Threading: any thread.
+class Event {
+ public:
+  void set();
+  bool is_set();
+  /// Waits at most `duration`. Returns is_set().
+  bool wait(std::chrono::milliseconds duration);
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_set_ = false;
+};
+
+/// How long a wait lasts before it looks whether a signal came.
+inline constexpr std::chrono::milliseconds kSignalInterval{50};
+
+/// Waits for `event` without the interpreter lock. `check` is called every kSignalInterval with the lock; what it
+/// throws ends the wait.
+template <typename Check>
+void wait_for_event(Event& event, Check check) {
+  while (true) {
+    bool is_set = false;
+    {
+      const Unlocked unlocked;
+      is_set = event.wait(kSignalInterval);
+    }
+    if (is_set) return;
+    check_signals();
+    check();
+  }
+}
+
+/// Waits for the result of an operation without the interpreter lock. Raises what signal handlers raise, and what
+/// `check` throws, for example because the client was closed. The operation goes on then.
+template <typename T, typename Check>
+T wait_for(Pending<T> pending, Check check) {
+  if (pending.is_ready()) return std::move(pending).wait();
+  struct State {
+    Event event;
+    std::optional<T> value;
+  };
+  auto state = std::make_shared<State>();
+  std::move(pending).then([state](T value) {
+    state->value.emplace(std::move(value));
+    state->event.set();
+  });
+  wait_for_event(state->event, check);
+  return std::move(*state->value);
+}
+
+/// Tasks for the thread that waits in call_blocking(), which runs them with the interpreter lock: reports of progress.
+/// Threading: post() any thread.
+class Mailbox {
+ public:
+  void post(std::function<void()> task);
+  /// Waits until the task has run. Returns false if it will not, because the waiting thread has given up.
+  bool call(std::function<void()> task);
+  /// Runs what was posted. Needs the interpreter lock; throws what the tasks throw.
+  void run();
+  /// Drops all tasks, also those that come later.
+  void close();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<std::function<void()>> tasks_;
+  bool is_closed_ = false;
+};
+
+/// Runs `call`, which may block and uses nothing of Python, on a thread of its own and waits for its result without the
+/// interpreter lock. After a signal, and if a task of `mailbox` raises, `stop` is requested and the call is waited for
+/// before the exception goes on. Without `stop` the call is left alone and ends by itself; so it owns all that it uses.
+template <typename F>
+auto call_blocking(F call, std::stop_source* stop = nullptr, const std::shared_ptr<Mailbox>& mailbox = nullptr) {
+  using R = std::invoke_result_t<F>;
+  struct State {
+    explicit State(F f) : call(std::move(f)) {}
+    F call;
+    Event event;
+    std::optional<R> result;
+  };
+  auto state = std::make_shared<State>(std::move(call));
+  std::thread([state] {
+    {
+      F local = std::move(state->call);
+      state->result.emplace(local());
+    }
+    state->event.set();
+  }).detach();
+  try {
+    wait_for_event(state->event, [&] {
+      if (mailbox != nullptr) mailbox->run();
+    });
+    if (mailbox != nullptr) mailbox->run();
+  } catch (...) {
+    if (mailbox != nullptr) mailbox->close();
+    if (stop != nullptr) {
+      stop->request_stop();
+      const Unlocked unlocked;
+      while (!state->event.wait(std::chrono::hours(1))) continue;
+    }
+    throw;
+  }
+  return std::move(*state->result);
+}
+
+}  // namespace fjord::python
