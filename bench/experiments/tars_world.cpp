@@ -1,5 +1,6 @@
 #include "tars_world.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -87,6 +88,17 @@ Comparison compare(const LogSet& logs, const Corpus& corpus, const WorldOptions&
   row.outcomes["shadow+m, 8 brokers"] =
       run_shadow(bp_refined, logs.test, corpus, options, {.with_multipliers = true, .brokers = 8});
   return row;
+}
+
+VotingTable completed_by_hash(VotingTable table, const Corpus& corpus) {
+  std::vector<float> weights(table.replicas());
+  for (WordId word = 0; word < corpus.pages.size(); ++word) {
+    if (table.knows(word)) continue;
+    std::fill(weights.begin(), weights.end(), static_cast<float>(corpus.pages[word]));
+    weights[corpus.hashes[word] % table.replicas()] = 0.0F;
+    table.set(word, weights);
+  }
+  return table;
 }
 
 double correlation(const std::vector<std::pair<double, double>>& points) {

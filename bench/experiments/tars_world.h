@@ -53,6 +53,10 @@ Clustering partition_of(const LogSet& logs, const Corpus& corpus, unsigned repli
 Outcome run_table(const VotingTable& table, const QueryLog& log, const Corpus& corpus, const SimulationOptions& options,
                   bool with_multipliers = false);
 
+/// Returns the table with a binary row for each word that it does not know: the hash of the word names the replica that
+/// the word prefers.
+VotingTable completed_by_hash(VotingTable table, const Corpus& corpus);
+
 /// Returns Pearson's coefficient of correlation.
 double correlation(const std::vector<std::pair<double, double>>& points);
 
