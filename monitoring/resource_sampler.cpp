@@ -8,6 +8,8 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "fjord/common/clock.h"
+
 namespace fjord {
 namespace {
 
@@ -35,7 +37,9 @@ ResourceSampler::ResourceSampler(MetricRegistry& registry)
       available_bytes_(registry.gauge("fjord_machine_memory_available_bytes",
                                       "Memory of the machine that could be used, cached files included.")),
       open_fds_(registry.gauge("fjord_process_open_fds", "Open file descriptors of the process.")),
-      threads_(registry.gauge("fjord_process_threads", "Threads of the process.")) {}
+      threads_(registry.gauge("fjord_process_threads", "Threads of the process.")),
+      clock_seconds_(registry.gauge("fjord_process_clock_seconds",
+                                    "Clock of the process when its metrics were read, in seconds since 1970.")) {}
 
 void ResourceSampler::sample() {
   rusage usage{};
@@ -57,6 +61,7 @@ void ResourceSampler::sample() {
   // The listing itself holds one descriptor open.
   if (const long fds = count_entries("/proc/self/fd"); fds > 0) open_fds_.set(static_cast<double>(fds - 1));
   if (const long threads = count_entries("/proc/self/task"); threads > 0) threads_.set(static_cast<double>(threads));
+  clock_seconds_.set(static_cast<double>(SystemClock().wall_now().us) * 1e-6);
 }
 
 }  // namespace fjord

@@ -158,6 +158,7 @@ class HttpGateway::Impl {
  public:
   Impl(HttpGatewayOptions options, MetricRegistry& metrics)
       : client_(std::make_unique<Client>(connect(addresses_of(options.distributors)))),
+        metrics_(metrics),
         router_(*client_, visits_, metrics,
                 {.addresses = addresses_of(options.distributors),
                  .metrics_shown = options.metrics_shown,
@@ -189,6 +190,10 @@ class HttpGateway::Impl {
     FJORD_TRY(listen(options.address, nullptr));
     if (!options.tls_address.empty()) {
       FJORD_TRY_ASSIGN(auto tls, TlsContext::load(options.certificate, options.key));
+      metrics_
+          .gauge("fjord_gateway_certificate_end_seconds",
+                 "When the certificate for TLS ends, in seconds since 1970; not there without TLS.")
+          .set(static_cast<double>(tls->certificate_end()));
       FJORD_TRY(listen(options.tls_address, std::move(tls)));
     }
     for (int i = 0; i < options.io_threads; ++i) {
@@ -212,6 +217,7 @@ class HttpGateway::Impl {
 
   PoolOfVisits visits_;
   std::unique_ptr<Client> client_;
+  MetricRegistry& metrics_;
   Router router_;
   HttpServer server_;  // Outlives the context, whose handlers hold the connections.
   asio::io_context context_;

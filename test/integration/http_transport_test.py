@@ -120,6 +120,9 @@ class HttpTransportTest(unittest.TestCase):
         body = json.dumps({"fields": {"title": "t" * 1_000_000}})
         put = self.curl(ROOT + "tls", "--http2", "--cacert", self.certificate, "-d", "@-", scheme="https", stdin=body)
         self.assertEqual(json.loads(put.stdout)["id"], "id:shop:item::tls", put.stderr)
+        shown = self.curl("/metrics").stdout
+        end = float(re.search("^fjord_gateway_certificate_end_seconds ([0-9.e+]+)$", shown, re.M)[1])
+        self.assertLess(abs(end - time.time() - 2 * 86_400), 3_600)
         got = self.curl(ROOT + "tls", "--http1.1", "--cacert", self.certificate, scheme="https")
         self.assertEqual(len(json.loads(got.stdout)["fields"]["title"]), 1_000_000)
 

@@ -1,10 +1,12 @@
 #include "http/transport/tls.h"
 
 #include <array>
+#include <ctime>
 #include <fmt/format.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
+#include <openssl/x509.h>
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -61,6 +63,12 @@ Result<std::unique_ptr<TlsContext>> TlsContext::load(const std::string& certific
     return Status(StatusCode::InvalidArgument, fmt::format("key {}: {}", key, openssl_error()));
   }
   return std::unique_ptr<TlsContext>(new TlsContext(std::move(impl)));
+}
+
+std::int64_t TlsContext::certificate_end() const {
+  std::tm end{};
+  FJORD_CHECK(ASN1_TIME_to_tm(X509_get0_notAfter(SSL_CTX_get0_certificate(impl_->context)), &end) == 1);
+  return ::timegm(&end);
 }
 
 struct TlsFilter::Impl {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -15,6 +16,9 @@ class TlsContext {
   /// key. Errors: InvalidArgument if a file cannot be read or they do not belong together.
   static Result<std::unique_ptr<TlsContext>> load(const std::string& certificate, const std::string& key);
   ~TlsContext();
+
+  /// Returns when the server's certificate ends, in seconds since 1970.
+  std::int64_t certificate_end() const;
 
  private:
   friend class TlsFilter;

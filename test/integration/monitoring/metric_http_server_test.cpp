@@ -6,6 +6,8 @@
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <ctime>
 
 namespace fjord {
 namespace {
@@ -71,6 +73,8 @@ TEST_CASE("monitoring: the process's resources are sampled when metrics are read
   CHECK(server.registry.gauge("fjord_process_open_fds", "").value() >= 3);
   CHECK(server.registry.gauge("fjord_process_resident_bytes", "").value() > 100'000);
   CHECK(server.registry.gauge("fjord_process_cpu_seconds", "").value() > 0);
+  const double clock = server.registry.gauge("fjord_process_clock_seconds", "").value();
+  CHECK(std::abs(clock - static_cast<double>(std::time(nullptr))) < 60);
 }
 
 TEST_CASE("monitoring: gauges are brought up to date before metrics are written", "[monitoring]") {

@@ -5,8 +5,8 @@
 namespace fjord {
 
 /// Writes the resource usage of the process into metrics: fjord_process_cpu_seconds, _resident_bytes, _open_fds,
-/// _threads; and fjord_machine_memory_available_bytes. Threading: one thread at a time. Lifetime: the registry outlives
-/// the sampler.
+/// _threads; its clock into fjord_process_clock_seconds; and fjord_machine_memory_available_bytes. Threading: one
+/// thread at a time. Lifetime: the registry outlives the sampler.
 class ResourceSampler {
  public:
   explicit ResourceSampler(MetricRegistry& registry);
@@ -19,6 +19,7 @@ class ResourceSampler {
   Gauge& available_bytes_;
   Gauge& open_fds_;
   Gauge& threads_;
+  Gauge& clock_seconds_;
 };
 
 }  // namespace fjord
