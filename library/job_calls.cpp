@@ -127,26 +127,39 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
   return Status(StatusCode::Cancelled, "nobody waits for the job any more");
 }
 
-Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job,
-                                                         std::uint64_t bytes_max) {
-  rpc::SnapshotHolder holder;
-  if (const auto snapshot = connection.client().snapshot(); snapshot != nullptr) {
-    if (const auto updated = holder.update(snapshot->info()); !updated) return updated.error();
+JobResultReader::JobResultReader(Connection& connection, rpc::JobStatus job, std::uint64_t window_bytes,
+                                 std::uint64_t bytes_max)
+    : connection_(connection),
+      results_(std::make_unique<mapreduce::JobResults>(std::move(job), connection.transport(), snapshot_,
+                                                       connection.runtime().clock, Random::from_system(),
+                                                       connection.executor(), bytes_max, window_bytes)) {}
+
+JobResultReader::~JobResultReader() {
+  Answer<bool> ended;
+  connection_.executor().post([&] {
+    results_.reset();
+    ended.set(true);
+  });
+  ended.wait();
+}
+
+Result<std::vector<mapreduce::KeyedResult>> JobResultReader::next() {
+  if (const auto snapshot = connection_.client().snapshot(); snapshot != nullptr) {
+    if (const auto updated = snapshot_.update(snapshot->info()); !updated) return updated.error();
   }
   Answer<Result<std::vector<mapreduce::KeyedResult>>> answer;
-  std::unique_ptr<mapreduce::JobResults> results;
-  Executor& executor = connection.executor();
+  Executor& executor = connection_.executor();
   executor.post([&] {
-    results = std::make_unique<mapreduce::JobResults>(job, connection.transport(), holder, connection.runtime().clock,
-                                                      Random::from_system(), executor, bytes_max);
-    results->start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
-      executor.post([&, got = std::move(got)]() mutable {
-        results.reset();
-        answer.set(std::move(got));
-      });
+    results_->start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
+      executor.post([&, got = std::move(got)]() mutable { answer.set(std::move(got)); });
     });
   });
   return answer.wait();
+}
+
+Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job,
+                                                         std::uint64_t bytes_max) {
+  return JobResultReader(connection, job, 0, bytes_max).next();
 }
 
 Result<std::vector<mapreduce::KeyedResult>> results_of(Connection& connection, rpc::ListJobsReply& reply) {

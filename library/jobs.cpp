@@ -10,6 +10,9 @@ namespace fjord {
 
 namespace {
 
+/// Bytes of results that JobRows holds.
+constexpr std::uint64_t kWindowBytes = std::uint64_t{16} << 20;
+
 /// Returns the job's status from the distributors and from its record.
 Result<rpc::JobStatus> find(ClientCore& core, const std::string& id, bool with_dead_letters = false) {
   FJORD_TRY(core.wait_ready());
@@ -112,20 +115,28 @@ Status Jobs::cancel(const std::string& id) {
 }
 
 const JobRow* JobRows::next() {
-  if (!std::exchange(is_read_, true)) {
-    const Result<rpc::JobStatus> job = find(*core_, id_);
-    if (job) {
-      auto results = read_results(core_->connection(), *job);
-      status_ = results.status();
-      if (results) {
-        rows_.reserve(results->size());
-        for (auto& [key, value] : *results) rows_.push_back({std::move(key), std::move(value)});
-      }
-    } else {
-      status_ = job.error();
-    }
-  }
+  if (next_ == rows_.size() && !is_over_) read();
   return next_ < rows_.size() ? &rows_[next_++] : nullptr;
+}
+
+void JobRows::read() {
+  is_over_ = true;  // Unless there are results.
+  rows_.clear();
+  next_ = 0;
+  if (reader_ == nullptr) {
+    Result<rpc::JobStatus> job = find(*core_, id_);
+    if (!job) {
+      status_ = job.error();
+      return;
+    }
+    reader_ = std::make_shared<JobResultReader>(core_->connection(), std::move(*job), kWindowBytes);
+  }
+  auto results = reader_->next();
+  status_ = results.status();
+  if (!results || results->empty()) return;
+  is_over_ = false;
+  rows_.reserve(results->size());
+  for (auto& [key, value] : *results) rows_.push_back({std::move(key), std::move(value)});
 }
 
 }  // namespace fjord

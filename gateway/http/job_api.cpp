@@ -23,18 +23,23 @@ std::string text_of(const JobInfo& job) {
   return json.str();
 }
 
-/// Submits a job. If the request waits for it, the end of the client cancels it.
-void submit(Client& client, const ApiCall& call, const HttpReply& reply) {
-  const auto submitted = read_job(call.request.body);
-  if (!submitted) return reply(error_answer(call.request, submitted.error()));
-  JsonText json;
-  if (submitted->is_detached) {
-    const auto id = client.jobs().submit(submitted->request);
-    if (!id) return reply(error_answer(call.request, id.error()));
-    static_cast<void>(say_job(*id, json));
-    return reply({.status = 200, .body = json.str()});
-  }
-  const auto ended = client.jobs().run(submitted->request, {.stop = stop_of(reply)});
+/// Returns true if the request waits for the end of its job.
+bool waits_for_end(const ApiCall& call) {
+  const auto job = read_job(call.request.body);
+  return job && !job->is_detached;
+}
+
+Status submit(Client& client, const ApiCall& call, JsonText& json) {
+  FJORD_TRY_ASSIGN(const SubmittedJob job, read_job(call.request.body));
+  FJORD_TRY_ASSIGN(const std::string id, client.jobs().submit(job.request));
+  return say_job(id, json);
+}
+
+/// Runs a job to its end. The end of the client cancels it.
+void run(Client& client, const ApiCall& call, const HttpReply& reply) {
+  const auto job = read_job(call.request.body);
+  if (!job) return reply(error_answer(call.request, job.error()));
+  const auto ended = client.jobs().run(job->request, {.stop = stop_of(reply)});
   if (!ended) return reply(error_answer(call.request, ended.error()));
   reply({.status = 200, .body = text_of(*ended)});
 }
@@ -88,6 +93,7 @@ void give_results(Client& client, const ApiCall& call, const HttpReply& reply) {
     answer.add(json.str() + (is_json ? "" : "\n"));
     ++count;
   }
+  if (!rows.status()) return;  // The client sees that the body is not whole.
   JsonText end;
   end.begin_object().key("end").begin_object().member("results", count).end_object().end_object();
   answer.add(is_json ? "]}" : end.str() + "\n");
@@ -120,8 +126,10 @@ void add_control(RouteTable& routes, Client& client, const char* method, const c
 }  // namespace
 
 void add_job_routes(RouteTable& routes, Client& client) {
-  routes.add_streaming("POST", "/jobs/v1", {},
-                       [&client](const ApiCall& call, const HttpReply& reply) { submit(client, call, reply); });
+  routes.add_either(
+      "POST", "/jobs/v1", {}, waits_for_end,
+      [&client](const ApiCall& call, JsonText& json) { return submit(client, call, json); },
+      [&client](const ApiCall& call, const HttpReply& reply) { run(client, call, reply); });
   routes.add_waiting("GET", "/jobs/v1", {},
                      [&client](const ApiCall&, JsonText& json) { return list_jobs(client, json); });
   routes.add_waiting("GET", "/jobs/v1/{job}", {}, [&client](const ApiCall& call, JsonText& json) {

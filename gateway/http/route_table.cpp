@@ -113,9 +113,8 @@ void RouteTable::add(std::string_view method, std::string_view path, std::vector
   routes_.insert(at, std::move(route));
 }
 
-void RouteTable::add_waiting(std::string_view method, std::string_view path, std::vector<std::string> parameters,
-                             Waiting handler) {
-  add(method, path, std::move(parameters), [this, handler = std::move(handler)](ApiCall given, const HttpReply& reply) {
+RouteTable::Handler RouteTable::on_call_thread(Waiting handler) const {
+  return [this, handler = std::move(handler)](ApiCall given, const HttpReply& reply) {
     const auto call = std::make_shared<const ApiCall>(std::move(given));
     const bool is_taken = run_([handler, call, reply] {
       JsonText json;
@@ -123,16 +122,34 @@ void RouteTable::add_waiting(std::string_view method, std::string_view path, std
       reply(status ? HttpAnswer{.status = 200, .body = json.str()} : error_answer(call->request, status));
     });
     if (!is_taken) reply(message_answer(call->request, 429, "too many requests wait for the cluster; try again later"));
-  });
+  };
+}
+
+RouteTable::Handler RouteTable::on_stream_thread(Streaming handler) const {
+  return [this, handler = std::move(handler)](ApiCall given, const HttpReply& reply) {
+    const auto call = std::make_shared<const ApiCall>(std::move(given));
+    if (run_stream_([handler, call, reply] { handler(*call, reply); })) return;
+    reply(message_answer(call->request, 429, "too many long answers are in progress; try again later"));
+  };
+}
+
+void RouteTable::add_waiting(std::string_view method, std::string_view path, std::vector<std::string> parameters,
+                             Waiting handler) {
+  add(method, path, std::move(parameters), on_call_thread(std::move(handler)));
 }
 
 void RouteTable::add_streaming(std::string_view method, std::string_view path, std::vector<std::string> parameters,
                                Streaming handler) {
-  add(method, path, std::move(parameters), [this, handler = std::move(handler)](ApiCall given, const HttpReply& reply) {
-    const auto call = std::make_shared<const ApiCall>(std::move(given));
-    if (run_stream_([handler, call, reply] { handler(*call, reply); })) return;
-    reply(message_answer(call->request, 429, "too many long answers are in progress; try again later"));
-  });
+  add(method, path, std::move(parameters), on_stream_thread(std::move(handler)));
+}
+
+void RouteTable::add_either(std::string_view method, std::string_view path, std::vector<std::string> parameters,
+                            std::function<bool(const ApiCall& call)> is_long, Waiting waiting, Streaming streaming) {
+  add(method, path, std::move(parameters),
+      [is_long = std::move(is_long), waiting = on_call_thread(std::move(waiting)),
+       streaming = on_stream_thread(std::move(streaming))](ApiCall call, HttpReply reply) {
+        (is_long(call) ? streaming : waiting)(std::move(call), std::move(reply));
+      });
 }
 
 void RouteTable::handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) const {

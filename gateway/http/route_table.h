@@ -52,7 +52,7 @@ class RouteTable {
   using Handler = std::function<void(ApiCall call, HttpReply reply)>;
   /// Waits for the cluster, on a thread for that, and writes the answer.
   using Waiting = std::function<Status(const ApiCall& call, JsonText& json)>;
-  /// Answers on a thread that may wait, for as long as the client likes.
+  /// Answers on a thread that may wait, for as long as the client likes. There are few of these threads.
   using Streaming = std::function<void(const ApiCall& call, const HttpReply& reply)>;
 
   /// Runs a task on a thread that may wait; returns false if too many tasks wait.
@@ -67,6 +67,9 @@ class RouteTable {
                    Waiting handler);
   void add_streaming(std::string_view method, std::string_view path, std::vector<std::string> parameters,
                      Streaming handler);
+  /// Adds a path whose calls differ: those that `is_long` is true for are for `streaming`, the others for `waiting`.
+  void add_either(std::string_view method, std::string_view path, std::vector<std::string> parameters,
+                  std::function<bool(const ApiCall& call)> is_long, Waiting waiting, Streaming streaming);
 
   /// `path` is the decoded path of the request. Answers 404, 405 and OPTIONS by itself.
   void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) const;
@@ -78,6 +81,9 @@ class RouteTable {
     std::vector<std::string> segments;
     Handler handler;
   };
+
+  Handler on_call_thread(Waiting handler) const;
+  Handler on_stream_thread(Streaming handler) const;
 
   RunWaiting run_;
   RunWaiting run_stream_;

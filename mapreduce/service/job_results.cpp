@@ -1,6 +1,9 @@
 #include "fjord/mapreduce/job_results.h"
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
 
 #include "fjord/document/docblock.h"
 #include "fjord/document/document.h"
@@ -20,39 +23,32 @@ constexpr unsigned kTriesMax = 3;
 class JobResults::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
-       Executor& executor, std::uint64_t bytes_max)
+       Executor& executor, std::uint64_t bytes_max, std::uint64_t window_bytes)
       : job_(std::move(job)),
         transport_(transport),
         snapshot_(snapshot),
         clock_(clock),
         random_(random),
         executor_(executor),
-        bytes_max_(bytes_max) {}
+        bytes_max_(bytes_max),
+        window_bytes_(window_bytes) {}
 
   void start(Done done) {
     done_ = std::move(done);
     const auto snapshot = snapshot_.get();
     if (job_.results_removed) {
-      executor_.post([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) {
-          self->finish(Status(StatusCode::NotFound, "the results of the job " + self->job_.job_id + " were removed"));
-        }
-      });
-      return;
+      return finish_later({StatusCode::NotFound, "the results of the job " + job_.job_id + " were removed"});
     }
     if (job_.phase != rpc::JobPhase::Done || snapshot == nullptr) {
-      executor_.post([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) {
-          self->finish(Status(StatusCode::InvalidArgument, "the job " + self->job_.job_id + " is not done"));
-        }
-      });
-      return;
+      return finish_later({StatusCode::InvalidArgument, "the job " + job_.job_id + " is not done"});
     }
+    if (is_over_) return finish_later(Status::ok());
     if (job_.shuffle == rpc::Shuffle::Direct) {
-      addresses_ = snapshot->info().distributor_addresses;
+      if (addresses_.empty()) addresses_ = snapshot->info().distributor_addresses;
       ask();
       return;
     }
+    has_more_ = false;
     visitors::VisitorSessionOptions options;
     options.selection = std::string(kResultType) + ".job == \"" + job_.job_id + "\"";
     options.buckets = output_buckets(job_.output_base, job_.output_buckets, snapshot->distribution_bits());
@@ -68,16 +64,13 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
  private:
   /// Asks a distributor for the next page of results that it holds.
   void ask() {
-    if (at_address_ == addresses_.size()) {
-      executor_.post([weak = weak_from_this()] {
-        if (const auto self = weak.lock()) self->finish(self->reason_);
-      });
-      return;
-    }
+    if (at_address_ == addresses_.size()) return finish_later(reason_);
     rpc::ListJobs request;
     request.job_id = job_.job_id;
-    request.results_from = results_.size();
-    request.results_bytes_max = kPageBytes;
+    request.results_from = given_ + results_.size();
+    request.results_bytes_max = window_bytes_ == 0
+                                    ? kPageBytes
+                                    : static_cast<std::uint32_t>(std::min<std::uint64_t>(kPageBytes, window_bytes_));
     request.records = true;
     rpc::call(transport_, addresses_[at_address_], std::move(request), kCallTimeout, executor_,
               [weak = weak_from_this()](Result<rpc::ListJobsReply> reply) {
@@ -88,7 +81,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   void on_page(Result<rpc::ListJobsReply> reply) {
     const Status status = reply ? reply->status : reply.error();
     // A distributor that knows only the job's record may lack the results.
-    const bool lacks_results = status && reply->results.empty() && results_.size() < job_.results;
+    const bool lacks_results = status && reply->results.empty() && given_ + results_.size() < job_.results;
     if (!status || reply->jobs.empty() || lacks_results) {
       // A distributor without the job is skipped. One that did not answer is asked up to kTriesMax more times.
       if (!status) reason_ = status;
@@ -100,10 +93,11 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       ask();
       return;
     }
-    for (rpc::Parameter& result : reply->results) add(std::move(result.name), std::move(result.value));
+    for (rpc::Parameter& result : reply->results) append(std::move(result.name), std::move(result.value));
+    has_more_ = reply->more_results && !reply->results.empty();
     if (is_too_large_) {
       finish(too_large());
-    } else if (reply->more_results && !reply->results.empty()) {
+    } else if (has_more_ && window_bytes_ == 0) {
       ask();
     } else {
       finish(Status::ok());
@@ -126,7 +120,24 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
     malformed_ = malformed_ || !reader.ok();
   }
 
+  /// Takes a result from the store, where they are in no order.
   void add(std::string key, std::string value) {
+    if (window_bytes_ == 0) return append(std::move(key), std::move(value));
+    if (last_key_ && key <= *last_key_) return;
+    // Keys were dropped from the window, so those after it belong to the next one.
+    if (has_more_ && !window_.empty() && key > window_.rbegin()->first) return;
+    const std::size_t bytes = key.size() + value.size();
+    if (!window_.emplace(std::move(key), std::move(value)).second) return;  // A bucket that was read twice.
+    bytes_ += bytes;
+    while (bytes_ > window_bytes_ && window_.size() > 1) {
+      const auto last = std::prev(window_.end());
+      bytes_ -= last->first.size() + last->second.size();
+      window_.erase(last);
+      has_more_ = true;
+    }
+  }
+
+  void append(std::string key, std::string value) {
     bytes_ += key.size() + value.size();
     if (bytes_max_ != 0 && bytes_ > bytes_max_) is_too_large_ = true;
     if (!is_too_large_) results_.emplace_back(std::move(key), std::move(value));
@@ -141,20 +152,32 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
     if (status && is_too_large_) status = too_large();
     const auto self = shared_from_this();  // `done` may destroy the reader
     const auto done = std::move(done_);
+    for (auto& [key, value] : window_) results_.emplace_back(key, std::move(value));
+    window_.clear();
     if (status && malformed_) status = Status(StatusCode::Corruption, "malformed result documents");
     if (!std::is_sorted(results_.begin(), results_.end())) std::sort(results_.begin(), results_.end());
     // A bucket that was read twice gives duplicates.
     const auto has_same_key = [](const KeyedResult& a, const KeyedResult& b) { return a.first == b.first; };
     results_.erase(std::unique(results_.begin(), results_.end(), has_same_key), results_.end());
-    if (status && results_.size() != job_.results) {
+    given_ += results_.size();
+    is_over_ = !has_more_;
+    if (status && is_over_ && given_ != job_.results) {
       status = Status(StatusCode::Corruption, "job " + job_.job_id + " put " + std::to_string(job_.results) +
-                                                  " results, " + std::to_string(results_.size()) + " are there");
+                                                  " results, " + std::to_string(given_) + " are there");
     }
     if (!status) {
       done(status);
       return;
     }
-    done(std::move(results_));
+    if (!results_.empty()) last_key_ = results_.back().first;
+    bytes_ = 0;
+    done(std::exchange(results_, {}));
+  }
+
+  void finish_later(Status status) {
+    executor_.post([weak = weak_from_this(), status = std::move(status)] {
+      if (const auto self = weak.lock()) self->finish(status);
+    });
   }
 
   rpc::JobStatus job_;
@@ -173,12 +196,19 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   const std::uint64_t bytes_max_;
   std::uint64_t bytes_ = 0;
   bool is_too_large_ = false;
+  const std::uint64_t window_bytes_;
+  std::map<std::string, std::string> window_;  ///< The least keys that were read after `last_key_`.
+  std::optional<std::string> last_key_;        ///< The greatest key that was given.
+  std::uint64_t given_ = 0;                    ///< Results in earlier windows.
+  bool has_more_ = false;                      ///< There are results after this window.
+  bool is_over_ = false;
   std::unique_ptr<visitors::VisitorSession> session_;
 };
 
 JobResults::JobResults(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock,
-                       Random random, Executor& executor, std::uint64_t bytes_max)
-    : impl_(std::make_shared<Impl>(std::move(job), transport, snapshot, clock, random, executor, bytes_max)) {}
+                       Random random, Executor& executor, std::uint64_t bytes_max, std::uint64_t window_bytes)
+    : impl_(std::make_shared<Impl>(std::move(job), transport, snapshot, clock, random, executor, bytes_max,
+                                   window_bytes)) {}
 JobResults::~JobResults() = default;
 void JobResults::start(Done done) { impl_->start(std::move(done)); }
 

@@ -3,12 +3,15 @@
 import contextlib
 import http.client
 import json
+import pathlib
+import re
 import unittest
 
 from harness import wait_until
 from http_documents import HttpCluster
 
 PATH = "/jobs/v1"
+LONG_ANSWERS = 32  # kStreamThreads of gateway/http/http_gateway.cpp.
 DOCUMENTS = 300
 KINDS = 3
 SCRIPT = """
@@ -104,6 +107,58 @@ class JobsTest(HttpCluster):
         self.assertEqual(answer.headers["Content-Type"], "application/jsonl; charset=UTF-8")
         self.assertEqual(lines, [{"key": key, "value": wanted[key]} for key in sorted(wanted)] + [{"end": {"results": KINDS}}])
         self.assertEqual(self.must(200, "GET", f"{PATH}/{ended['job']}/dead_letters"), {"dead_letters": []})
+
+    def test_detached_jobs_need_no_thread_of_long_answers(self):
+        slow = self.slow_job()
+        events = [Events(self.port, f"{PATH}/{slow}/events") for _ in range(LONG_ANSWERS)]
+        for one in events:
+            self.addCleanup(one.connection.close)
+            self.assertEqual(one.answer.status, 200)
+        waiting = {"passes": [BY_TITLE], "detached": False}
+        self.assertIn("long answers", self.must(429, "POST", PATH, waiting)["message"])
+        job = self.submit(BY_TITLE)
+        self.wait_for(job, lambda now: now["state"] == "done")
+        self.must(200, "POST", f"{PATH}/{slow}/cancel")
+        for one in events:
+            one.answer.read()  # Its end: the job is cancelled.
+        wait_until(lambda: self.http.send("POST", PATH, waiting)[0] == 200, "the threads are free again")
+
+    def test_results_that_do_not_fit_into_the_memory_of_the_gateway_come_by_key(self):
+        """16 MiB of results are in memory at a time; these are three times as many, in the store and with the distributor."""
+        script = ("function map(doc, emit) emit(string.format('%03d', doc.fields.sold), 1) end\n"
+                  "function reduce(key, values) return string.rep(key, 50000) end")
+        for shuffle in ("store", "direct"):
+            ended = self.run_job({"script": script, "type": "item"}, shuffle=shuffle)
+            before = self.gateway_memory()
+            self.http.connection.request("GET", f"{PATH}/{ended['job']}/results?format=jsonl")
+            answer = self.http.connection.getresponse()
+            keys = []
+            for line in answer:
+                one = json.loads(line)
+                if "key" in one:
+                    keys.append(one["key"])
+                    self.assertEqual(one["value"], one["key"] * 50_000)
+            self.assertEqual(keys, [f"{i:03}" for i in range(DOCUMENTS)], shuffle)
+            self.assertEqual(one, {"end": {"results": DOCUMENTS}})
+            self.assertLess(self.gateway_memory() - before, 150 << 20)
+            if shuffle == "direct":
+                continue
+            # A result is missing: the last part says so, and the client sees that the body is not whole.
+            mine = f"fjord_result.job == '{ended['job']}' and fjord_result.key == '007'"
+            missing, = self.cluster.documents("--type", "fjord_result", "--selection", mine)
+            self.cluster.must("remove", missing)
+            self.http.connection.request("GET", f"{PATH}/{ended['job']}/results?format=jsonl")
+            answer = self.http.connection.getresponse()
+            self.assertEqual(answer.status, 200)
+            with self.assertRaises(http.client.IncompleteRead) as cut:
+                answer.read()
+            self.assertNotIn(b'"end"', cut.exception.partial)
+            self.http = self.connect()
+
+    def gateway_memory(self):
+        processes = self.cluster.local("status", "-o", "json").json()
+        pid = next(one["pid"] for one in processes if one["node"] == "gateway.0")
+        return int(re.search("^VmRSS:\\s*([0-9]+) kB", pathlib.Path(f"/proc/{pid}/status").read_text(), re.M)[1]) << 10
 
     def test_dead_letters(self):
         ended = self.run_job({**BY_TITLE, "selection": ""})

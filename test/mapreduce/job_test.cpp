@@ -282,6 +282,42 @@ TEST_CASE("results of which one lacks its key or its value are an error") {
   CHECK(read.error().message() == "malformed result documents");
 }
 
+TEST_CASE("results can be read in windows, which have each key once and in order") {
+  JobWorld jobs(17, 3, kSchema);
+  const auto expected = put_places(jobs, 500);
+  auto spec = spec_of("citycount");
+  spec.shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
+  REQUIRE(jobs.submit("job", spec).is_ok());
+  const auto status = jobs.finish("job");
+  REQUIRE(status.phase == rpc::JobPhase::Done);
+  // A key and its count have up to ten bytes; pages of a distributor count some more for each.
+  const std::uint64_t bytes = GENERATE(1, 60, 1'000'000);
+  std::vector<mapreduce::KeyedResult> all;
+  std::size_t windows = 0;
+  for (const auto& window : jobs.windows(status, bytes)) {
+    INFO(window.status().to_string());
+    REQUIRE(window.has_value());
+    if (!window->empty()) ++windows;
+    all.insert(all.end(), window->begin(), window->end());
+  }
+  CHECK(all == std::vector<mapreduce::KeyedResult>(expected.begin(), expected.end()));
+  if (bytes == 1) CHECK(windows == expected.size());
+  if (bytes == 60) CHECK(windows > 2);
+  if (bytes == 1'000'000) CHECK(windows == 1);
+}
+
+TEST_CASE("the last window says that results are missing") {
+  JobWorld jobs(18, 1, kSchema);
+  put_places(jobs, 100);
+  REQUIRE(jobs.submit("job", spec_of("citycount")).is_ok());
+  auto status = jobs.finish("job");
+  ++status.results;
+  const auto windows = jobs.windows(status, 60);
+  CHECK(windows.size() > 2);
+  REQUIRE_FALSE(windows.back().has_value());
+  CHECK(windows.back().error().code() == StatusCode::Corruption);
+}
+
 TEST_CASE("a task that needs too much memory fails the job and names the setting") {
   JobWorld jobs(11, 1, kSchema);
   REQUIRE(jobs.world.nodes[0].runtime->tunables.set("mapreduce.task_memory_bytes", 64 << 10).is_ok());

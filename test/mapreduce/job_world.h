@@ -247,6 +247,22 @@ class JobWorld {
       world.scheduler.run_for(milliseconds(20));
     }
   }
+  /// Returns the results in windows of about so many bytes; after an error only the error.
+  std::vector<Result<std::vector<mapreduce::KeyedResult>>> windows(const rpc::JobStatus& job, std::uint64_t bytes) {
+    mapreduce::JobResults reader(job, world.transport, world.snapshot, world.scheduler.clock(), Random(3),
+                                 *world.executor, 0, bytes);
+    std::vector<Result<std::vector<mapreduce::KeyedResult>>> all;
+    for (;;) {
+      std::optional<Result<std::vector<mapreduce::KeyedResult>>> got;
+      world.executor->post([&] {
+        reader.start([&](Result<std::vector<mapreduce::KeyedResult>> results) { got = std::move(results); });
+      });
+      FJORD_CHECK(world.run_until([&] { return got.has_value(); }));
+      all.push_back(std::move(*got));
+      if (!all.back() || all.back()->empty()) return all;
+      FJORD_CHECK(all.size() < 10'000);
+    }
+  }
   Result<std::vector<mapreduce::KeyedResult>> results(const rpc::JobStatus& job) {
     std::optional<Result<std::vector<mapreduce::KeyedResult>>> got;
     mapreduce::JobResults reader(job, world.transport, world.snapshot, world.scheduler.clock(), Random(3),

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -16,6 +17,7 @@
 namespace fjord {
 
 class ClientCore;
+class JobResultReader;
 
 // --- What a job does
 
@@ -155,7 +157,8 @@ struct JobRow {
 ///     for (const fjord::JobRow& row : rows) use(row.key, row.value);
 ///     if (!rows.status()) complain(rows.status());
 ///
-/// The first call of next() reads them all, because their order needs them all; it blocks until then.
+/// next() blocks now and then to read some 16 MiB of them. Results in the store are not in order there, so all of them
+/// are read for each such part.
 ///
 /// Threading: one thread at a time. Lifetime: the client must outlive it.
 class JobRows {
@@ -173,12 +176,15 @@ class JobRows {
   Iterator end() { return {}; }
 
  private:
+  void read();
+
   ClientCore* core_;
   std::string id_;
   Status status_;
-  std::vector<JobRow> rows_;
+  std::shared_ptr<JobResultReader> reader_;  ///< Null until the first call of next().
+  std::vector<JobRow> rows_;                 ///< Results that were read.
   std::size_t next_ = 0;
-  bool is_read_ = false;
+  bool is_over_ = false;
 };
 
 // --- Calls

@@ -21,7 +21,9 @@ using KeyedResult = std::pair<std::string, std::string>;
 
 /// Reads the results of a finished job, from the store or from the distributor that ran it.
 ///
-/// `bytes_max` bounds the keys and values that are read; 0: no bound.
+/// `bytes_max` bounds the keys and values that are read; 0: no bound. With `window_bytes` each start() gives about so
+/// many bytes of results, those after the greatest key given so far, and none at the end; 0: the first one gives all.
+/// Results in the store are not in order there: each window reads them all again and keeps its part.
 ///
 /// Threading: confined to `executor`. Lifetime: destroying it ends the reading without a callback and is allowed inside
 /// `done`. `transport`, `snapshot` and `clock` outlive it.
@@ -34,9 +36,10 @@ class JobResults {
   using Done = UniqueFunction<void(Result<std::vector<KeyedResult>>)>;
 
   JobResults(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
-             Executor& executor, std::uint64_t bytes_max = 0);
+             Executor& executor, std::uint64_t bytes_max = 0, std::uint64_t window_bytes = 0);
   ~JobResults();
 
+  /// Begins to read. Not before `done` of an earlier call was called.
   void start(Done done);
 
  private:

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -34,6 +35,25 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
                                         Duration timeout, std::uint32_t results_bytes_max,
                                         const std::function<void(const rpc::JobStatus&)>& on_progress,
                                         const std::stop_token& stop = {});
+
+/// Reads the results of a job that is done by rising key, about `window_bytes` of them at a time; 0: all at once.
+///
+/// Threading: one thread at a time, which waits. Lifetime: `connection` outlives it.
+class JobResultReader {
+ public:
+  JobResultReader(Connection& connection, rpc::JobStatus job, std::uint64_t window_bytes, std::uint64_t bytes_max = 0);
+  ~JobResultReader();
+  JobResultReader(const JobResultReader&) = delete;
+  JobResultReader& operator=(const JobResultReader&) = delete;
+
+  /// Returns the next results; none: there are no more. Errors: as JobResults.
+  Result<std::vector<mapreduce::KeyedResult>> next();
+
+ private:
+  Connection& connection_;
+  rpc::SnapshotHolder snapshot_;
+  std::unique_ptr<mapreduce::JobResults> results_;  ///< Used on the executor of the connection.
+};
 
 /// Reads the results of a job that is done, at most `bytes_max` bytes of them; 0: all. Errors: as JobResults.
 Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job,
