@@ -163,6 +163,7 @@ class HttpGateway::Impl {
                 {.addresses = addresses_of(options.distributors),
                  .metrics_shown = options.metrics_shown,
                  .metrics_nodes = options.metrics_nodes,
+                 .others = options.others,
                  .node = options.node,
                  .console_edits = options.console_edits,
                  .of_client = &client_->core().connection().metrics()}),

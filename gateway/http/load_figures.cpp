@@ -60,6 +60,9 @@ class Totals {
     } else if (node.starts_with("storage.")) {
       figures.operations_per_second = rate(counter_increase(*before, after, "fjord_storage_operations_total"));
       figures.p99_seconds = HistogramPeriod::between(*before, after, "fjord_storage_operation_seconds").quantile(0.99);
+    } else if (node.starts_with("gateway.")) {
+      figures.operations_per_second = rate(counter_increase(*before, after, "fjord_http_requests_total"));
+      figures.p99_seconds = HistogramPeriod::between(*before, after, "fjord_http_request_seconds").quantile(0.99);
     }
     return figures;
   }

@@ -14,6 +14,8 @@ constexpr Duration kPace = seconds(2);
 constexpr Duration kIdlePace = std::chrono::minutes(1);
 /// A page that asks every two seconds keeps the pace, also when it misses some.
 constexpr Duration kAskedFor = seconds(30);
+/// Two readings of the faster pace, and the time that a silent node takes.
+constexpr Duration kRecent = seconds(6);
 constexpr Duration kPointsAge = std::chrono::minutes(10);
 
 MonotonicTime now() { return SystemClock().now(); }
@@ -40,9 +42,7 @@ void LoadSampler::end() {
 
 Load LoadSampler::latest() {
   const std::lock_guard lock(mutex_);
-  const bool was_idle = !asked_ || now() - *asked_ > kAskedFor;
-  asked_ = now();
-  if (was_idle) changed_.notify_all();
+  ask();
   Load load{.latest = latest_, .points = {points_.begin(), points_.end()}, .growth = {}};
   for (const auto& [node, trend] : space_) {
     load.growth[node] = trend.per_second();
@@ -50,6 +50,31 @@ Load LoadSampler::latest() {
   }
   return load;
 }
+
+std::map<std::string, SeenProcess> LoadSampler::processes(Duration patience) {
+  std::unique_lock lock(mutex_);
+  ask();
+  if (patience > Duration(0) && !addresses_.empty() && !is_recent()) {
+    is_awaited_ = true;
+    changed_.notify_all();
+    changed_.wait_for(lock, patience, [this] { return is_over_ || is_recent(); });
+  }
+  std::map<std::string, SeenProcess> seen;
+  for (std::size_t i = 0; last_ && i < addresses_.size(); ++i) {
+    const Result<MetricPage>& page = last_->pages[i];
+    seen[addresses_[i].node] = {.answers = page.has_value(),
+                                .leads = page && page->sum("fjord_fleetcontroller_leads").value_or(0) > 0};
+  }
+  return seen;
+}
+
+void LoadSampler::ask() {
+  const bool was_idle = !asked_ || now() - *asked_ > kAskedFor;
+  asked_ = now();
+  if (was_idle) changed_.notify_all();
+}
+
+bool LoadSampler::is_recent() const { return last_ && now() - last_->at < kRecent; }
 
 void LoadSampler::run() {
   std::unique_lock lock(mutex_);
@@ -64,10 +89,11 @@ void LoadSampler::run() {
     // The first figures need two readings.
     const MonotonicTime began = now();
     const auto pace = [&] { return !latest_ || (asked_ && began - *asked_ < kAskedFor) ? kPace : kIdlePace; };
-    changed_.wait_for(lock, kPace, [this] { return is_over_; });
+    changed_.wait_for(lock, kPace, [this] { return is_over_ || is_awaited_; });
     if (!is_over_ && pace() == kIdlePace) {
-      changed_.wait_for(lock, kIdlePace - kPace, [&] { return is_over_ || pace() == kPace; });
+      changed_.wait_for(lock, kIdlePace - kPace, [&] { return is_over_ || is_awaited_ || pace() == kPace; });
     }
+    is_awaited_ = false;
   }
 }
 
@@ -82,6 +108,7 @@ void LoadSampler::take(LoadReading reading) {
     }
   }
   last_ = std::move(reading);
+  changed_.notify_all();
 }
 
 }  // namespace fjord::gateway

@@ -22,6 +22,12 @@ struct Load {
   Duration growth_span{0};
 };
 
+/// What the last look at a process has shown.
+struct SeenProcess {
+  bool answers = false;  ///< Its metrics could be read.
+  bool leads = false;    ///< It is the fleet controller that leads.
+};
+
 /// Reads the metrics of the nodes: every two seconds while somebody asks, else once a minute.
 ///
 /// Threading: any thread; reads on a thread of its own, so that latest() never waits for a node.
@@ -31,16 +37,23 @@ class LoadSampler {
   ~LoadSampler() { end(); }
 
   Load latest();
+  /// Returns what is known of each process, by name. If that is older than a few seconds, it waits up to `patience` for
+  /// a new look.
+  std::map<std::string, SeenProcess> processes(Duration patience);
   void end();
 
  private:
   void run();
   void take(LoadReading reading);
+  /// Notes that somebody asks now.
+  void ask() FJORD_REQUIRES(mutex_);
+  bool is_recent() const FJORD_REQUIRES(mutex_);
 
   const std::vector<MetricsAddress> addresses_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_over_ FJORD_GUARDED_BY(mutex_) = false;
+  bool is_awaited_ FJORD_GUARDED_BY(mutex_) = false;  ///< processes() waits for a reading.
   std::optional<MonotonicTime> asked_ FJORD_GUARDED_BY(mutex_);
   std::optional<LoadReading> last_ FJORD_GUARDED_BY(mutex_);
   std::optional<LoadFigures> latest_ FJORD_GUARDED_BY(mutex_);

@@ -16,6 +16,9 @@ std::vector<MetricsAddress> metrics_addresses(const OwnApiOptions& options) {
     const bool is_named = i < options.metrics_nodes.size();
     all.push_back({is_named ? options.metrics_nodes[i] : options.metrics_shown[i], options.metrics_shown[i]});
   }
+  for (const OtherProcess& one : options.others) {
+    if (one.name.starts_with("gateway.")) all.push_back({one.name, one.http});
+  }
   return all;
 }
 
@@ -27,7 +30,7 @@ OwnApi::OwnApi(OwnApiOptions options, VisitThreads& streams, MetricRegistry& met
       routes_([this](auto task) { return threads_.run(std::move(task)); },
               [&streams](auto task) { return streams.run_stream(std::move(task)); }) {
   add_gateway_routes(routes_, *client_, metrics, options.of_client);
-  add_cluster_routes(routes_, *client_);
+  add_cluster_routes(routes_, *client_, load_, options.others);
   add_bucket_routes(routes_, *client_);
   add_setting_routes(routes_, *client_);
   add_schema_routes(routes_, *client_);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fjord/common/metrics.h"
+#include "fjord/gateway/http_gateway.h"
 #include "fjord/library/client.h"
 #include "http/call_threads.h"
 #include "http/document_api.h"
@@ -17,6 +18,7 @@ struct OwnApiOptions {
   std::string addresses;                        ///< The distributors, "host:port,host:port".
   std::vector<std::string> metrics_shown;       ///< Addresses of the nodes' metrics.
   std::vector<std::string> metrics_nodes = {};  ///< Names of these nodes, in their order.
+  std::vector<OtherProcess> others = {};        ///< Fleet controllers and gateways.
   std::string node = {};                        ///< Name of this gateway, for the console.
   bool console_edits = true;                    ///< The console may change and remove documents.
   const MetricRegistry* of_client = nullptr;    ///< Metrics of the client for documents, shown beside the gateway's.
@@ -49,7 +51,8 @@ class OwnApi {
 };
 
 /// Each function adds the paths of one subject. Lifetime: the arguments outlive the table.
-void add_cluster_routes(RouteTable& routes, Client& client);
+/// `others` are shown among the nodes, with what `sampler` knows of them.
+void add_cluster_routes(RouteTable& routes, Client& client, LoadSampler& sampler, std::vector<OtherProcess> others);
 void add_bucket_routes(RouteTable& routes, Client& client);
 void add_setting_routes(RouteTable& routes, Client& client);
 void add_schema_routes(RouteTable& routes, Client& client);

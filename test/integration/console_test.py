@@ -116,7 +116,10 @@ class LoadTest(unittest.TestCase):
 
             now = harness.wait_until(busy, "the load has writes", pause=0.2)
             self.assertEqual({node["node"] for node in now["nodes"]},
-                             {"fleetcontroller.0", "distributor.0", "storage.0", "storage.1"})
+                             {"fleetcontroller.0", "distributor.0", "storage.0", "storage.1", "gateway.0"})
+            gateway = next(node for node in now["nodes"] if node["node"] == "gateway.0")
+            self.assertGreater(gateway["resident_bytes"], 0)
+            self.assertIsNotNone(gateway["operations_per_second"])
             self.assertEqual(now["silent"], [])
             storage = next(node for node in now["nodes"] if node["node"] == "storage.0")
             self.assertGreater(storage["used_bytes"], 0)

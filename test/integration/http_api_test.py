@@ -5,7 +5,7 @@ import json
 import unittest
 
 import harness
-from harness import Cluster, free_ports
+from harness import Cluster, free_ports, wait_until
 
 SCHEMA = "document item { field title type string { } field sold type long { header } }"
 
@@ -13,8 +13,8 @@ SCHEMA = "document item { field title type string { } field sold type long { hea
 class HttpApiTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.port = free_ports(1)[0]
-        cls.cluster = Cluster(storage=2, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n")
+        cls.port, other = free_ports(2)
+        cls.cluster = Cluster(storage=2, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n  - address: 127.0.0.1:{other}\n")
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
 
@@ -39,7 +39,7 @@ class HttpApiTest(unittest.TestCase):
         self.assertEqual((status["health"], status["reasons"]), ("healthy", []))
         self.assertEqual(status["state"], self.cluster.status()["state"])
         nodes = {node["name"]: node for node in self.must(200, "GET", "/cluster/v1/nodes")["nodes"]}
-        self.assertEqual(set(nodes), {"distributor.0", "storage.0", "storage.1"})
+        self.assertEqual(set(nodes), {"distributor.0", "storage.0", "storage.1", "fleetcontroller.0", "gateway.0", "gateway.1"})
         one = self.must(200, "GET", "/cluster/v1/nodes/storage.1")
         self.assertEqual((one["role"], one["state"], one["address"]), ("storage", "up", nodes["storage.1"]["address"]))
         missing = self.must(404, "GET", "/cluster/v1/nodes/storage.7")
@@ -47,6 +47,24 @@ class HttpApiTest(unittest.TestCase):
         self.assertIn("storage:2", self.must(200, "GET", "/cluster/v1/state")["state"])
         entries = self.must(200, "GET", "/cluster/v1/state/history?max=1")["entries"]
         self.assertEqual(entries[-1], self.must(200, "GET", "/cluster/v1/state/history?max=0")["entries"][-1])
+
+    def test_processes_that_are_not_in_the_cluster_state(self):
+        def seen(name):
+            return self.must(200, "GET", f"/cluster/v1/nodes/{name}")
+        up = {name: "up" for name in ("distributor.0", "storage.0", "storage.1", "fleetcontroller.0", "gateway.0", "gateway.1")}
+        # The first look may have come before the other processes ran.
+        wait_until(lambda: {node["name"]: node["state"] for node in self.must(200, "GET", "/cluster/v1/status")["nodes"]} == up,
+                   "all processes are up")
+        gateway, controller = seen("gateway.0"), seen("fleetcontroller.0")
+        self.assertEqual((gateway["role"], gateway["state"], gateway["address"]), ("gateway", "up", f"127.0.0.1:{self.port}"))
+        self.assertEqual((controller["role"], controller["state"], controller["reason"]), ("fleetcontroller", "up", "leads"))
+        self.assertTrue(controller["address"])
+        self.cluster.kill("gateway.1")
+        wait_until(lambda: seen("gateway.1")["state"] == "down", "gateway.1 is down")
+        self.assertIn("cannot be read", seen("gateway.1")["reason"])
+        self.assertIsNone(seen("gateway.1")["answered_seconds_ago"])
+        self.cluster.restart("gateway.1")
+        wait_until(lambda: seen("gateway.1")["state"] == "up", "gateway.1 is up again")
 
     def test_schemas_and_the_replicas_of_a_document(self):
         deployed = self.must(200, "POST", "/schemas/v1", {"schemas": [SCHEMA]})

@@ -28,9 +28,16 @@ class GatewayProcess final : public Node {
     }
     options.distributors = config.distributor_addresses();
     for (const config::ProcessName& node : config.names()) {
-      const std::string& http = config.find(node)->http;
-      if (http.empty()) continue;
-      options.metrics_shown.push_back(http);
+      const config::ProcessConfig& one = *config.find(node);
+      if (node.role == config::Role::Gateway) {
+        options.others.push_back({node.to_string(), one.address, one.address});
+        continue;
+      }
+      if (node.role == config::Role::FleetController) {
+        options.others.push_back({node.to_string(), one.address, one.http});
+      }
+      if (one.http.empty()) continue;
+      options.metrics_shown.push_back(one.http);
       options.metrics_nodes.push_back(node.to_string());
     }
     auto started = gateway::HttpGateway::start(options, metrics_);

@@ -19,7 +19,7 @@ export interface About {
 /** openapi.yaml: Node */
 export interface ClusterNode {
   name: string;
-  role: "storage" | "distributor" | "fleetcontroller";
+  role: "storage" | "distributor" | "fleetcontroller" | "gateway";
   address: string;
   state: string;
   reason: string;

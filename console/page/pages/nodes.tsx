@@ -191,6 +191,7 @@ export function NodesPage({ parameters }: PageProps) {
     const nodes = status.data!.nodes.filter((node) => node.role === role);
     if (nodes.length === 0) return null;
     const isStorage = role === "storage";
+    const isOther = !isStorage && role !== "distributor";
     return (
       <Panel title={title} aside={<span class="quiet">{nodes.filter((node) => node.state === "up").length} of {nodes.length} up</span>}>
         <Table label={title} rows={nodes} keyOf={(node) => node.name} onOpen={(node) => go("nodes", { node: node.name })} columns={[
@@ -198,19 +199,20 @@ export function NodesPage({ parameters }: PageProps) {
           { name: "state", isText: true, cell: (node) => <>
             <State tone={toneOf(node.state)}>{stateText(node)}</State>
             {node.slow && <div><State tone="warn">slow</State> <span class="quiet">{node.slow}</span></div>}
-            {node.state !== "up" && node.reason && <div class="quiet">{node.reason}</div>}
+            {(node.state !== "up" || isOther) && node.reason && <div class="quiet">{node.reason}</div>}
           </> },
           { name: "ops", isNumber: true, cell: (node) => rate(loadOf(node)?.operations_per_second) },
           { name: "p99", isNumber: true, isExtra: true, cell: (node) => latency(loadOf(node)?.p99_seconds) },
           { name: "processors", isNumber: true, isExtra: true, cell: (node) => short(loadOf(node)?.cpus) },
           { name: "memory", isNumber: true, isWideOnly: true, cell: (node) => bytes(loadOf(node)?.resident_bytes) },
-          ...(role === "fleetcontroller" ? [] : [{ name: "buckets", isNumber: true, isWideOnly: true, cell: (node: ClusterNode) => count(node.buckets) }]),
+          ...(isOther ? [] : [{ name: "buckets", isNumber: true, isWideOnly: true, cell: (node: ClusterNode) => count(node.buckets) }]),
           ...(isStorage ? [
             { name: "documents", isNumber: true, isExtra: true, cell: (node: ClusterNode) => count(node.documents) },
             { name: "bytes", isNumber: true, isExtra: true, cell: (node: ClusterNode) => bytes(node.bytes) },
             { name: "disk", cell: (node: ClusterNode) => disk(loadOf(node), node) },
           ] : []),
-          { name: "versions", isNumber: true, isExtra: true, cell: (node) => <Versions node={node} status={status.data!} /> },
+          ...(isOther ? [{ name: "address", isExtra: true, cell: (node: ClusterNode) => node.address }]
+            : [{ name: "versions", isNumber: true, isExtra: true, cell: (node: ClusterNode) => <Versions node={node} status={status.data!} /> }]),
           { name: "", isExtra: true, cell: (node) => actionsOf(node).length > 0 && <select class="pick" aria-label={`Change ${node.name}`} value=""
             onChange={(event) => {
               setDialog({ action: event.currentTarget.value, node });
@@ -235,6 +237,7 @@ export function NodesPage({ parameters }: PageProps) {
         {group("storage", "Storage nodes")}
         {group("distributor", "Distributors")}
         {group("fleetcontroller", "Fleet controllers")}
+        {group("gateway", "Gateways")}
       </>}
       {dialog && <ChangeDialog initial={dialog.action} node={dialog.node} onClose={() => setDialog(undefined)} onMade={(change, plan) => {
         setDialog(undefined);

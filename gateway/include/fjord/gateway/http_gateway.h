@@ -11,6 +11,13 @@
 
 namespace fjord::gateway {
 
+/// A process that is not in the cluster state: a fleet controller or a gateway.
+struct OtherProcess {
+  std::string name;     ///< "fleetcontroller.0"
+  std::string address;  ///< host:port
+  std::string http;     ///< host:port of its metrics; empty: it shows none.
+};
+
 struct HttpGatewayOptions {
   std::string node;                           ///< Name of the process: "gateway.0".
   std::string address = "127.0.0.1:0";        ///< host:port; port 0: the system chooses.
@@ -20,6 +27,7 @@ struct HttpGatewayOptions {
   std::vector<std::string> distributors;      ///< Addresses of the cluster.
   std::vector<std::string> metrics_shown;     ///< Addresses of the nodes' metrics.
   std::vector<std::string> metrics_nodes;     ///< Names of these nodes, in their order.
+  std::vector<OtherProcess> others;           ///< Fleet controllers and gateways, this one too.
   std::vector<std::string> allowed_hosts;     ///< Hosts of requests; "*": any; none: by the addresses (HostRules).
   std::size_t header_bytes_max = 256 << 10;   ///< 431 above it. A continuation token stands in the request line.
   std::size_t body_bytes_max = 100 << 20;     ///< 413 above it, also for what a compressed body contains.
