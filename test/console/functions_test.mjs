@@ -3,11 +3,12 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bytes, command, duration, latency, percent, plural, rate, shell, short } from "#page/lib/format";
-import { csvOf, listOf } from "#page/pages/aggregate";
+import { bytes, command, duration, latency, listOf, percent, plural, rate, shell, short } from "#page/lib/format";
+import { csvOf } from "#page/pages/aggregate";
 import { pathOf, updateOf } from "#page/pages/data";
 import { linesOf } from "#page/pages/state";
 import { query } from "#page/lib/api";
+import { jobCommandOf, jobRequestOf, parametersOf } from "#page/lib/jobrequest";
 
 test("numbers have three digits that matter and a unit", () => {
   assert.equal(short(1234567), "1,234,567");
@@ -86,4 +87,33 @@ test("a difference of cluster states is a line for each part", () => {
 test("a query leaves out what has no value", () => {
   assert.equal(query("/a", { b: "x y", c: "", d: undefined, e: 0 }), "/a?b=x+y&e=0");
   assert.equal(query("/a", {}), "/a");
+});
+
+const kJob = { kind: "application", type: "sale", selection: "", throttle: "", application: "fieldstats", parameters: "", script: "", groupBy: "",
+  aggregates: "", having: "", into: "", intoNamespace: "", name: "" };
+
+test("parameters of a job are lines with a name and a value", () => {
+  assert.deepEqual(parametersOf(" group = city\n\nvalue=a=b\nempty="), { group: "city", value: "a=b", empty: "" });
+  assert.throws(() => parametersOf("group=city\nprice"), /"price": expected name=value/);
+  assert.throws(() => parametersOf("=city"), /expected name=value/);
+  assert.throws(() => parametersOf("a=1\na=2"), /a is there twice/);
+});
+
+test("the form of a job is the request and the command that start it", () => {
+  const application = { ...kJob, selection: "sale.price > 3", throttle: "2MB", parameters: "group=city\nvalue=my price" };
+  assert.deepEqual(jobRequestOf(application), {
+    passes: [{ application: "fieldstats", type: "sale", selection: "sale.price > 3", parameters: { group: "city", value: "my price" } }],
+    settings: { throttle: "2MB" },
+  });
+  assert.equal(jobCommandOf(application),
+    "fjord job run fieldstats --type sale --selection 'sale.price > 3' --param group=city --param 'value=my price' --set throttle=2MB");
+  const script = { ...kJob, kind: "script", script: "function map(d, emit)\nLUA\nend" };
+  assert.deepEqual(jobRequestOf(script), { passes: [{ script: "function map(d, emit)\nLUA\nend", type: "sale" }] });
+  assert.equal(jobCommandOf(script), "fjord job run script --type sale --script - <<'LUA_'\nfunction map(d, emit)\nLUA\nend\nLUA_");
+  const rows = { ...kJob, kind: "aggregation", groupBy: "city, year", aggregates: "count() as n, sum(price) as all", having: "n > 2", into: "total",
+    intoNamespace: "sums", name: "t" };
+  assert.deepEqual(jobRequestOf(rows), { passes: [{ aggregation: { type: "sale", group_by: ["city", "year"],
+    aggregates: ["count() as n", "sum(price) as all"], having: "n > 2", into: "total", into_namespace: "sums", name: "t" } }] });
+  assert.equal(jobCommandOf(rows), "fjord aggregate --type sale --group-by 'city, year' --having 'n > 2' --into total --into-namespace sums --name t "
+    + "'count() as n' 'sum(price) as all'");
 });

@@ -92,3 +92,25 @@ export function shell(word: string): string {
 export function command(...words: (string | false | undefined)[]): string {
   return words.filter((word): word is string => typeof word === "string").map(shell).join(" ");
 }
+
+/** Splits at commas that stand outside of parentheses and quotes. */
+export function listOf(line: string): string[] {
+  const parts: string[] = [];
+  let depth = 0;
+  let quote = "";
+  let part = "";
+  for (const c of line) {
+    if (quote) quote = c === quote ? "" : quote;
+    else if (c === '"' || c === "'") quote = c;
+    else if (c === "(") ++depth;
+    else if (c === ")") --depth;
+    if (c === "," && depth === 0 && !quote) {
+      parts.push(part);
+      part = "";
+    } else {
+      part += c;
+    }
+  }
+  parts.push(part);
+  return parts.map((one) => one.trim()).filter(Boolean);
+}

@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { post, usePoll } from "../lib/api";
-import { command, count, plural, text } from "../lib/format";
+import { command, count, listOf, plural, text } from "../lib/format";
 import { href } from "../lib/route";
 import type { AggregateAnswer, Cell, DocumentType } from "../lib/types";
 import { Bar, Code, Input, Loading, Panel, Problem, Select, Table, Tabs, useAction } from "../parts/basic";
@@ -18,28 +18,6 @@ interface Form {
   having: string;
   order_by: string;
   limit: string;
-}
-
-/** Splits at commas that stand outside of parentheses and quotes. */
-export function listOf(line: string): string[] {
-  const parts: string[] = [];
-  let depth = 0;
-  let quote = "";
-  let part = "";
-  for (const c of line) {
-    if (quote) quote = c === quote ? "" : quote;
-    else if (c === '"' || c === "'") quote = c;
-    else if (c === "(") ++depth;
-    else if (c === ")") --depth;
-    if (c === "," && depth === 0 && !quote) {
-      parts.push(part);
-      part = "";
-    } else {
-      part += c;
-    }
-  }
-  parts.push(part);
-  return parts.map((one) => one.trim()).filter(Boolean);
 }
 
 function requestOf(form: Form) {

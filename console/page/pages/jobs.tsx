@@ -7,6 +7,7 @@ import { go, href } from "../lib/route";
 import type { DeadLetter, Job, JobPass, JobResult } from "../lib/types";
 import { Bar, Code, Dialog, Figure, Input, Loading, Panel, Problem, State, Table, toneOf, useAction } from "../parts/basic";
 import { hasEnded, JobProgress, jobName } from "../parts/job";
+import { JobFormPanel } from "../parts/jobform";
 import type { PageProps } from "../parts/page";
 
 const kPeriod = 2000;
@@ -217,7 +218,8 @@ export function JobsPage({ parameters }: PageProps) {
   const now = Date.now();
   return (
     <>
-      <header><h1>Jobs</h1><div class="aside"><a class="button" href={href("aggregate")}>New aggregation</a></div></header>
+      <header><h1>Jobs</h1><div class="aside"><a class="button" href={href("jobs", { new: "job" })}>New job</a></div></header>
+      {parameters.has("new") && <JobFormPanel />}
       {id && <Details key={id} id={id} />}
       <Panel title={plural(rows.length, "job")}>
         <div class="fields"><Input label="Only jobs with" value={filter} onInput={setFilter} placeholder="failed" /></div>

@@ -160,9 +160,11 @@ function Moves({ moves }: { moves: Move[] }) {
 }
 
 /** A plan of the balancer, and the button that carries it out. */
-function PlanDialog({ title, plan, verb, call, onClose, onDone }: {
+function PlanDialog({ title, plan, verb, mayBeEmpty, call, onClose, onDone }: {
   title: string;
   plan: BalancePlan;
+  /** It has an effect without moves, too: parts of reads go back. */
+  mayBeEmpty?: boolean;
   verb: string;
   call: (reason: string) => Promise<{ refusals: string[] }>;
   onClose: () => void;
@@ -182,7 +184,7 @@ function PlanDialog({ title, plan, verb, call, onClose, onDone }: {
       <Problem error={action.error} />
       <div class="actions">
         <button type="button" onClick={onClose}>Cancel</button>
-        <button type="button" class="main" disabled={action.isBusy || plan.moves.length === 0 || plan.refusals.length > 0} onClick={() => action.run(async () => {
+        <button type="button" class="main" disabled={action.isBusy || (plan.moves.length === 0 && !mayBeEmpty) || plan.refusals.length > 0} onClick={() => action.run(async () => {
           const done = await call(reason);
           if (done.refusals.length > 0) return setRefusals(done.refusals);
           onDone();
@@ -249,7 +251,7 @@ function Balancer() {
       {plan && <PlanDialog title="A step of the balancer" verb="Move them" plan={plan} onClose={() => setPlan(undefined)} onDone={done}
         call={(reason) => post("/cluster/v1/balancer/apply", { state_version: plan.state_version, reason,
           moves: plan.moves.map(({ bucket, from, to, read_part }) => ({ bucket, from, to, read_part })) })} />}
-      {revert && <PlanDialog title={`Take back step ${revert.step}`} verb="Take it back" plan={revert.plan} onClose={() => setRevert(undefined)} onDone={done}
+      {revert && <PlanDialog title={`Take back step ${revert.step}`} mayBeEmpty verb="Take it back" plan={revert.plan} onClose={() => setRevert(undefined)} onDone={done}
         call={(reason) => post("/cluster/v1/balancer/revert", { step: revert.step, dry_run: false, reason })} />}
     </Panel>
   );

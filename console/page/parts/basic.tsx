@@ -196,6 +196,25 @@ export function Input({ label, value, onInput, placeholder, hint, type = "text",
   );
 }
 
+export function TextArea({ label, value, onInput, rows, placeholder, hint, isRequired }: {
+  label: string;
+  value: string;
+  onInput: (value: string) => void;
+  rows: number;
+  placeholder?: string;
+  hint?: Children;
+  isRequired?: boolean;
+}) {
+  return (
+    <label class="field">
+      <span>{label}</span>
+      <textarea value={value} rows={rows} placeholder={placeholder} required={isRequired} spellcheck={false}
+        onInput={(event) => onInput(event.currentTarget.value)} />
+      {hint && <small>{hint}</small>}
+    </label>
+  );
+}
+
 export function Select({ label, value, options, onChange }: {
   label: string;
   value: string;
