@@ -14,6 +14,8 @@ are h2load, wrk and curl. The exit code is 1 if any answer was not 200.
 
   --documents N    how many documents of 0.8 kB (60000)
   --operations N   gets and puts of each measurement (200000; with --instructions 3000)
+  --clients        also feeds four times the documents with `vespa feed` (vespacli from PyPI) and vespa-feed-client (Maven), which
+                   are installed below ~/.cache for that
   --instructions   runs the gateway in valgrind and counts the instructions of one operation instead: a figure that other
                    work on the machine does not change
   --bin DIR        folder of fjord, fjordd and fjord-bench (build/release/bin)
@@ -27,6 +29,7 @@ bin=$root/build/release/bin
 documents=60000
 operations=
 instructions=no
+clients=no
 while [ $# -gt 0 ]; do
   case $1 in
     --documents | --operations | --bin)
@@ -34,6 +37,7 @@ while [ $# -gt 0 ]; do
       case $1 in --documents) documents=$2 ;; --operations) operations=$2 ;; --bin) bin=$2 ;; esac
       shift ;;
     --instructions) instructions=yes ;;
+    --clients) clients=yes ;;
     -h | --help) usage; exit 0 ;;
     *) usage >&2; exit 2 ;;
   esac
@@ -49,6 +53,7 @@ else
 fi
 for tool in "${tools[@]}"; do command -v "$tool" >/dev/null || fail "there is no $tool (packages-bench.txt, packages-check.txt)"; done
 
+export PYTHONPATH=$root/test/integration  # http_clients.py
 work=$(mktemp -d)
 cluster=$work/cluster
 counted_pid=
@@ -96,7 +101,13 @@ switches() { cat /proc/"$gateway_pid"/task/*/status | awk '/ctxt_switches/ { sum
 
 # The number of operations that a load generator reports; fails if any was not answered with 200.
 operations_of() {
-  if grep -q '^status codes:' "$1"; then
+  if grep -q '"feeder.ok.count"' "$1"; then
+    grep -q '"feeder.error.count": 0,' "$1" || fail "an operation failed: $(grep error "$1")"
+    sed -n 's/^ *"feeder.ok.count": \([0-9]*\),.*/\1/p' "$1"
+  elif grep -q '^second fed ' "$1"; then
+    grep -q '^second fed [0-9]* failed 0 ' "$1" || fail "an operation failed: $(grep fed "$1")"
+    awk '/ fed [0-9]* failed 0 / { sum += $3 } END { print sum }' "$1"
+  elif grep -q '^status codes:' "$1"; then
     grep -q ' 0 3xx, 0 4xx, 0 5xx$' "$1" || fail "an operation failed: $(grep '^status codes:' "$1")"
     sed -n 's/^status codes: \([0-9]*\) 2xx.*/\1/p' "$1"
   else
@@ -122,6 +133,35 @@ measure() {
         in_kernel / hz * 1e6 / count, changes / count }'
 }
 
+# The native client and HTTP with the same aggregation, in turns of a moment each. A time is the median of 40 runs.
+aggregations() {
+  local spec='{"type":"listing","group_by":["city"],"aggregates":["count()","sum(price)"]}' i native http
+  for i in 1 2 3 4 5; do
+    "$bin/fjord-bench" query --spec "$spec" --output "$work/rows" --repeat 8 >>"$work/native"
+    for _ in 1 2 3 4 5 6 7 8; do
+      curl -sSf -o "$work/answer" -w '%{time_total}\n' --data-binary "$spec" "http://$server/aggregate/v1" >>"$work/http"
+    done
+  done
+  native=$(awk '$2 == "time_s" { print $3 }' "$work/native" | median)
+  http=$(median <"$work/http")
+  awk -v http="$http" -v native="$native" 'BEGIN {
+    printf "| aggregation, median | %.2f ms, native %.2f ms | | | |\n", http * 1e3, native * 1e3 }'
+}
+
+median() { sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
+
+# The feeding clients of Vespa as they come, with 8 connections.
+feeding_clients() {
+  local programs class_path
+  programs=$(python3 -B -c 'import http_clients; print(http_clients.python_folder())') || fail "no vespacli"
+  class_path=$(python3 -B -c 'import http_clients; print(http_clients.java_class_path())') || fail "no vespa-feed-client"
+  "$bin/fjord" visit --type listing >"$work/once.jsonl"
+  cat "$work/once.jsonl" "$work/once.jsonl" "$work/once.jsonl" "$work/once.jsonl" >"$work/feed.jsonl"
+  HOME=$work measure 'put, vespa feed' "$programs/vespa" feed "$work/feed.jsonl" -t "http://$server"
+  measure 'put, vespa-feed-client, start of Java included' java -cp "$class_path" "$root/bench/http/FeedFile.java" "http://$server" "$work/feed.jsonl"
+  awk '$1 == "second" { printf "| its second feed | %.0f | | | |\n", $NF }' "$work/out"
+}
+
 streamed_visit() {
   local bytes seconds
   read -r bytes seconds < <(curl -sSf -o /dev/null -w '%{size_download} %{time_total}\n' \
@@ -144,6 +184,8 @@ table() {
   measure 'get of 1 MB, HTTP/2, 4 streams' h2load -n 1000 -c 1 -m 4 "$url$docid/large"
   measure 'get of 1 MB, HTTP/1.1, 4 connections' wrk -t 1 -c 4 -d 5s "$url$docid/large"
   streamed_visit
+  aggregations
+  [ "$clients" = no ] || feeding_clients
   printf '\nLoad average after: %s.\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)"
 }
 
