@@ -102,18 +102,14 @@ void ClientHandle::close() {
 }
 
 void ClientHandle::close_all() {
-  std::vector<std::weak_ptr<Client>> clients;
-  const std::vector<ClientHandle*> handles = all_clients();
-  for (ClientHandle* const handle : handles) {
-    if (std::find(all_clients().begin(), all_clients().end(), handle) == all_clients().end()) continue;
-    clients.push_back(handle->client_);
-    handle->close();
+  for (ClientHandle* const handle : std::vector<ClientHandle*>(all_clients())) {
+    const auto& clients = all_clients();
+    if (std::find(clients.begin(), clients.end(), handle) != clients.end()) handle->close();
   }
-  // Calls of other threads end now, and their threads take the interpreter lock before it is too late.
-  const Unlocked unlocked;
+  // The waits of other threads end now. They take the interpreter lock before it is too late.
   const auto deadline = std::chrono::steady_clock::now() + kExitTimeout;
-  const auto is_used = [](const auto& client) { return !client.expired(); };
-  while (std::any_of(clients.begin(), clients.end(), is_used) && std::chrono::steady_clock::now() < deadline) {
+  while (WaitingThread::count() > 0 && std::chrono::steady_clock::now() < deadline) {
+    const Unlocked unlocked;
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
 }

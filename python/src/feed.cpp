@@ -135,6 +135,7 @@ class Feed {
   }
 
   void wait() {
+    const WaitingThread counted;
     {
       const Unlocked unlocked;
       results_->wait();

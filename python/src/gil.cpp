@@ -16,9 +16,11 @@ bool is_finalizing() {
 
 }  // namespace
 
+Unlocked::Unlocked() : is_ending_(is_finalizing()), state_(PyEval_SaveThread()) {}
+
 Unlocked::~Unlocked() {
   // The interpreter would end the thread in a way that C++ takes for an unknown exception, and that ends the process.
-  while (is_finalizing()) pause();
+  while (!is_ending_ && is_finalizing()) pause();
   PyEval_RestoreThread(state_);
 }
 

@@ -25,14 +25,16 @@ namespace fjord::python {
 /// Releases the interpreter lock as long as it lives.
 class Unlocked {
  public:
-  Unlocked() : state_(PyEval_SaveThread()) {}
+  Unlocked();
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
   /// If the interpreter has ended meanwhile, the thread sleeps until the process ends.
   ~Unlocked();
 
  private:
-  PyThreadState* state_;
+  /// Set in the thread that ends the interpreter: only this one can have the lock then.
+  const bool is_ending_;
+  PyThreadState* const state_;
 };
 
 /// Raises what a signal handler raised meanwhile, such as KeyboardInterrupt.
@@ -52,6 +54,19 @@ class Event {
   bool is_set_ = false;
 };
 
+/// Counts the threads that wait in this module. Threading: the interpreter lock.
+class WaitingThread {
+ public:
+  WaitingThread() { ++count_; }
+  WaitingThread(const WaitingThread&) = delete;
+  WaitingThread& operator=(const WaitingThread&) = delete;
+  ~WaitingThread() { --count_; }
+  static int count() { return count_; }
+
+ private:
+  static inline int count_ = 0;
+};
+
 /// How long a wait lasts before it looks whether a signal came.
 inline constexpr std::chrono::milliseconds kSignalInterval{50};
 
@@ -59,6 +74,7 @@ inline constexpr std::chrono::milliseconds kSignalInterval{50};
 /// throws ends the wait.
 template <typename Check>
 void wait_for_event(Event& event, Check check) {
+  const WaitingThread counted;
   while (true) {
     bool is_set = false;
     {

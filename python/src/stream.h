@@ -54,6 +54,7 @@ class Stream {
       ready_ = std::make_shared<Event>();
       source().ready().then([event = ready_](const Status&) { event->set(); });
     }
+    const WaitingThread counted;
     while (!ready_->is_set()) {
       if (std::chrono::steady_clock::now() >= deadline) return false;
       {

@@ -9,11 +9,11 @@ import fjord
 from fjord.testing import LocalCluster
 
 SCHEMA = """
-struct credit {
-  field name type string {}
-  field share type double {}
-}
 document item {
+  struct credit {
+    field name type string {}
+    field share type double {}
+  }
   field name type string { header }
   field price type int { header }
   field stock type long {}

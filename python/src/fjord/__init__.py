@@ -3,7 +3,7 @@
     >>> import fjord
     >>> client = fjord.Client("127.0.0.1:19110")
     >>> client.put("id:shop:item::1", {"name": "tea", "price": 3})
-    Written(version=..., existed=False)
+    Written(version=..., existed=...)
     >>> client.get("id:shop:item::1")["price"]
     3
 

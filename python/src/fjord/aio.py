@@ -262,7 +262,7 @@ class AsyncClient:
         """As Client.export(). `on_progress` is called on another thread.
 
         >>> (await client.export("items.jsonl", type="item", mode="replace")).documents
-        1
+        2
         """
         return await self._stoppable(lambda stop: self._sync._export(
             path, selection, stop, on_progress, type=type, fields=field_set(fields), mode=mode, since=since, until=until,
@@ -352,7 +352,7 @@ class _Rows:
 class AsyncVisit:
     """The documents that a selection matches, from AsyncClient.visit(). See Visit.
 
-    >>> async with client.visit(type="item") as visit:
+    >>> async with client.visit("item.price > 2") as visit:
     ...     async for document in visit:
     ...         print(document["name"])
     tea

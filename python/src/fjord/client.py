@@ -121,8 +121,9 @@ class Client:
         >>> client.put(old.id, {**old, "price": 4}, required_version=old.version)
         Written(version=..., existed=True)
         """
-        return self._core.put(id, fields, condition, required_version, create, durability, priority, idempotency_key,
-                              timeout, None)
+        written: Written = self._core.put(id, fields, condition, required_version, create, durability, priority,
+                                          idempotency_key, timeout, None)
+        return written
 
     def update(self, id: str, changes: Mapping[str, Any], *, condition: str = "", required_version: Optional[int] = None,
                create: bool = False, durability: str = "default", priority: str = "default", idempotency_key: str = "",
@@ -132,8 +133,9 @@ class Client:
         >>> client.update("id:shop:item::1", {"price": {"increment": 1}, "name": {"assign": "green tea"}})
         Written(version=..., existed=True)
         """
-        return self._core.update(id, changes, condition, required_version, create, durability, priority, idempotency_key,
-                                 timeout, None)
+        written: Written = self._core.update(id, changes, condition, required_version, create, durability, priority,
+                                             idempotency_key, timeout, None)
+        return written
 
     def remove(self, id: str, *, condition: str = "", required_version: Optional[int] = None, durability: str = "default",
                priority: str = "default", idempotency_key: str = "", timeout: Optional[float] = None) -> Written:
@@ -142,7 +144,9 @@ class Client:
         >>> client.remove("id:shop:item::2").existed
         True
         """
-        return self._core.remove(id, condition, required_version, durability, priority, idempotency_key, timeout, None)
+        written: Written = self._core.remove(id, condition, required_version, durability, priority, idempotency_key, timeout,
+                                             None)
+        return written
 
     # --- Many documents
 
@@ -194,7 +198,7 @@ class Client:
         Each change comes at least once, in order for each document. `resume` is the `cursor` of an earlier subscription. If the
         cluster does not remember all removes since then, a change of the kind "resync" ends the subscription.
 
-        >>> for change in client.subscribe(type="item"):
+        >>> for change in client.subscribe("item.price > 2"):
         ...     if change.kind == "put":
         ...         print(change.document["name"])
         ...     if change.kind == "caught_up":
@@ -260,7 +264,7 @@ class Client:
         export. A CSV file needs `type`.
 
         >>> client.export("items.jsonl", type="item", mode="replace").documents
-        1
+        2
         """
         return self._export(path, selection, None, on_progress, type=type, fields=field_set(fields), mode=mode, since=since,
                             until=until, snapshot=snapshot, slice=slice, priority=priority)

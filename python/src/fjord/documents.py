@@ -54,7 +54,7 @@ class Change(NamedTuple):
 class FeedResult(NamedTuple):
     """What became of one row of a feed."""
 
-    index: int
+    row: int
     """The number of the row, from 0."""
     id: Optional[str]
     """None if the row has none."""
