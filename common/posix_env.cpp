@@ -139,6 +139,13 @@ class PosixFile final : public RandomAccessFile {
     }
   }
 
+  void expect_random() const override { static_cast<void>(::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_RANDOM)); }
+
+  void will_not_need(std::uint64_t offset, std::uint64_t length) const override {
+    static_cast<void>(
+        ::posix_fadvise(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_DONTNEED));
+  }
+
   bool is_resident(std::uint64_t offset, std::uint64_t length) const override {
     static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     constexpr std::uint64_t kPagesMost = 64;  // of a longer range only the first pages are checked

@@ -20,7 +20,7 @@ std::uint64_t place(std::uint64_t file, std::uint64_t page) { return mix64(file,
 Result<std::unique_ptr<PageFileWriter>> PageFileWriter::create(Env& env, const std::string& path,
                                                                std::uint64_t number) {
   FJORD_TRY_ASSIGN(std::unique_ptr<RandomAccessFile> file, env.create_random_access(path));
-  return std::unique_ptr<PageFileWriter>(new PageFileWriter(std::move(file), number));
+  return std::make_unique<PageFileWriter>(std::move(file), number);
 }
 
 Status PageFileWriter::append(std::string_view bytes) {
@@ -52,7 +52,9 @@ Status PageFileWriter::write_pages() {
 Status PageFileWriter::finish() {
   if (!page_.empty()) end_page();
   FJORD_TRY(write_pages());
-  return file_->sync();
+  FJORD_TRY(file_->sync());
+  file_->will_not_need(0, written_);
+  return Status::ok();
 }
 
 std::uint64_t PageFile::pages(std::uint64_t offset, std::size_t length) {
@@ -64,6 +66,7 @@ Result<std::string> PageFile::read(std::uint64_t offset, std::size_t length) con
   const auto count = static_cast<std::size_t>(pages(offset, length));
   std::string raw(count * kPageBytes, '\0');
   FJORD_TRY_ASSIGN(const std::size_t got, file_->read(first * kPageBytes, std::span(raw.data(), raw.size())));
+  file_->will_not_need(first * kPageBytes, raw.size());
   if (got != raw.size()) return Status(StatusCode::Corruption, "a segment of the keyword index is too short");
   std::string content;
   content.reserve(count * kPageContent);

@@ -14,6 +14,9 @@ class PageFileWriter {
  public:
   /// Creates the file. `number` goes into each checksum, so that pages of another file do not verify.
   static Result<std::unique_ptr<PageFileWriter>> create(Env& env, const std::string& path, std::uint64_t number);
+  /// Writes into an empty file.
+  PageFileWriter(std::unique_ptr<RandomAccessFile> file, std::uint64_t number)
+      : file_(std::move(file)), number_(number) {}
 
   Status append(std::string_view bytes);
   /// Content appended so far, without checksums.
@@ -22,8 +25,6 @@ class PageFileWriter {
   Status finish();
 
  private:
-  PageFileWriter(std::unique_ptr<RandomAccessFile> file, std::uint64_t number)
-      : file_(std::move(file)), number_(number) {}
   void end_page();
   Status write_pages();
 
@@ -36,10 +37,13 @@ class PageFileWriter {
   std::uint64_t page_number_ = 0;
 };
 
-/// Reads content of a file that PageFileWriter wrote.
+/// Reads content of a file that PageFileWriter wrote. What is read does not stay in the system's cache: the lists that
+/// are worth it are in a cache of the index, whose size an operator sets.
 class PageFile {
  public:
-  PageFile(std::unique_ptr<RandomAccessFile> file, std::uint64_t number) : file_(std::move(file)), number_(number) {}
+  PageFile(std::unique_ptr<RandomAccessFile> file, std::uint64_t number) : file_(std::move(file)), number_(number) {
+    file_->expect_random();
+  }
 
   /// Errors: Corruption if a page does not verify or the file is too short; those of the file.
   Result<std::string> read(std::uint64_t offset, std::size_t length) const;

@@ -8,6 +8,7 @@
 #include "fjord/common/random.h"
 #include "fjord/document/document_id.h"
 #include "fjord/sim/sim_env.h"
+#include "index/segment_format.h"
 #include "memory_index.h"
 
 namespace fjord::search {
@@ -349,6 +350,48 @@ TEST_CASE("errors of the disk at any operation lose no document") {
     node.check_equal();
   }
   CHECK(hit > 60);
+}
+
+/// A file that notes which ranges need not stay in the system's cache.
+class NotedFile final : public RandomAccessFile {
+ public:
+  using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  NotedFile(std::unique_ptr<RandomAccessFile> file, Ranges& ranges) : file_(std::move(file)), ranges_(ranges) {}
+  Result<std::size_t> read(std::uint64_t offset, std::span<char> into) const override {
+    return file_->read(offset, into);
+  }
+  Status write(std::uint64_t offset, std::string_view data) override { return file_->write(offset, data); }
+  Status write_gather(std::uint64_t offset, std::span<const std::string_view> pieces) override {
+    return file_->write_gather(offset, pieces);
+  }
+  void start_writeback() override {}
+  Status sync() override { return file_->sync(); }
+  Result<std::uint64_t> size() const override { return file_->size(); }
+  std::string_view mapped(std::uint64_t end) override { return file_->mapped(end); }
+  void will_need(std::uint64_t offset, std::uint64_t length) const override { file_->will_need(offset, length); }
+  void will_not_need(std::uint64_t offset, std::uint64_t length) const override {
+    ranges_.emplace_back(offset, length);
+  }
+  Status allocate(std::uint64_t size) override { return file_->allocate(size); }
+  Status truncate(std::uint64_t size) override { return file_->truncate(size); }
+
+ private:
+  std::unique_ptr<RandomAccessFile> file_;
+  Ranges& ranges_;
+};
+
+TEST_CASE("pages that were read or written need not stay in the cache of the system") {
+  sim::SimEnv env;
+  NotedFile::Ranges ranges;
+  PageFileWriter writer(std::make_unique<NotedFile>(std::move(*env.create_random_access("/pages")), ranges), 7);
+  REQUIRE(writer.append(std::string(10000, 'x')));
+  CHECK(ranges.empty());
+  REQUIRE(writer.finish());
+  CHECK(ranges == NotedFile::Ranges{{0, 3 * kPageBytes}});
+  ranges.clear();
+  const PageFile file(std::make_unique<NotedFile>(std::move(*env.open_random_access("/pages")), ranges), 7);
+  REQUIRE(file.read(5000, 10).has_value());
+  CHECK(ranges == NotedFile::Ranges{{kPageBytes, kPageBytes}});
 }
 
 TEST_CASE("a page with a changed bit does not verify, nor one of another file") {

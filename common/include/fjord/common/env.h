@@ -35,6 +35,15 @@ class RandomAccessFile {
   virtual std::string_view mapped(std::uint64_t end) = 0;
   /// Announces that this range will be read soon. Guarantees nothing.
   virtual void will_need(std::uint64_t offset, std::uint64_t length) const = 0;
+  /// Announces that ranges will be read in no order, so that the system reads nothing ahead of them. Guarantees
+  /// nothing.
+  virtual void expect_random() const {}
+  /// Announces that this range, which was read or made durable, need not stay in the system's cache. Guarantees
+  /// nothing.
+  virtual void will_not_need(std::uint64_t offset, std::uint64_t length) const {
+    static_cast<void>(offset);
+    static_cast<void>(length);
+  }
   /// Returns false if a read of a range of mapped() would wait for the medium; true also if that is unknown.
   virtual bool is_resident(std::uint64_t offset, std::uint64_t length) const {
     static_cast<void>(offset);
