@@ -1,7 +1,7 @@
 #include "fjord/rpc/cluster_snapshot.h"
 
-/// Schemas of the documents that Fjord itself stores: tuples, results and the records of MapReduce jobs, and the voting
-/// tables of searches.
+/// Schemas of the documents that Fjord itself stores: tuples, results and the records of MapReduce jobs, and what
+/// searches need: voting tables, synonyms, and the queries that were recorded.
 namespace fjord::rpc {
 
 const std::vector<std::string>& builtin_schemas() {
@@ -36,6 +36,16 @@ const std::vector<std::string>& builtin_schemas() {
   field part type int { header }
   field parts type int { header }
   field content type raw { body }
+}
+)",
+      R"(document fjord_synonyms {
+  field number type long { header }
+  field terms type string { body }
+}
+)",
+      R"(document fjord_queries {
+  field broker type string { header }
+  field queries type string { body }
 }
 )"};
   return schemas;

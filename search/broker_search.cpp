@@ -51,7 +51,9 @@ Status BrokerSearch::prepare() {
             fmt::format("the limit is {}; it has to be 1 to {}", request_.limit, context_.options.places_max)};
   }
   FJORD_TRY(take_state());
+  FJORD_TRY(context_.synonyms.add_forms(variants_));
   FJORD_TRY_ASSIGN(votes_, context_.replicas.begin(variants_, hash64(variants_.front().text()), *state_));
+  context_.recorder.record(variants_.front().text());
   return Status::ok();
 }
 

@@ -18,7 +18,9 @@
 #include "fjord/search/auction.h"
 #include "fjord/search/search_broker.h"
 #include "fjord/search/slice_set.h"
+#include "query_recorder.h"
 #include "replica_choice.h"
+#include "synonym_list.h"
 
 namespace fjord::search {
 
@@ -48,6 +50,8 @@ struct BrokerContext {
   Tunable& timeout_ms;
   BrokerMemory& memory;
   ReplicaChoice& replicas;
+  SynonymList& synonyms;
+  QueryRecorder& recorder;
 };
 
 /// One search of a broker. Confined to the broker's executor. It lives until all of its calls have ended.

@@ -11,8 +11,7 @@ namespace fjord::search {
 class SearchBroker::Impl {
  public:
   Impl(const SearchBrokerOptions& options, Runtime& runtime, rpc::Transport& transport,
-       const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force,
-       std::unique_ptr<VotingTableSource> tables)
+       const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force, BrokerDocuments documents)
       : options_(options),
         state_in_force_(std::move(state_in_force)),
         searches_max_(runtime.tunables.declare("search.searches_max")),
@@ -23,7 +22,10 @@ class SearchBroker::Impl {
         seconds_(runtime.metrics.histogram("fjord_search_seconds", "Time of a search, with all storage nodes")),
         executor_(runtime.scheduler.make_executor("search")),
         mailbox_(*executor_),
-        replicas_(runtime.clock, runtime.tunables, runtime.metrics, mailbox_, std::move(tables)),
+        replicas_(runtime.clock, runtime.tunables, runtime.metrics, mailbox_, std::move(documents.tables)),
+        synonyms_(runtime.clock, runtime.tunables, mailbox_, std::move(documents.synonyms)),
+        recorder_(runtime.tunables, runtime.metrics, runtime.random, *executor_, mailbox_,
+                  std::move(documents.queries)),
         context_{options_,
                  runtime.clock,
                  *executor_,
@@ -33,7 +35,9 @@ class SearchBroker::Impl {
                  runtime.tunables.declare("search.reserve_micros"),
                  runtime.tunables.declare("search.timeout"),
                  memory_,
-                 replicas_} {}
+                 replicas_,
+                 synonyms_,
+                 recorder_} {}
 
   ~Impl() {
     mailbox_.close();
@@ -81,15 +85,17 @@ class SearchBroker::Impl {
   std::unique_ptr<Executor> executor_;
   visitors::Mailbox mailbox_;
   ReplicaChoice replicas_;
+  SynonymList synonyms_;
+  QueryRecorder recorder_;
   BrokerContext context_;
   std::map<std::uint64_t, std::shared_ptr<BrokerSearch>> under_way_;
 };
 
 SearchBroker::SearchBroker(const SearchBrokerOptions& options, Runtime& runtime, rpc::Transport& transport,
                            const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force,
-                           std::unique_ptr<VotingTableSource> tables)
+                           BrokerDocuments documents)
     : impl_(std::make_unique<Impl>(options, runtime, transport, snapshots, std::move(state_in_force),
-                                   std::move(tables))) {}
+                                   std::move(documents))) {}
 
 SearchBroker::~SearchBroker() = default;
 

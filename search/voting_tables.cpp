@@ -5,50 +5,12 @@
 #include <utility>
 #include <vector>
 
-#include "fjord/client/client.h"
-#include "fjord/rpc/cluster_snapshot.h"
-
 namespace fjord::search {
 namespace {
 
 constexpr const char* kTableType = "fjord_affinity";
 /// All parts of a table lie in one bucket.
 constexpr std::uint64_t kTableLocation = 0x766f7465;
-constexpr Duration kTimeout = seconds(5);
-constexpr std::int32_t kPartsMax = 4096;
-
-/// Returns the types that every process knows.
-const DocumentTypeRepo& builtin_types() {
-  static const std::shared_ptr<const DocumentTypeRepo> types = DocumentTypeRepo::build(rpc::builtin_schemas()).value();
-  return *types;
-}
-
-Result<TablePart> part_of(const OperationOutcome& outcome) {
-  if (!outcome.is_ok()) return outcome.status;
-  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(builtin_types(), outcome.header, outcome.body));
-  const auto parts = view.field("parts");
-  const auto content = view.field("content");
-  if (!parts || !content || parts->as_int64() < 1 || parts->as_int64() > kPartsMax) {
-    return Status(StatusCode::Corruption, "a document of a voting table lacks a field");
-  }
-  return TablePart{static_cast<std::uint32_t>(parts->as_int64()), std::string(content->as_string_view())};
-}
-
-class StoredVotingTables final : public VotingTableSource {
- public:
-  StoredVotingTables(ClientOptions options, Runtime& runtime, rpc::Transport& transport)
-      : executor_(runtime.scheduler.make_executor("search-tables")),
-        client_(std::move(options), runtime, transport, *executor_) {}
-
-  void read_part(std::uint64_t number, std::uint32_t part, Done done) override {
-    client_.get(table_part_id(number, part), kTimeout,
-                [done = std::move(done)](const OperationOutcome& outcome) mutable { done(part_of(outcome)); });
-  }
-
- private:
-  std::unique_ptr<Executor> executor_;
-  AsyncClient client_;
-};
 
 }  // namespace
 
@@ -83,11 +45,6 @@ std::string corpus_of(const DocumentTypeRepo& types) {
   std::string corpus;
   for (const std::string& field : fields) corpus += (corpus.empty() ? "" : ", ") + field;
   return corpus;
-}
-
-std::unique_ptr<VotingTableSource> stored_voting_tables(ClientOptions options, Runtime& runtime,
-                                                        rpc::Transport& transport) {
-  return std::make_unique<StoredVotingTables>(std::move(options), runtime, transport);
 }
 
 }  // namespace fjord::search

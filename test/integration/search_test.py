@@ -76,8 +76,15 @@ class SearchTest(unittest.TestCase):
         path = self.cluster.file("ads.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
         self.cluster.must("feed", path)
 
-    def search(self, *arguments):
-        return self.cluster.fjord("search", "new red boots", "-o", "json", *arguments)
+    def search(self, *arguments, query="new red boots"):
+        """The limit of 500 ms is too short for a machine that does other work."""
+        within = () if "--within" in arguments else ("--within", "20000")
+        return self.cluster.fjord("search", query, "-o", "json", *within, *arguments)
+
+    def find(self, query, *arguments):
+        found = self.search(*arguments, query=query)
+        self.assertEqual(found.code, 0, str(found))
+        return found.json()
 
     def test_answers_while_a_node_is_killed(self):
         wanted = expected(4)
@@ -122,7 +129,7 @@ class SearchTest(unittest.TestCase):
 
     def test_a_thrift_client_searches(self):
         with thrift_client.Connection(self.cluster.address) as calls:
-            found = thrift_client.must(calls.search(Search(query="new red boots", limit=3, session=True,
+            found = thrift_client.must(calls.search(Search(query="new red boots", limit=3, session=True, timeout_ms=20_000,
                                                            context=[Parameter("device", "phone")])))
             self.assertEqual(found.slices_searched, found.slices)
             self.assertEqual([(hit.advertiser, hit.bid_micros, hit.price_micros) for hit in found.hits], expected(3))
@@ -131,11 +138,58 @@ class SearchTest(unittest.TestCase):
 
     def test_new_keywords_are_found_and_removed_ones_are_not(self):
         self.cluster.must("put", "id:ads:keyword:n=3:2", '{"text": "blue boots", "match": "exact", "bid_micros": 50000}')
-        found = self.cluster.must("search", "blue boots", "--session", "-o", "json").json()
+        found = self.find("blue boots", "--session")
         self.assertEqual(places_of(found), [(3, 50_000, 10_000)])
         self.cluster.must("remove", "id:ads:keyword:n=3:2")
-        found = self.cluster.must("search", "blue boots", "--session", "-o", "json").json()
+        found = self.find("blue boots", "--session")
         self.assertEqual(found["places"], [])
+
+    def test_synonyms_from_a_file_to_rollback(self):
+        found = self.find("crimson boots", "--session")
+        self.assertEqual(found["places"], [])
+        names = self.cluster.file("synonyms.txt", "red, crimson\n")
+        dry = self.cluster.must("search", "synonyms", "deploy", names, "-o", "json").json()
+        self.assertEqual((dry["done"], dry["list"], dry["terms"]), (False, 1, 2))
+        self.cluster.must("search", "synonyms", "deploy", names, "--yes")
+
+        def is_found():
+            found = self.search("--session", "--explain", query="crimson boots")
+            return found.code == 0 and found.json()["variants"] == ["crimson boots", "red boots"] and places_of(found.json()) == expected(4)
+        harness.wait_until(is_found, "a synonym finds keywords")
+        self.assertEqual(self.cluster.must("search", "synonyms", "show").out, "red, crimson\n")
+        self.assertEqual(self.cluster.fjord("search", "synonyms", "deploy", names, "--number", 1, "--yes").code, 8)
+        broken = self.cluster.fjord("search", "synonyms", "deploy", self.cluster.file("broken.txt", "red, crimson\nalone\n"), "--yes")
+        self.assertEqual(broken.code, 2, str(broken))
+        self.assertIn("line 2", broken.err)
+
+        self.cluster.must("config", "set", "search.synonyms=9")
+
+        def is_refused():
+            finished = self.search(query="crimson boots")
+            return finished.code == harness.NOT_FOUND and "there is no list 9 of synonyms" in finished.err
+        harness.wait_until(is_refused, "a search says that the list is unknown")
+        self.cluster.must("config", "set", "search.synonyms=0")
+        harness.wait_until(lambda: self.find("crimson boots")["places"] == [], "synonyms are off")
+        self.assertEqual(self.cluster.fjord("search", "synonyms", "show", 5).code, harness.NOT_FOUND)
+
+    def test_a_table_is_trained_from_recorded_queries(self):
+        train = ("search", "affinity", "train", "--recorded", "--replicas", 2, "-o", "json")
+        none = self.cluster.fjord(*train)
+        self.assertEqual(none.code, harness.NOT_FOUND, str(none))
+        self.assertIn("search.log_part", none.err)
+        self.cluster.must("config", "set", "search.log_part=1")
+
+        def are_recorded():
+            for word in ("red", "blue", "green", "black"):
+                self.find(f"{word} BOOTS")
+            trained = self.cluster.fjord(*train)
+            return trained.code == 0 and trained.json()["queries"] >= 8 and trained.json()["words"] == 5
+        harness.wait_until(are_recorded, "queries are recorded", pause=1)
+        seen = self.cluster.must("visit", "--type", "fjord_queries").out
+        self.assertIn("green boots", seen)
+        self.assertNotIn("fjord_queries", self.cluster.must("visit").out)
+        self.assertEqual(self.cluster.fjord("search", "affinity", "train", "--replicas", 2).code, harness.USAGE)
+        self.assertEqual(self.cluster.must("remove", "--where", "fjord_queries", "--type", "fjord_queries", "--yes").code, 0)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ struct CommandLine {
   ExportArgs export_;
   SearchArgs search;
   AffinityArgs affinity;
+  SynonymArgs synonyms;
   SubscribeArgs subscribe;
   JobArgs job;
   AggregateArgs aggregate;
@@ -51,7 +52,7 @@ struct CommandLine {
     add_documents(app, document, bulk, action);
     add_visit(app, visit, action);
     add_export(app, export_, action);
-    add_search(app, search, affinity, action);
+    add_search(app, search, affinity, synonyms, action);
     add_subscribe(app, subscribe, action);
     add_jobs(app, job, action);
     add_aggregate(app, aggregate, action);
@@ -69,7 +70,7 @@ struct CommandLine {
     for (Common* common :
          {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common, &status, &plugin,
           &node.common, &state.common, &config.common, &tune.common, &aggregate.common, &search.common,
-          &affinity.common, &subscribe.common, &bucket.common, &balance.common}) {
+          &affinity.common, &synonyms.common, &subscribe.common, &bucket.common, &balance.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

@@ -110,12 +110,13 @@ class DistributorProcess final : public Node {
     FJORD_TRY(process_.runtime().tunables.set("distributor.document_bytes_max", config.document_bytes_max));
     jobs_ = std::make_unique<Jobs>(config, process_.runtime(), process_.transport(), *node_);
     FJORD_TRY(jobs_->start(config, name.to_string(), process_.runtime(), process_.transport()));
-    ClientOptions tables;
-    tables.addresses = config.distributor_addresses();
+    ClientOptions documents;
+    documents.addresses = config.distributor_addresses();
     broker_ = std::make_unique<search::SearchBroker>(
         search::SearchBrokerOptions(), process_.runtime(), process_.transport(), node_->snapshots(),
         [this] { return node_->state_in_force(); },
-        search::stored_voting_tables(std::move(tables), process_.runtime(), process_.transport()));
+        search::stored_broker_documents(std::move(documents), name.to_string(), process_.runtime(),
+                                        process_.transport()));
     client_service_ = std::make_unique<gateway::ClientService>(
         gateway::ClientServiceOptions{name.to_string(), config.distributor_addresses()}, process_.runtime());
     return process_.serve(

@@ -121,7 +121,8 @@ struct DistributorServices::Parts final : rpc::Service {
       start_broker = [this, &runtime, &transport, redundancy = shape.redundancy] {
         broker = std::make_unique<search::SearchBroker>(
             search::SearchBrokerOptions(), runtime, transport, node->snapshots(),
-            [this] { return node->state_in_force(); }, random_voting_tables(redundancy));
+            [this] { return node->state_in_force(); },
+            search::BrokerDocuments{.tables = random_voting_tables(redundancy)});
       };
     }
   }

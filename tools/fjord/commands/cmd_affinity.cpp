@@ -12,6 +12,8 @@
 #include "fjord/library/admin.h"
 #include "fjord/library/detail/input_file.h"
 #include "fjord/library/search.h"
+#include "fjord/library/visit.h"
+#include "fjord/search/broker_documents.h"
 #include "fjord/search/query.h"
 #include "fjord/search/voting_tables.h"
 #include "output/json_text.h"
@@ -92,9 +94,20 @@ Status set_pages(const AffinityArgs& args, AffinityLog& log, Client* client) {
   return Status::ok();
 }
 
-/// Reads the queries and the sizes of lists. Asks `client` if the sizes come from the index.
+/// Returns the queries that brokers have recorded, one a line.
+Result<std::string> recorded_queries(Client& client) {
+  Visit visit = client.visit(
+      {.selection = fmt::format("id.user == {}", search::kQueryLogLocation), .type = search::kQueryLogType});
+  std::string text;
+  while (const Document* document = visit.next()) text += document->text("queries").value_or("");
+  FJORD_TRY(visit.status());
+  if (!text.empty()) return text;
+  return Status(StatusCode::NotFound, "the cluster has recorded no queries; see the setting search.log_part");
+}
+
+/// Reads the queries and the sizes of lists. `client` may be null if neither comes from the cluster.
 Result<AffinityLog> read_log(const AffinityArgs& args, Client* client) {
-  FJORD_TRY_ASSIGN(const std::string text, file_text(args.queries));
+  FJORD_TRY_ASSIGN(const std::string text, args.recorded ? recorded_queries(*client) : file_text(args.queries));
   FJORD_TRY_ASSIGN(AffinityLog log, read_affinity_log(text));
   FJORD_TRY(set_pages(args, log, client));
   return log;
@@ -387,7 +400,7 @@ int deploy(Client& client, const AffinityArgs& args) {
 int run_affinity_train(const AffinityArgs& args) {
   std::optional<Client> client;
   std::string corpus = args.corpus;
-  if (args.from_index) {
+  if (args.from_index || args.recorded) {
     client.emplace(client_of(args.common));
     if (const Status status = ready(*client, args.common); !status) return report(status);
     const auto of_cluster = cluster_corpus(*client);
@@ -419,7 +432,7 @@ int run_affinity_train(const AffinityArgs& args) {
 
 int run_affinity_simulate(const AffinityArgs& args) {
   std::optional<Client> client;
-  if (args.from_index) {
+  if (args.from_index || args.recorded) {
     client.emplace(client_of(args.common));
     if (const Status status = ready(*client, args.common); !status) return report(status);
   }

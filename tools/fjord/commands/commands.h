@@ -121,9 +121,10 @@ int run_search(const SearchArgs& args);
 /// Arguments of search affinity.
 struct AffinityArgs {
   Common common;
-  std::string queries;  ///< File with the queries.
-  std::string table;    ///< File of a table, or the number of a table in the cluster.
-  std::string sizes;    ///< File with the number of pages of each word's list.
+  std::string queries;    ///< File with the queries; empty with `recorded`.
+  bool recorded = false;  ///< The queries that the cluster has recorded.
+  std::string table;      ///< File of a table, or the number of a table in the cluster.
+  std::string sizes;      ///< File with the number of pages of each word's list.
   bool from_index = false;
   unsigned replicas = 0;
   std::uint64_t cache_pages = 0;  ///< 0: computed from miss_percent.
@@ -141,6 +142,15 @@ int run_affinity_train(const AffinityArgs& args);
 int run_affinity_simulate(const AffinityArgs& args);
 int run_affinity_show(const AffinityArgs& args);
 int run_affinity_deploy(const AffinityArgs& args);
+
+struct SynonymArgs {
+  Common common;
+  std::string file;
+  std::uint64_t number = 0;  ///< deploy: 0 is the next free number; show: 0 is the list in force.
+  bool yes = false;
+};
+int run_synonyms_deploy(const SynonymArgs& args);
+int run_synonyms_show(const SynonymArgs& args);
 
 /// Arguments of remove and update with --where.
 struct BulkArgs {

@@ -50,7 +50,7 @@ void add_export(CLI::App& app, ExportArgs& args, Action& action);
 void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action);
 
 // options_search.cpp: searches, and which replica answers them.
-void add_search(CLI::App& app, SearchArgs& args, AffinityArgs& affinity, Action& action);
+void add_search(CLI::App& app, SearchArgs& args, AffinityArgs& affinity, SynonymArgs& synonyms, Action& action);
 
 // options_jobs.cpp: jobs, aggregations and plugins.
 void add_jobs(CLI::App& app, JobArgs& args, Action& action);

@@ -5,10 +5,13 @@ namespace {
 
 /// Adds the options of the commands that replay queries.
 void add_replay(CLI::App& app, AffinityArgs& args) {
-  app.add_option("QUERIES", args.queries,
-                 "File with one query a line, or number, tab and query; - for standard input; may be in gzip format")
-      ->required()
-      ->type_name("FILE");
+  auto* queries =
+      app.add_option(
+             "QUERIES", args.queries,
+             "File with one query a line, or number, tab and query; - for standard input; may be in gzip format")
+          ->type_name("FILE");
+  app.add_flag("--recorded", args.recorded, "In place of a file, the queries that the cluster has recorded")
+      ->excludes(queries);
   auto* sizes = app.add_option("--sizes", args.sizes,
                                "File with lines WORD<tab>PAGES: pages of the list of keywords that begin with the word")
                     ->type_name("FILE");
@@ -45,7 +48,10 @@ void add_affinity(CLI::App& search, AffinityArgs& args, Action& action) {
   affinity->footer("\nExample:\n  fjord search affinity show\n" + std::string(kExitCodes));
   const auto add = [&](const std::string& name, const std::string& what, const std::string& example, auto run) {
     CLI::App* made = command(*affinity, name, what, example);
-    made->callback([&args, &action, run] { action = [&args, run] { return run(args); }; });
+    made->callback([&args, &action, run, replays = name == "train" || name == "simulate"] {
+      if (replays && args.queries.empty() && !args.recorded) throw CLI::RequiredError("QUERIES");
+      action = [&args, run] { return run(args); };
+    });
     add_common(*made, args.common);
     return made;
   };
@@ -78,9 +84,30 @@ void add_affinity(CLI::App& search, AffinityArgs& args, Action& action) {
   deploy->add_flag("--yes", args.yes, "Do it; without, only say what would change");
 }
 
+void add_synonyms(CLI::App& search, SynonymArgs& args, Action& action) {
+  CLI::App* synonyms = search.add_subcommand("synonyms", "Lists of terms that stand for each other in queries");
+  synonyms->require_subcommand(1);
+  synonyms->footer("\nExample:\n  fjord search synonyms show\n" + std::string(kExitCodes));
+  CLI::App* deploy = command(*synonyms, "deploy", "Stores a list and lets searches use it; back by fjord config revert",
+                             "fjord search synonyms deploy synonyms.txt --yes");
+  deploy->add_option("FILE", args.file, "Lines \"TERM, TERM, ...\"; a term has one to four words; # begins a comment")
+      ->required()
+      ->type_name("FILE");
+  deploy->add_option("--number", args.number, "Number of the list (default: the next free one)")
+      ->check(whole_number(1, 1u << 30));
+  deploy->add_flag("--yes", args.yes, "Do it; without, only say what would change");
+  add_common(*deploy, args.common);
+  deploy->callback([&] { action = [&] { return run_synonyms_deploy(args); }; });
+  CLI::App* show =
+      command(*synonyms, "show", "Prints the list in force, or another one", "fjord search synonyms show 3");
+  show->add_option("LIST", args.number, "Number of a list")->check(whole_number(1, 1u << 30))->type_name("LIST");
+  add_common(*show, args.common);
+  show->callback([&] { action = [&] { return run_synonyms_show(args); }; });
+}
+
 }  // namespace
 
-void add_search(CLI::App& app, SearchArgs& args, AffinityArgs& affinity, Action& action) {
+void add_search(CLI::App& app, SearchArgs& args, AffinityArgs& affinity, SynonymArgs& synonyms, Action& action) {
   CLI::App* search = command(app, "search", "Prints the ads that win the auction for a query, the best first",
                              "fjord search 'cheap hotel' --context device=phone --context language=en\n"
                              "  fjord search 'cheap hotel' --limit 10 --explain -o json");
@@ -110,6 +137,7 @@ void add_search(CLI::App& app, SearchArgs& args, AffinityArgs& affinity, Action&
     action = [&args] { return run_search(args); };
   });
   add_affinity(*search, affinity, action);
+  add_synonyms(*search, synonyms, action);
 }
 
 }  // namespace fjord::cli

@@ -113,7 +113,7 @@ class SnapshotHolder {
   std::shared_ptr<const ClusterSnapshot> current_ FJORD_GUARDED_BY(mutex_);
 };
 
-/// Returns the .sd texts of the types that Fjord itself stores: fjord_tuples, fjord_result, fjord_job, fjord_affinity.
+/// Returns the .sd texts of the types that Fjord itself stores, such as fjord_tuples, fjord_job and fjord_affinity.
 const std::vector<std::string>& builtin_schemas();
 
 }  // namespace fjord::rpc

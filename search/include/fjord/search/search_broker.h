@@ -8,7 +8,7 @@
 #include "fjord/common/runtime.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
-#include "fjord/search/voting_tables.h"
+#include "fjord/search/broker_documents.h"
 
 namespace fjord::search {
 
@@ -28,11 +28,11 @@ struct SearchBrokerOptions {
 /// it.
 class SearchBroker final : public rpc::Service {
  public:
-  /// `tables`: source of the voting tables that search.affinity_table names; null: there are none. `state_in_force`
+  /// `documents`: what search.affinity_table and search.synonyms name, and where queries are recorded. `state_in_force`
   /// says whether the cluster state of this process is certainly the current one, or why not.
   SearchBroker(const SearchBrokerOptions& options, Runtime& runtime, rpc::Transport& transport,
                const rpc::SnapshotHolder& snapshots, std::function<Status()> state_in_force,
-               std::unique_ptr<VotingTableSource> tables = nullptr);
+               BrokerDocuments documents = {});
   ~SearchBroker() override;
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;

@@ -2,17 +2,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 
-#include "fjord/client/client_options.h"
 #include "fjord/common/result.h"
-#include "fjord/common/runtime.h"
 #include "fjord/common/unique_function.h"
 #include "fjord/document/document.h"
 #include "fjord/document/document_type.h"
-#include "fjord/rpc/transport.h"
 
 /// Voting tables in the cluster: a table has a number and is kept as documents of type fjord_affinity, which hold its
 /// encoded form (affinity/README.md) in parts. The setting search.affinity_table has the number of the table in force.
@@ -48,9 +44,5 @@ class VotingTableSource {
   /// get.
   virtual void read_part(std::uint64_t number, std::uint32_t part, Done done) = 0;
 };
-
-/// Returns a source that reads the documents of the cluster. Lifetime: `runtime` and `transport` outlive it.
-std::unique_ptr<VotingTableSource> stored_voting_tables(ClientOptions options, Runtime& runtime,
-                                                        rpc::Transport& transport);
 
 }  // namespace fjord::search
