@@ -2,6 +2,7 @@
 
 import os
 import re
+import subprocess
 
 import pytest
 
@@ -75,6 +76,17 @@ def space(request):
 @pytest.fixture
 def address(cluster):
     return cluster.address
+
+
+@pytest.fixture
+def deploy(cluster, tmp_path):
+    """Deploys another schema."""
+    def run(text):
+        schema = tmp_path / "schema.sd"
+        schema.write_text(text)
+        subprocess.run([os.path.join(os.environ["FJORD_BIN"], "fjord"), "schema", "deploy", "--cluster", cluster.address,
+                        str(schema)], check=True, capture_output=True)
+    return run
 
 
 def package_environment():

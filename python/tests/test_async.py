@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import itertools
 import threading
 
 import pytest
@@ -92,6 +93,18 @@ def test_streams(address, space):
     run(address, main)
 
 
+def test_a_type_that_is_deployed_later(address, client, space, deploy):
+    async def main(twin):
+        await twin.ping()
+        client.ping()
+        deploy("document later { field price type int { header } } document last { field price type int { header } }")
+        await twin.put(space(1, "later"), {"price": 1})
+        client.put(space(1, "last"), {"price": 2})
+        assert await twin.get(space(1, "last")) == {"price": 2}
+        assert client.get(space(1, "later")) == {"price": 1}
+    run(address, main)
+
+
 def test_files(address, space, tmp_path):
     async def main(client):
         await client.put(space(1), {"price": 1})
@@ -132,26 +145,23 @@ def test_a_cancelled_feed_ends(address, space):
     async def main(client):
         taken = asyncio.Event()
         loop = asyncio.get_running_loop()
-        count = 0
+        ended = threading.Event()
 
         def endless():
-            nonlocal count
-            while True:
-                count += 1
-                if count == 5000:
-                    loop.call_soon_threadsafe(taken.set)
-                yield space(count % 100), {"price": 1}
+            try:
+                for count in itertools.count():
+                    if count == 5000:
+                        loop.call_soon_threadsafe(taken.set)
+                    yield space(count % 100), {"price": 1}
+            finally:
+                ended.set()
 
         feeding = asyncio.ensure_future(client.feed(endless()))
         await taken.wait()
         feeding.cancel()
         with pytest.raises(asyncio.CancelledError):
             await feeding
-        before = count
-        await client.put(space(0), {"price": 2})
-        while count != before:  # the thread ends at its next row
-            before = count
-            await asyncio.sleep(0.05)
+        assert await asyncio.to_thread(ended.wait, 60)
     run(address, main)
 
 

@@ -2,8 +2,8 @@
 
 import asyncio
 import queue
-from typing import (Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Tuple, TypeVar, Union,
-                    overload)
+from typing import (Any, AsyncIterable, AsyncIterator, Callable, Dict, Generator, Iterable, List, Mapping, Optional, Tuple, TypeVar,
+                    Union, overload)
 
 from . import _core
 from ._options import Fields, field_list, field_set, fill, in_flight
@@ -191,6 +191,7 @@ class AsyncClient:
             return FeedStats(**await asyncio.shield(running))
         except BaseException:
             feeding.stop()
+            running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # Nobody else asks for it.
             raise
 
     def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
@@ -309,8 +310,11 @@ class _Rows:
 
     def __iter__(self) -> Any:
         if not isinstance(self._rows, AsyncIterable):
-            for row in self._rows:
+            rows = iter(self._rows)
+            for row in rows:
                 if self._is_stopped:
+                    if isinstance(rows, Generator):
+                        rows.close()
                     raise asyncio.CancelledError
                 yield row
             return
