@@ -21,6 +21,14 @@ QUERIES = harness.SHARED / "data" / "web-queries.tsv"
 RUNS = [("skewed", "weighted-move", "log"), ("skewed", "descent", "log"), ("random", "none", "log"), ("random", "bin-packing", "log"),
         ("random", "descent", "log"), ("skewed", "descent", "single"), ("skewed", "weighted-move", "single"),
         ("random", "weighted-move", "log"), ("random", "none", "single"), ("random", "descent", "single")]
+TURNS = int(os.environ.get("FJORD_EXPERIMENT_RUNS", "1"))
+
+
+def chosen_runs(options):
+    """FJORD_EXPERIMENT_ROWS="skewed descent log, random none log" takes these rows alone."""
+    wanted = [tuple(row.split()) for row in os.environ.get("FJORD_EXPERIMENT_ROWS", "").split(",") if row.strip()]
+    assert all(row in RUNS for row in wanted), f"rows are: {RUNS}"
+    return wanted or (RUNS[:5] if options.quick else RUNS)
 
 
 class Placement:
@@ -83,9 +91,9 @@ def steps_of(cluster):
 
 
 def measure(options):
-    groups = 25_000 if options.quick else 250_000
+    groups = int(os.environ.get("FJORD_EXPERIMENT_GROUPS", "25000" if options.quick else "250000"))
     # A cluster for each run: a bucket that was moved must not go back at once, so no placement can be restored.
-    for start, algorithm, workload in RUNS[:5] if options.quick else RUNS:
+    for turn, (start, algorithm, workload) in ((turn, run) for turn in range(TURNS) for run in chosen_runs(options)):
         with harness.Cluster(storage=3, distributors=1, redundancy=1, cluster_settings=f"  distribution_bits: {BITS}\n") as cluster:
             load = [str(harness.BIN / "fjord-experiment-balance-load"), "--cluster", cluster.address]
             subprocess.run([*load, "feed", "--groups", str(groups), "--keywords", "34", "--queries", str(QUERIES)], check=True,
@@ -98,7 +106,7 @@ def measure(options):
             with open(path, newline="") as file:
                 rows = list(csv.DictReader(file))
             steps = steps_of(cluster)
-        yield {"start": start, "algorithm": algorithm, "workload": workload, "failed": int(said[3]), "wrong": int(said[5]),
+        yield {"turn": turn, "groups": groups, "start": start, "algorithm": algorithm, "workload": workload, "failed": int(said[3]), "wrong": int(said[5]),
                "work_first": imbalance(rows, "search_us", 0, 100), "work_last": imbalance(rows, "search_us", COUNT - 100, COUNT),
                "matches_first": imbalance(rows, "matched", 0, 100), "matches_last": imbalance(rows, "matched", COUNT - 100, COUNT),
                "latency_last": imbalance(rows, "took_us", COUNT - 100, COUNT), "work_level": levelled_after(rows, "search_us"),
@@ -106,12 +114,14 @@ def measure(options):
                "matches_a_query": sum(int(row["matched"]) for row in rows) / max(1, len({row["number"] for row in rows})),
                "p50_ms": statistics.median(float(row["latency_us"]) for row in rows) / 1e3, "steps": len(steps),
                "moves": sum(len(step["moves"]) for step in steps), "mib": sum(step["bytes"] for step in steps) / 2 ** 20}
-        experiment.say(f"{start}, {algorithm}, {workload}: {done.stderr[-200:]}")
+        windows = ", ".join(f"{imbalance(rows, 'matched', at, at + 50):.3f}" for at in range(0, COUNT, 50))
+        made = [(step["moves"] and len(step["moves"]), round(step["imbalance_before"], 3), round(step["imbalance_after"], 3)) for step in steps]
+        experiment.say(f"{start}, {algorithm}, {workload}: D of matches by 50 queries {windows}; steps (moves, before, after) {made} {done.stderr[-200:]}")
 
 
 def show(rows, output):
     print("D is max/mean over the three nodes: of the time of searching and of matches in 100 queries. `level after`: queries until D <= 1.05 "
-          f"from then on (-1: never). {statistics.mean(row['matches_a_query'] for row in rows):.0f} matches a query.\n")
+          f"from then on (-1: never). {rows[0]['groups']} groups. {statistics.mean(row['matches_a_query'] for row in rows):.0f} matches a query.\n")
     table = []
     for row in rows:
         table.append([row["start"], row["algorithm"], row["workload"], row["failed"] + row["wrong"], float(row["matches_first"]),

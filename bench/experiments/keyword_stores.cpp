@@ -28,11 +28,11 @@ std::string word(std::uint64_t random) {
   return "w" + std::to_string(static_cast<std::uint64_t>(u * u * static_cast<double>(kVocabulary)));
 }
 
+}  // namespace
+
 std::uint64_t check_of(std::uint32_t number, std::int64_t bid, std::string_view rest) {
   return mix64(number, static_cast<std::uint64_t>(bid)) ^ hash64(rest);
 }
-
-}  // namespace
 
 KeywordSource::KeywordSource(std::uint32_t count) : count_(count), by_word_(count) {
   std::vector<std::string> words(count);
@@ -421,6 +421,7 @@ std::vector<StoreKind> store_kinds() {
   kinds.push_back({"one, FlatBuffers", sorted<FlatBuffers, false>});
   kinds.push_back({"split, FlatBuffers", sorted<FlatBuffers, true>});
 #endif
+  for (StoreKind& kind : id_store_kinds()) kinds.push_back(std::move(kind));
   kinds.push_back({"map", [](const KeywordSource& source, const std::string&) -> std::unique_ptr<KeywordStore> {
                      return std::make_unique<MapStore>(source);
                    }});

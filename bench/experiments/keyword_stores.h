@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fjord/search/query.h"
@@ -43,6 +44,9 @@ struct Found {
   std::uint64_t check = 0;  ///< Checksum of what was read of the matches; equal for all stores.
 };
 
+/// Returns the part of Found::check of one keyword that matches.
+std::uint64_t check_of(std::uint32_t number, std::int64_t bid, std::string_view rest);
+
 /// The keywords in one layout and one serialisation.
 class KeywordStore {
  public:
@@ -57,5 +61,7 @@ struct StoreKind {
 };
 /// Returns all kinds of this build. The first is one store and the second a split store, both in the parsed wire form.
 std::vector<StoreKind> store_kinds();
+/// Returns those of them in which keywords have numbers in place of words.
+std::vector<StoreKind> id_store_kinds();
 
 }  // namespace fjord::search
