@@ -4,6 +4,7 @@
 /// docs/clients/cpp.md explains it by example.
 #include "fjord/library/admin.h"
 #include "fjord/library/aggregate.h"
+#include "fjord/library/arrow.h"
 #include "fjord/library/bulk.h"
 #include "fjord/library/client.h"
 #include "fjord/library/documents.h"
