@@ -16,5 +16,12 @@ void bind_feed(nb::module_& module);
 void bind_bulk(nb::module_& module);
 void bind_files(nb::module_& module);
 void bind_subscription(nb::module_& module);
+void bind_arrow(nb::module_& module);
+void bind_aggregate(nb::module_& module);
+void bind_jobs(nb::module_& module);
+void bind_admin(nb::module_& module);
+void bind_tuning(nb::module_& module);
+void bind_search(nb::module_& module);
+void bind_schema(nb::module_& module);
 
 }  // namespace fjord::python

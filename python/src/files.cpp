@@ -55,20 +55,6 @@ nb::dict run_export(ClientHandle& handle, std::string path, ExportOptions option
   return result;
 }
 
-nb::dict to_dict(const ImportSummary& summary) {
-  nb::dict result;
-  result["stored"] = summary.stored;
-  result["failed"] = summary.failed_total();
-  result["failed_by_code"] = counts_to_dict(summary.failed);
-  result["in_doubt"] = summary.in_doubt;
-  result["retried"] = summary.retried;
-  result["bytes"] = summary.bytes;
-  result["seconds"] = summary.seconds;
-  result["p50"] = summary.latency_p50_seconds;
-  result["p99"] = summary.latency_p99_seconds;
-  return result;
-}
-
 nb::dict run_import(ClientHandle& handle, std::vector<std::string> paths, ImportOptions options, nb::handle on_progress,
                     nb::handle on_failure, nb::handle on_warning, std::stop_source* stop) {
   const std::shared_ptr<Client> client = handle.use_connected();
@@ -99,10 +85,24 @@ nb::dict run_import(ClientHandle& handle, std::vector<std::string> paths, Import
       call_blocking([client, paths, options] { return client->import_from(paths, options); }, &used_stop, mailbox);
   if (!summary.unreadable_files.empty()) raise(summary.unreadable_files.front());
   check(summary.status);
-  return to_dict(summary);
+  return import_to_dict(summary);
 }
 
 }  // namespace
+
+nb::dict import_to_dict(const ImportSummary& summary) {
+  nb::dict result;
+  result["stored"] = summary.stored;
+  result["failed"] = summary.failed_total();
+  result["failed_by_code"] = counts_to_dict(summary.failed);
+  result["in_doubt"] = summary.in_doubt;
+  result["retried"] = summary.retried;
+  result["bytes"] = summary.bytes;
+  result["seconds"] = summary.seconds;
+  result["p50"] = summary.latency_p50_seconds;
+  result["p99"] = summary.latency_p99_seconds;
+  return result;
+}
 
 void bind_files(nb::module_& module) {
   nb::class_<ExportOptions>(module, "ExportOptions")

@@ -10,4 +10,11 @@ NB_MODULE(_core, module) {
   fjord::python::bind_bulk(module);
   fjord::python::bind_files(module);
   fjord::python::bind_subscription(module);
+  fjord::python::bind_arrow(module);
+  fjord::python::bind_aggregate(module);
+  fjord::python::bind_jobs(module);
+  fjord::python::bind_admin(module);
+  fjord::python::bind_tuning(module);
+  fjord::python::bind_search(module);
+  fjord::python::bind_schema(module);
 }

@@ -2,14 +2,19 @@
 
 import asyncio
 import queue
-from typing import (Any, AsyncIterable, AsyncIterator, Callable, Dict, Generator, Iterable, List, Mapping, Optional, Tuple, TypeVar,
-                    Union, overload)
+from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Generator, Iterable, List, Mapping,
+                    Optional, Tuple, TypeVar, Union, overload)
 
 from . import _core
 from ._options import Fields, field_list, field_set, fill, in_flight
 from .client import _RAISE, Client, Path
 from .documents import BulkSummary, Change, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Written
 from .errors import Error, NotFound, UnknownType, WrongType
+
+if TYPE_CHECKING:
+    from .aio_parts import AsyncCalls, AsyncRelation
+    from .arrow import ArrowVisit
+    from .search import SearchResult
 
 T = TypeVar("T")
 
@@ -285,6 +290,77 @@ class AsyncClient:
             paths, stop, on_progress, on_failure, on_warning, type=type, id_field=id_field, id_namespace=id_namespace,
             is_feed=is_feed, progress_file=None if progress_file is None else str(progress_file),
             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
+
+    async def visit_arrow(self, selection: Optional[str] = None, **options: Any) -> "ArrowVisit":
+        """As Client.visit_arrow(). The visit itself is read by a thread: `await asyncio.to_thread(visit.table)`.
+
+        >>> visit = await client.visit_arrow(type="item")
+        >>> table = await asyncio.to_thread(visit.table)
+        """
+        return await asyncio.to_thread(lambda: self._sync.visit_arrow(selection, **options))
+
+    async def import_arrow(self, table: Any, *, type: Optional[str] = None, id_column: Optional[str] = None,
+                           namespace: Optional[str] = None, max_inflight: Union[int, str] = "auto",
+                           timeout: Optional[float] = None, priority: Optional[str] = None,
+                           on_failure: Optional[Callable[[int, Error], object]] = None,
+                           on_warning: Optional[Callable[[str], object]] = None) -> ImportSummary:
+        """As Client.import_arrow(). The functions are called on another thread.
+
+        >>> import pyarrow
+        >>> (await client.import_arrow(pyarrow.table({"_id": ["a"], "price": [5]}), type="item")).stored
+        1
+        """
+        return await self._stoppable(lambda stop: self._sync._import_arrow(
+            table, stop, on_failure, on_warning, type=type, id_column=id_column, id_namespace=namespace,
+            in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
+
+    def aggregate(self, type: str, *, settings: Optional[Mapping[str, Any]] = None,
+                  timeout: Optional[float] = None) -> "AsyncRelation":
+        """As Client.aggregate(); what runs the aggregation is awaited. Cancelling the task cancels its job.
+
+        >>> await client.aggregate("item").agg("count()").fetchall()
+        [(2,)]
+        """
+        from .aio_parts import AsyncRelation
+        return AsyncRelation(self, self._sync.aggregate(type, settings=settings, timeout=timeout, progress=False))
+
+    async def search(self, query: str, **options: Any) -> "SearchResult":
+        """As Client.search().
+
+        >>> (await client.search("green tea")).places
+        []
+        """
+        return await asyncio.to_thread(lambda: self._sync.search(query, **options))
+
+    @property
+    def jobs(self) -> "AsyncCalls":
+        """As Client.jobs; its methods, and those of the jobs that they return, are awaited.
+
+        >>> job = await client.jobs.submit(client.aggregate("item").agg("count()").relation)
+        >>> (await job.wait()).state
+        'done'
+        """
+        from .aio_parts import AsyncCalls
+        return AsyncCalls(self._sync.jobs)
+
+    @property
+    def admin(self) -> "AsyncCalls":
+        """As Client.admin; its methods are awaited.
+
+        >>> (await client.admin.status()).health
+        'healthy'
+        """
+        from .aio_parts import AsyncCalls
+        return AsyncCalls(self._sync.admin)
+
+    @property
+    def tune(self) -> "AsyncCalls":
+        """As Client.tune; its methods are awaited.
+
+        >>> changes = await client.tune.history()
+        """
+        from .aio_parts import AsyncCalls
+        return AsyncCalls(self._sync.tune)
 
     async def _stoppable(self, call: Callable[[_core.Stop], T]) -> T:
         """Runs a call that waits on another thread. A cancellation stops it, and is passed on when it has ended."""

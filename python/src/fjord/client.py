@@ -1,13 +1,21 @@
 """The client for programs that wait."""
 
 from os import PathLike, fspath
-from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, overload
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, overload
 
 from . import _core
 from ._options import Fields, addresses_of, field_list, field_set, fill, in_flight, needs_scope, seconds
 from .documents import BulkSummary, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Written
 from .errors import Error, NotFound, WrongType
 from .visit import Subscription, Visit
+
+if TYPE_CHECKING:
+    from .admin import Admin
+    from .aggregate import Relation
+    from .arrow import ArrowVisit
+    from .jobs import Jobs
+    from .search import SearchResult
+    from .tune import Tune
 
 T = TypeVar("T")
 Path = Union[str, "PathLike[str]"]
@@ -300,3 +308,106 @@ class Client:
         options = fill(_core.ImportOptions(), **values)
         return ImportSummary(**_core.import_from(self._core, [fspath(path) for path in paths], options, on_progress,
                                                  on_failure, on_warning, stop))
+
+    def visit_arrow(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
+                    slices: int = 1, slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None,
+                    ids_only: bool = False, since: Optional[int] = None, until: Optional[int] = None,
+                    snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
+                    no_progress_limit: Optional[float] = None, visitors_per_node: Optional[int] = None,
+                    buckets_at_once: Optional[int] = None, batch_rows: int = 65536, batch_bytes: Optional[int] = None,
+                    version: bool = False) -> "ArrowVisit":
+        """Returns all documents that a selection matches as columns, for pandas, Polars, DuckDB and pyarrow (docs/python/arrow.md).
+
+        The arguments are those of visit(). A batch has at most `batch_rows` documents, and ends when they have `batch_bytes`.
+        `version` adds the column "_version". Without `type`, the columns are the fields of all types.
+
+        >>> client.visit_arrow("item.price > 2", type="item", fields=["price"]).table().to_pylist()
+        [{'_id': 'id:shop:item::1', 'price': 3}]
+        """
+        from .arrow import ArrowVisit
+
+        visit = fill(_core.VisitOptions(), selection=selection, type=type, fields=field_list(fields), slices=slices,
+                     slice=slice, resume=resume, ids_only=ids_only, since=since, until=until, snapshot=snapshot,
+                     buffer_bytes=buffer_bytes, priority=priority, no_progress_limit=no_progress_limit,
+                     visitors_per_node=visitors_per_node, buckets_at_once=buckets_at_once)
+        options = fill(_core.ArrowVisitOptions(), batch_rows=batch_rows, batch_bytes=batch_bytes, version=version)
+        return ArrowVisit(_core.visit_arrow(self._core, visit, options))
+
+    def import_arrow(self, table: Any, *, type: Optional[str] = None, id_column: Optional[str] = None,
+                     namespace: Optional[str] = None, max_inflight: Union[int, str] = "auto",
+                     timeout: Optional[float] = None, priority: Optional[str] = None,
+                     on_failure: Optional[Callable[[int, Error], object]] = None,
+                     on_warning: Optional[Callable[[str], object]] = None) -> ImportSummary:
+        """Stores the rows of a table as documents: a table or reader of pyarrow, a data frame of pandas or Polars, or anything
+        else with __arrow_c_stream__. Memory is bounded by a batch of it.
+
+        `id_column` has the last part of each id; without it, the column "_id" has whole ids or last parts. Without `type`, the ids
+        name the types. A row that does not fit is counted and reported to `on_failure` with its number, and the import goes on. A
+        column that is no field is reported to `on_warning`.
+
+        >>> import pyarrow
+        >>> client.import_arrow(pyarrow.table({"key": ["a"], "price": [5]}), type="item", id_column="key").stored
+        1
+        >>> client.get("id:item:item::a")["price"]
+        5
+        """
+        return self._import_arrow(table, None, on_failure, on_warning, type=type, id_column=id_column,
+                                  id_namespace=namespace, in_flight=in_flight(max_inflight), timeout=timeout,
+                                  priority=priority)
+
+    def _import_arrow(self, table: Any, stop: Optional[_core.Stop], on_failure: Optional[Callable[[int, Error], object]],
+                      on_warning: Optional[Callable[[str], object]], **values: Any) -> ImportSummary:
+        options = fill(_core.ArrowImportOptions(), **values)
+        return ImportSummary(**_core.import_arrow(self._core, table, options, on_failure, on_warning, stop))
+
+    def aggregate(self, type: str, *, settings: Optional[Mapping[str, Any]] = None, timeout: Optional[float] = None,
+                  progress: Optional[bool] = None) -> "Relation":
+        """Returns a lazy aggregation of the documents of a type (docs/python/aggregation.md). `settings` are limits of its job.
+        `progress=False` shows no bar.
+
+        >>> from fjord.aggregate import avg, count
+        >>> client.aggregate("item").filter("price > 1").agg(n=count(), mean=avg("price")).fetchall()
+        [(1, 3.0)]
+        """
+        from .aggregate import Relation
+        return Relation(self, type, settings=settings, timeout=timeout, progress=progress)
+
+    def search(self, query: str, *, context: Optional[Mapping[str, Any]] = None, limit: int = 4,
+               timeout: Optional[float] = None, session: bool = False) -> "SearchResult":
+        """Finds the ads whose keywords match a query, and holds an auction among them (docs/operating/search.md). `context` says
+        who searches: {"device": "phone"}. With `session`, the answer shows every write that was acknowledged before.
+
+        >>> client.search("green tea").places
+        []
+        """
+        from .search import search
+        return search(self, query, context, limit, timeout, session)
+
+    @property
+    def jobs(self) -> "Jobs":
+        """MapReduce jobs (docs/python/jobs.md).
+
+        >>> client.jobs.run(client.aggregate("item").agg("count()")).status().state
+        'done'
+        """
+        from .jobs import Jobs
+        return Jobs(self)
+
+    @property
+    def admin(self) -> "Admin":
+        """Nodes, buckets, settings and schemas.
+
+        >>> client.admin.status().health
+        'healthy'
+        """
+        from .admin import Admin
+        return Admin(self)
+
+    @property
+    def tune(self) -> "Tune":
+        """The tuner: advice on settings, and changes that it can take back.
+
+        >>> changes = client.tune.history()
+        """
+        from .tune import Tune
+        return Tune(self)

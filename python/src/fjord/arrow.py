@@ -1,0 +1,153 @@
+"""Documents as columns of Arrow, for pandas, Polars, DuckDB and whatever else reads the Arrow C stream interface.
+
+pyarrow is needed only by reader(), table() and df(), Polars only by pl().
+"""
+
+from typing import TYPE_CHECKING, Any, Iterator, Optional
+
+from . import _core
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+
+def _pyarrow(what: str) -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise ImportError(f"{what} needs the package pyarrow: pip install pyarrow") from error
+    return pyarrow
+
+
+def _polars(what: str) -> Any:
+    try:
+        import polars
+    except ImportError as error:
+        raise ImportError(f"{what} needs the package polars: pip install polars") from error
+    return polars
+
+
+class ArrowStream:
+    """Something that gives batches of columns, once."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Returns a stream of the Arrow C stream interface, as other packages ask for it."""
+        raise NotImplementedError
+
+    def reader(self) -> "pyarrow.RecordBatchReader":
+        """Returns the batches as they arrive.
+
+        >>> with client.visit_arrow(type="item").reader() as reader:
+        ...     rows = sum(batch.num_rows for batch in reader)
+        """
+        return _pyarrow("reader()").RecordBatchReader.from_stream(self)
+
+    def table(self) -> "pyarrow.Table":
+        """Returns all rows as a table.
+
+        >>> client.visit_arrow(type="item", fields=["price"]).table().column_names
+        ['_id', 'price']
+        """
+        return self.reader().read_all()
+
+    arrow = table
+
+    def df(self) -> "pandas.DataFrame":
+        """Returns all rows as a data frame of pandas.
+
+        >>> frame = client.visit_arrow(type="item").df()
+        >>> float(frame["price"].mean())
+        3.0
+        """
+        return self.table().to_pandas()
+
+    def pl(self) -> "polars.DataFrame":
+        """Returns all rows as a data frame of Polars.
+
+        >>> frame = client.visit_arrow(type="item").pl()
+        """
+        frame: "polars.DataFrame" = _polars("pl()").DataFrame(self)
+        return frame
+
+
+class ArrowVisit(ArrowStream):
+    """The documents that a selection matches, as columns, from Client.visit_arrow().
+
+    The columns are "_id", "_version" if it was asked for, and one for each field. A field that is not set is null. Documents
+    become columns in C++, without an object of Python for each. The storage nodes stop reading while the program does not take
+    batches; close(), the end of a `with` block and the end of the reader end their work.
+
+    >>> import pyarrow
+    >>> with client.visit_arrow("item.price > 2", type="item") as visit:
+    ...     pyarrow.table(visit)["name"].to_pylist()
+    ['tea']
+    """
+
+    def __init__(self, core: _core.ArrowVisit) -> None:
+        self._core = core
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """Returns the stream. A visit can be read once."""
+        return self._core.stream()
+
+    def __arrow_c_schema__(self) -> Any:
+        """Returns the schema of the batches."""
+        return self._core.schema()
+
+    def schema(self) -> "pyarrow.Schema":
+        """Returns the columns and their types, without reading.
+
+        >>> client.visit_arrow(type="item").schema().field("price").type
+        DataType(int32)
+        """
+        schema = _pyarrow("schema()").schema(self)
+        return schema
+
+    def __iter__(self) -> Iterator["pyarrow.RecordBatch"]:
+        """Gives the batches. An error of the cluster is raised as an exception of this package."""
+        pyarrow = _pyarrow("iteration")
+        with self.reader() as reader:
+            while True:
+                try:
+                    batch = reader.read_next_batch()
+                except StopIteration:
+                    return
+                except (pyarrow.ArrowException, OSError):
+                    self._core.check_end()
+                    raise
+                yield batch
+
+    def __enter__(self) -> "ArrowVisit":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the visit and the work of the storage nodes.
+
+        >>> client.visit_arrow(type="item").close()
+        """
+        self._core.stop()
+
+    @property
+    def cursor(self) -> str:
+        """A text that says which documents the batches so far hold. A visit with `resume=` this text gives the others.
+
+        >>> visit = client.visit_arrow(type="item")
+        >>> first = next(iter(visit))
+        >>> client.visit_arrow(type="item", resume=visit.cursor).table().num_rows
+        0
+        """
+        return self._core.cursor
+
+    @property
+    def progress(self) -> Optional[float]:
+        """The part of the buckets that were read, from 0 to 1; None: not known yet."""
+        return self._core.fraction_done
+
+    def __repr__(self) -> str:
+        done = self.progress
+        return f"<fjord.ArrowVisit, {'not begun' if done is None else f'{done:.0%} of the buckets read'}>"
