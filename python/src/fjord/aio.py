@@ -291,13 +291,23 @@ class AsyncClient:
             is_feed=is_feed, progress_file=None if progress_file is None else str(progress_file),
             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
 
-    async def visit_arrow(self, selection: Optional[str] = None, **options: Any) -> "ArrowVisit":
+    async def visit_arrow(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
+                          slices: int = 1, slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None,
+                          ids_only: bool = False, since: Optional[int] = None, until: Optional[int] = None,
+                          snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
+                          no_progress_limit: Optional[float] = None, visitors_per_node: Optional[int] = None,
+                          buckets_at_once: Optional[int] = None, batch_rows: int = 65536,
+                          batch_bytes: Optional[int] = None, version: bool = False) -> "ArrowVisit":
         """As Client.visit_arrow(). The visit itself is read by a thread: `await asyncio.to_thread(visit.table)`.
 
         >>> visit = await client.visit_arrow(type="item")
         >>> table = await asyncio.to_thread(visit.table)
         """
-        return await asyncio.to_thread(lambda: self._sync.visit_arrow(selection, **options))
+        return await asyncio.to_thread(lambda: self._sync.visit_arrow(
+            selection, type=type, fields=fields, slices=slices, slice=slice, resume=resume, ids_only=ids_only, since=since,
+            until=until, snapshot=snapshot, buffer_bytes=buffer_bytes, priority=priority,
+            no_progress_limit=no_progress_limit, visitors_per_node=visitors_per_node, buckets_at_once=buckets_at_once,
+            batch_rows=batch_rows, batch_bytes=batch_bytes, version=version))
 
     async def import_arrow(self, table: Any, *, type: Optional[str] = None, id_column: Optional[str] = None,
                            namespace: Optional[str] = None, max_inflight: Union[int, str] = "auto",
@@ -315,22 +325,24 @@ class AsyncClient:
             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
 
     def aggregate(self, type: str, *, settings: Optional[Mapping[str, Any]] = None,
-                  timeout: Optional[float] = None) -> "AsyncRelation":
+                  timeout: Optional[float] = None, progress: Optional[bool] = None) -> "AsyncRelation":
         """As Client.aggregate(); what runs the aggregation is awaited. Cancelling the task cancels its job.
 
         >>> await client.aggregate("item").agg("count()").fetchall()
         [(2,)]
         """
         from .aio_parts import AsyncRelation
-        return AsyncRelation(self, self._sync.aggregate(type, settings=settings, timeout=timeout, progress=False))
+        return AsyncRelation(self, self._sync.aggregate(type, settings=settings, timeout=timeout, progress=progress))
 
-    async def search(self, query: str, **options: Any) -> "SearchResult":
+    async def search(self, query: str, *, context: Optional[Mapping[str, Any]] = None, limit: int = 4,
+                     timeout: Optional[float] = None, session: bool = False) -> "SearchResult":
         """As Client.search().
 
         >>> (await client.search("green tea")).places
         []
         """
-        return await asyncio.to_thread(lambda: self._sync.search(query, **options))
+        return await asyncio.to_thread(
+            lambda: self._sync.search(query, context=context, limit=limit, timeout=timeout, session=session))
 
     @property
     def jobs(self) -> "AsyncCalls":
