@@ -11,11 +11,11 @@ import java.util.concurrent.atomic.AtomicLong;
 
 /** Feeds a file of JSON lines with vespa-feed-client as it comes, twice: arguments ADDRESS FILE. Prints the rate of each time. */
 public class FeedFile {
-    private static void feed(FeedClient client, Path file, String name) throws Exception {
+    private static void feed(JsonFeeder feeder, Path file, String name) throws Exception {
         AtomicLong applied = new AtomicLong();
         AtomicLong failed = new AtomicLong();
         long begin = System.nanoTime();
-        try (InputStream lines = Files.newInputStream(file); JsonFeeder feeder = JsonFeeder.builder(client).build()) {
+        try (InputStream lines = Files.newInputStream(file)) {
             feeder.feedMany(lines, new JsonFeeder.ResultCallback() {
                 @Override
                 public void onNextResult(Result result, FeedException error) {
@@ -29,9 +29,10 @@ public class FeedFile {
     }
 
     public static void main(String[] arguments) throws Exception {
-        try (FeedClient client = FeedClientBuilder.create(URI.create(arguments[0])).build()) {
-            feed(client, Path.of(arguments[1]), "first");
-            feed(client, Path.of(arguments[1]), "second");
+        FeedClient client = FeedClientBuilder.create(URI.create(arguments[0])).build();
+        try (JsonFeeder feeder = JsonFeeder.builder(client).build()) {  // Closes the client, too.
+            feed(feeder, Path.of(arguments[1]), "first");
+            feed(feeder, Path.of(arguments[1]), "second");
         }
     }
 }
