@@ -69,7 +69,7 @@ class NodesTest(ConsoleBrowser):
         self.click("Do it", "dialog")
         self.see("Add: storage.3")
         self.see("Done")
-        wait_until(lambda: " up" in self.row("storage.3").replace("\t", " "), "storage.3 is in the table")
+        wait_until(lambda: "up" in self.row("storage.3").split(), "storage.3 is in the table")
         self.screenshots("nodes-added")
         self.cluster.wait_healthy()
         self.assertGreater(self.nodes()["storage.3"]["buckets"], 0)
