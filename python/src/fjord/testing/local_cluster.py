@@ -208,7 +208,10 @@ class LocalCluster:
     def pause(self, node: Node) -> None:
         """Stops the node's process (SIGSTOP) until resume(): it holds its connections and does not answer."""
         name = self._name_of(node)
-        self._running(name).send_signal(signal.SIGSTOP)
+        process = self._running(name)
+        process.send_signal(signal.SIGSTOP)
+        # A signal only asks for it: a thread that runs stops a little later.
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
         self._paused.add(name)
 
     def resume(self, node: Node) -> None:
