@@ -74,8 +74,8 @@ class LogSink final : public QueryLogSink {
 class World {
  public:
   World() : executor_(process_->make_executor("search")), mailbox_(*executor_) {
-    synonyms_ = std::make_unique<SynonymList>(scheduler_.clock(), tunables_, mailbox_,
-                                              std::make_unique<ListSource>(lists));
+    synonyms_ =
+        std::make_unique<SynonymList>(scheduler_.clock(), tunables_, mailbox_, std::make_unique<ListSource>(lists));
     recorder_ = std::make_unique<QueryRecorder>(tunables_, metrics_, random_, *executor_, mailbox_,
                                                 std::make_unique<LogSink>(log));
   }
