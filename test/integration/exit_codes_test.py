@@ -12,7 +12,7 @@ from harness import FAILED, NOT_FOUND, OK, USAGE
 
 SCHEMA = "document music {\n  field title type string { header }\n  field year type int { header }\n}\n"
 FILES = {"table.csv": "vin,title\n1,a\n", "document.json": '{"title": "x"}', "changes.json": '{"title": {"assign": "y"}}',
-         "broken.json": "{broken", "other-field.json": '{"nosuch": 1}', "broken.sd": "document {"}
+         "synonyms.txt": "tea, chai\n", "broken.json": "{broken", "other-field.json": '{"nosuch": 1}', "broken.sd": "document {"}
 JOB = "job-0123456789abcdef"
 
 # Valid arguments of each command that needs a cluster; they change nothing in a running cluster.
@@ -21,7 +21,8 @@ CALLS = {
     "put": "id:a:music::1 document.json", "update": "id:a:music::1 changes.json", "get": "id:a:music::1",
     "remove": "id:a:music::1", "search": "hotel",
     "search affinity train": "queries.tsv --replicas 2 --from-index", "search affinity show": "", "search affinity deploy": "t.ftbl",
-    "search affinity simulate": "queries.tsv --replicas 2 --from-index", "visit": "", "export": "new.jsonl", "subscribe": "--once",
+    "search affinity simulate": "queries.tsv --replicas 2 --from-index", "search synonyms deploy": "synonyms.txt --yes",
+    "search synonyms show": "", "visit": "", "export": "new.jsonl", "subscribe": "--once",
     "job run": "noop --type music", "job list": "", "job show": JOB, "job watch": JOB, "job cancel": JOB, "job pause": JOB,
     "job resume": JOB, "job set": f"{JOB} throttle=1MB", "job dead-letters": JOB, "job results": JOB, "job remove": JOB,
     "aggregate": "--type music 'count()'", "status": "", "plugin list": "", "bucket list": "",
