@@ -2,8 +2,8 @@
 
 import asyncio
 import queue
-from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Generator, Iterable, List, Mapping,
-                    Optional, Tuple, TypeVar, Union, overload)
+from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Generator, Generic, Iterable, List,
+                    Mapping, Optional, Tuple, TypeVar, Union, overload)
 
 from . import _core
 from ._options import Fields, field_list, field_set, fill, in_flight
@@ -441,49 +441,41 @@ class _Rows:
         self._is_stopped = True
 
 
-class AsyncVisit:
-    """The documents that a selection matches, from AsyncClient.visit(). See Visit.
+_Core = TypeVar("_Core", _core.Visit, _core.Subscription)
 
-    >>> async with client.visit("item.price > 2") as visit:
-    ...     async for document in visit:
-    ...         print(document["name"])
-    tea
-    """
 
-    def __init__(self, client: AsyncClient, open: Callable[[], _core.Visit]) -> None:
+class _AsyncStream(Generic[_Core]):
+    """What comes over time, without blocking the event loop. The request is made when the first is asked for."""
+
+    def __init__(self, client: AsyncClient, open: Callable[[], _Core]) -> None:
         self._client = client
-        self._open = open
-        self._core: Optional[_core.Visit] = None
+        self._open: Callable[[], _Core] = open
+        self._core: Optional[_Core] = None
         self._wait: Optional["asyncio.Future[None]"] = None
-
-    async def __aenter__(self) -> "AsyncVisit":
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
 
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return self
-
     async def __anext__(self) -> Any:
         completions = await self._client._ready()
-        if self._core is None:
-            self._core = await asyncio.to_thread(self._open)
+        core = self._core
+        if core is None:
+            core = self._core = await asyncio.to_thread(self._open)
         while True:
             if self._wait is not None:
                 await asyncio.shield(self._wait)
                 self._wait = None
-            found = self._core.try_next()
+            found = core.try_next()
             if found is not None:
                 return found
-            if self._core.is_over:
-                self._core.check_end()
+            if core.is_over:
+                core.check_end()
                 raise StopAsyncIteration
             # A cancelled task leaves the wait to the next one.
-            self._wait = self._core.ready(completions)
+            self._wait = core.ready(completions)
 
     def close(self) -> None:
-        """Ends the visit and the work of the storage nodes.
+        """Ends it, and the work of the nodes for it. Works at any time.
 
         >>> visit = client.visit(type="item")
         >>> visit.close()
@@ -493,8 +485,24 @@ class AsyncVisit:
 
     @property
     def cursor(self) -> str:
-        """A text that says which documents were given; "" before the first."""
+        """A text that says what was given; "" before the first."""
         return "" if self._core is None else self._core.cursor
+
+
+class AsyncVisit(_AsyncStream[_core.Visit]):
+    """The documents that a selection matches, from AsyncClient.visit(). See Visit.
+
+    >>> async with client.visit("item.price > 2") as visit:
+    ...     async for document in visit:
+    ...         print(document["name"])
+    tea
+    """
+
+    async def __aenter__(self) -> "AsyncVisit":
+        return self
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
 
     @property
     def progress(self) -> Optional[float]:
@@ -502,7 +510,7 @@ class AsyncVisit:
         return None if self._core is None else self._core.fraction_done
 
 
-class AsyncSubscription:
+class AsyncSubscription(_AsyncStream[_core.Subscription]):
     """The changes of documents, from AsyncClient.subscribe(). See Subscription.
 
     >>> async with client.subscribe(type="item") as changes:
@@ -511,47 +519,8 @@ class AsyncSubscription:
     ...             break
     """
 
-    def __init__(self, client: AsyncClient, open: Callable[[], _core.Subscription]) -> None:
-        self._client = client
-        self._open = open
-        self._core: Optional[_core.Subscription] = None
-        self._wait: Optional["asyncio.Future[None]"] = None
-
     async def __aenter__(self) -> "AsyncSubscription":
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        self.close()
-
-    def __aiter__(self) -> "AsyncSubscription":
+    def __aiter__(self) -> AsyncIterator[Change]:
         return self
-
-    async def __anext__(self) -> Change:
-        completions = await self._client._ready()
-        if self._core is None:
-            self._core = await asyncio.to_thread(self._open)
-        while True:
-            if self._wait is not None:
-                await asyncio.shield(self._wait)
-                self._wait = None
-            change = self._core.try_next()
-            if change is not None:
-                return change
-            if self._core.is_over:
-                self._core.check_end()
-                raise StopAsyncIteration
-            self._wait = self._core.ready(completions)
-
-    def close(self) -> None:
-        """Ends the subscription.
-
-        >>> changes = client.subscribe(type="item")
-        >>> changes.close()
-        """
-        if self._core is not None:
-            self._core.stop()
-
-    @property
-    def cursor(self) -> str:
-        """A text that says which changes were given; "" before the first."""
-        return "" if self._core is None else self._core.cursor
