@@ -177,10 +177,11 @@ bool CausalOrderChecker::has_other_rows(std::uint64_t before, std::uint64_t now,
     return false;
   }
   // A change of the nodes may have made up for that of the rows. And a row that moves a replica to a node that is away
-  // has no effect yet: the distributor leaves the replica where it is. In place of an ideal node that is away the
-  // distributor keeps a member that the rows take off the bucket, so the replica set may stay the same.
+  // has no effect yet: the distributor leaves the replica where it is. In place of an ideal node that is away, then or
+  // now, the distributor keeps a member that the rows take off the bucket, so the replica set may stay the same.
   return has_other_nodes(view_of_places(a->second), view_of_places(b->second), place) &&
-         has_other_nodes(a->second, b->second, place) && !lacks_a_node(b->second, place);
+         has_other_nodes(a->second, b->second, place) && !lacks_a_node(a->second, place) &&
+         !lacks_a_node(b->second, place);
 }
 
 }  // namespace fjord::sim
