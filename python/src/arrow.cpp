@@ -40,7 +40,7 @@ void delete_schema(PyObject* capsule) { delete_interface<ArrowSchema>(capsule, k
 template <typename T>
 T take_interface(nb::handle object, const char* method, const char* name, const char* argument, const char* expected) {
   if (!nb::hasattr(object, method)) raise_wrong_type(argument, expected, object);
-  const nb::object capsule = object.attr(method)();
+  const nb::object capsule = run_python([&]() -> nb::object { return object.attr(method)(); });
   auto* interface = static_cast<T*>(PyCapsule_GetPointer(capsule.ptr(), name));
   if (interface == nullptr) throw nb::python_error();
   T taken = *interface;

@@ -63,10 +63,10 @@ nb::list get_many(ClientHandle& handle, nb::iterable ids, nb::handle fields, nb:
     }
     started.clear();
   };
-  for (const nb::handle id : ids) {
+  for_each(std::move(ids), [&](nb::handle id) {
     started.push_back(start_get(*client, text_argument(id, "id"), options));
     if (started.size() == kGetsAtOnce) collect();
-  }
+  });
   collect();
   return documents;
 }
@@ -119,7 +119,7 @@ WriteOptions write_options(const WriteArguments& arguments) {
 nb::object to_written(const WriteResult& result) {
   if (!result) raise_object(to_exception(result));
   static PyObject* const written = nb::object(nb::module_::import_("fjord.documents").attr("Written")).release().ptr();
-  return nb::handle(written)(result.version.us, result.existed);
+  return run_python([&] { return nb::handle(written)(result.version.us, result.existed); });
 }
 
 nb::object finish_write(ClientHandle& handle, Completions* completions, Pending<WriteResult> pending) {

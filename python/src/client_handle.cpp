@@ -27,7 +27,9 @@ std::vector<ClientHandle*>& all_clients() {
 }
 
 [[noreturn]] void raise_state(const char* name, const std::string& message) {
-  raise_object(nb::module_::import_("fjord.errors").attr(name)(nb::str(message.c_str(), message.size())));
+  raise_object(run_python([&]() -> nb::object {
+    return nb::module_::import_("fjord.errors").attr(name)(nb::str(message.c_str(), message.size()));
+  }));
 }
 
 }  // namespace
@@ -87,6 +89,8 @@ void ClientHandle::check_open() const {
 
 void ClientHandle::stop_with_client(std::weak_ptr<Stoppable> object) {
   std::erase_if(stoppables_, [](const auto& one) { return one.expired(); });
+  const std::shared_ptr<Stoppable> present = is_closed_ ? object.lock() : nullptr;
+  if (present != nullptr) present->stop();
   stoppables_.push_back(std::move(object));
 }
 

@@ -55,7 +55,7 @@ class ClientHandle {
   /// Returns the version of the newest cluster state that the client knows; 0: none.
   std::uint64_t state_version() const;
   const ClientSettings& settings() const { return settings_; }
-  /// Calls stop() of the object when the client is closed.
+  /// Calls stop() of the object when the client is closed; at once if it is closed already.
   void stop_with_client(std::weak_ptr<Stoppable> object);
 
   /// Waits for the result of an operation: gil.h.

@@ -36,19 +36,27 @@ std::pair<std::uint64_t, nb::object> Completions::new_future() {
   return {last_token_, std::move(future)};
 }
 
+namespace {
+
+void finish_future(const nb::object& future, CompletionQueue::Completion& completion) {
+  if (nb::cast<bool>(future.attr("done")())) return;  // was cancelled
+  try {
+    const nb::object result = completion.make();
+    future.attr("set_result")(result);
+  } catch (nb::python_error& error) {
+    future.attr("set_exception")(error.value());
+  }
+}
+
+}  // namespace
+
 void Completions::drain() {
   for (auto& completion : queue_->take()) {
     const auto at = futures_.find(completion.token);
     if (at == futures_.end()) continue;
     const nb::object future = std::move(at->second);
     futures_.erase(at);
-    if (nb::cast<bool>(future.attr("done")())) continue;  // was cancelled
-    try {
-      const nb::object result = completion.make();
-      future.attr("set_result")(result);
-    } catch (nb::python_error& error) {
-      future.attr("set_exception")(error.value());
-    }
+    run_python([&] { finish_future(future, completion); });
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "gil.h"
+
 namespace fjord::python {
 
 namespace {
@@ -24,12 +26,14 @@ nb::object to_exception(const Status& status, const ErrorContext& context) {
   nb::object version = nb::none();
   if (context.current_version) version = nb::int_(*context.current_version);
   const std::string& message = status.message();
-  return nb::module_::import_("fjord.errors")
-      .attr("_make")(
-          nb::str(code.data(), code.size()),
-          nb::steal(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace")),
-          text_or_none(status.node()), text_or_none(status.limit()), text_or_none(status.setting()),
-          key_or_none(status.idempotency_key()), context.is_in_doubt, version);
+  return run_python([&]() -> nb::object {
+    return nb::module_::import_("fjord.errors")
+        .attr("_make")(
+            nb::str(code.data(), code.size()),
+            nb::steal(PyUnicode_DecodeUTF8(message.data(), static_cast<Py_ssize_t>(message.size()), "replace")),
+            text_or_none(status.node()), text_or_none(status.limit()), text_or_none(status.setting()),
+            key_or_none(status.idempotency_key()), context.is_in_doubt, version);
+  });
 }
 
 nb::object to_exception(const WriteResult& result) {
@@ -51,9 +55,10 @@ void check(const Status& status) {
 }
 
 void raise_wrong_type(std::string_view field, std::string_view expected, nb::handle got) {
-  raise_object(nb::module_::import_("fjord.errors")
-                   .attr("_make_wrong_type")(nb::str(field.data(), field.size()),
-                                             nb::str(expected.data(), expected.size()), got));
+  raise_object(run_python([&]() -> nb::object {
+    return nb::module_::import_("fjord.errors")
+        .attr("_make_wrong_type")(nb::str(field.data(), field.size()), nb::str(expected.data(), expected.size()), got);
+  }));
 }
 
 }  // namespace fjord::python

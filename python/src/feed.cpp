@@ -88,13 +88,13 @@ class Feed {
 
   nb::dict run(nb::iterable rows) {
     std::uint64_t index = 0;
-    for (const nb::handle row : rows) {
+    for_each(std::move(rows), [&](nb::handle row) {
       submit(row, index++);
       if (index % kRowsBetweenLooks == 0) {
         check_signals();
         deliver();
       }
-    }
+    });
     feeder_.when_idle([results = results_, is_idle = is_idle_] {
       is_idle->set();
       results->wake();
@@ -122,7 +122,7 @@ class Feed {
     std::string id;
     rpc::Operation operation;
     try {
-      operation = rows_.to_operation(row, id);
+      run_python([&] { operation = rows_.to_operation(row, id); });
     } catch (nb::python_error& error) {
       if (!error.matches(nb::module_::import_("fjord.errors").attr("InvalidRequest"))) throw;
       const nb::object exception = nb::borrow(error.value());
@@ -165,10 +165,11 @@ class Feed {
         nb::object(nb::module_::import_("fjord.documents").attr("FeedResult")).release().ptr();
     if (on_result_.is_none() && errors_.size() >= kErrorsKept) return;
     const nb::object shown = id.empty() ? nb::none() : to_str(id);
-    const nb::object result =
-        nb::handle(type)(index, shown, version == 0 ? nb::none() : nb::object(nb::int_(version)), error);
+    const nb::object result = run_python([&] {
+      return nb::handle(type)(index, shown, version == 0 ? nb::none() : nb::object(nb::int_(version)), error);
+    });
     if (!error.is_none() && errors_.size() < kErrorsKept) errors_.append(result);
-    if (!on_result_.is_none()) on_result_(result);
+    if (!on_result_.is_none()) run_python([&] { on_result_(result); });
   }
 
   nb::dict stats() const {

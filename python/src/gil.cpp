@@ -4,28 +4,12 @@
 
 namespace fjord::python {
 
-namespace {
-
-bool is_finalizing() {
-#if PY_VERSION_HEX >= 0x030D0000
-  return Py_IsFinalizing() != 0;
-#else
-  return _Py_IsFinalizing() != 0;
-#endif
-}
-
-}  // namespace
-
-Unlocked::Unlocked() : is_ending_(is_finalizing()), state_(PyEval_SaveThread()) {}
-
-Unlocked::~Unlocked() {
-  // The interpreter would end the thread in a way that C++ takes for an unknown exception, and that ends the process.
-  while (!is_ending_ && is_finalizing()) pause();
-  PyEval_RestoreThread(state_);
+void sleep_for_ever() {
+  while (true) pause();
 }
 
 void check_signals() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  if (run_python(PyErr_CheckSignals) != 0) throw nb::python_error();
 }
 
 void Event::set() {
@@ -76,7 +60,7 @@ void Mailbox::run() {
     const std::lock_guard lock(mutex_);
     tasks.swap(tasks_);
   }
-  for (const auto& task : tasks) task();
+  for (const auto& task : tasks) run_python(std::cref(task));
 }
 
 }  // namespace fjord::python

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cxxabi.h>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -22,18 +23,47 @@ namespace fjord::python {
 // How this module waits. Only threads that Python called take the interpreter lock, never those of the client: a thread
 // that wants the lock while the interpreter ends never continues, and the client could not be destroyed.
 
-/// Releases the interpreter lock as long as it lives.
+/// Sleeps until the process ends.
+[[noreturn]] void sleep_for_ever();
+
+/// Returns call(), which may run code of Python, and which needs the interpreter lock.
+///
+/// Code of Python gives the lock away now and then. Before Python 3.14, an interpreter that ends meanwhile unwinds the
+/// stack of the thread that wants the lock back. The destructors on that stack would use Python without the lock, so
+/// the thread sleeps here until the process ends.
+template <typename F>
+std::invoke_result_t<F&> run_python(F call) {
+  try {
+    return call();
+  } catch (abi::__forced_unwind&) {
+    sleep_for_ever();
+  }
+}
+
+/// Calls use(item) for each item of `items`, which may be a generator.
+template <typename F>
+void for_each(nb::iterable items, F use) {
+  const nb::object iterator = run_python([&] { return nb::steal(PyObject_GetIter(items.ptr())); });
+  while (iterator.is_valid()) {
+    const nb::object item = run_python([&] { return nb::steal(PyIter_Next(iterator.ptr())); });
+    if (!item.is_valid()) break;
+    use(nb::handle(item));
+  }
+  if (PyErr_Occurred() != nullptr) throw nb::python_error();
+}
+
+/// Releases the interpreter lock as long as it lives. If the interpreter ends meanwhile, the thread sleeps until the
+/// process ends.
 class Unlocked {
  public:
-  Unlocked();
+  Unlocked() : state_(PyEval_SaveThread()) {}
   Unlocked(const Unlocked&) = delete;
   Unlocked& operator=(const Unlocked&) = delete;
-  /// If the interpreter has ended meanwhile, the thread sleeps until the process ends.
-  ~Unlocked();
+  ~Unlocked() {
+    run_python([&] { PyEval_RestoreThread(state_); });
+  }
 
  private:
-  /// Set in the thread that ends the interpreter: only this one can have the lock then.
-  const bool is_ending_;
   PyThreadState* const state_;
 };
 

@@ -194,7 +194,7 @@ nb::object to_python(const FieldSlice& slice, const DataType& type) {
 
 nb::object to_python(const DocumentView& view, Timestamp version, std::span<const std::string> only) {
   const Names& all = names();
-  nb::object document = made(PyObject_CallObject(all.document, nullptr));
+  nb::object document = made(run_python([&] { return PyObject_CallObject(all.document, nullptr); }));
   put_fields(document, *view.type(), view.header_fields(), only);
   put_fields(document, *view.type(), view.body_fields(), only);
   const nb::object id = to_str(view.id());
@@ -210,7 +210,7 @@ nb::object to_python(const Cell& cell) {
   if (const auto* text = std::get_if<std::string>(&cell)) return to_str(*text);
   if (const auto* truth = std::get_if<bool>(&cell)) return nb::bool_(*truth);
   if (const auto* json = std::get_if<Json>(&cell)) {
-    return nb::module_::import_("json").attr("loads")(to_str(json->text));
+    return run_python([&]() -> nb::object { return nb::module_::import_("json").attr("loads")(to_str(json->text)); });
   }
   return nb::none();
 }

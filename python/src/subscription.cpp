@@ -63,7 +63,10 @@ class SubscriptionObject {
  private:
   nb::object to_object(const Change& change) {
     static PyObject* const made = nb::object(nb::module_::import_("fjord.documents").attr("Change")).release().ptr();
-    const nb::handle type(made);
+    return run_python([&] { return to_object(change, nb::handle(made)); });
+  }
+
+  nb::object to_object(const Change& change, nb::handle type) {
     switch (change.kind) {
       case Change::Kind::Put: {
         const nb::object document = stream_.to_document(*change.entry, only_);

@@ -32,7 +32,9 @@ std::unique_ptr<VisitObject> VisitObject::open(ClientHandle& handle, const Visit
 
 nb::object VisitObject::to_object(const EntryView& entry) {
   if (!entry.removed) return stream_.to_document(entry, only_);
-  return nb::module_::import_("fjord.documents").attr("Removed")(to_str(entry.id), entry.timestamp.us);
+  return run_python([&]() -> nb::object {
+    return nb::module_::import_("fjord.documents").attr("Removed")(to_str(entry.id), entry.timestamp.us);
+  });
 }
 
 nb::object VisitObject::try_next() {

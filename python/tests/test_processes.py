@@ -179,11 +179,30 @@ def test_a_client_that_was_not_used_may_be_forked(address):
     client.close()
 
 
+CALLBACKS_THAT_NEVER_END = """
+running = threading.Semaphore(0)
+def never_end(*_):
+    running.release()
+    while True:
+        pass
+def rows():
+    never_end()
+    yield {}
+put = {"put": "id:exit:item::1", "fields": {}}
+for feed in lambda: client.feed([put], on_result=never_end), lambda: client.feed(rows()):
+    threading.Thread(target=feed, daemon=True).start()
+    running.acquire()
+"""
+
+
 @pytest.mark.parametrize("end", [
     "",
     "client.subscribe(from_now=True)",
     "visit = client.visit(); next(visit, None)",
     "threading.Thread(target=lambda: list(client.subscribe()), daemon=True).start()",
+    "threading.Thread(target=lambda: list(client.visit()), daemon=True).start()",
+    # The interpreter takes the lock away from threads that the module called back.
+    CALLBACKS_THAT_NEVER_END,
     "[threading.Thread(target=lambda: [client.put('id:exit:item::1', {}) for _ in iter(int, 1)], daemon=True).start() for _ in range(3)]",
     "import asyncio; loop = asyncio.new_event_loop(); mine = fjord.AsyncClient(sys.argv[1]); loop.run_until_complete(mine.ping())",
     "sys.exit(7)",

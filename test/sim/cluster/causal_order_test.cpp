@@ -14,7 +14,8 @@ constexpr std::uint16_t kNodes = 5;
 constexpr unsigned kBits = 1;
 const BucketId kBucket(kBits, 0);
 
-/// A distributor that writes to a bucket under state 1 and acts on it under state 2. Five storage nodes, three replicas.
+/// A distributor that writes to a bucket under state 1 and acts on it under state 2. Five storage nodes, three
+/// replicas.
 class World {
  public:
   World() {
@@ -59,8 +60,8 @@ class World {
       rpc::GetBucketInfo question;
       question.state_version = version;
       question.all = true;
-      checker.see_request("distributor.0", NodeId::storage(i).to_string(), question)(
-          rpc::Reply(rpc::GetBucketInfoReply()));
+      checker.see_request("distributor.0", NodeId::storage(i).to_string(),
+                          question)(rpc::Reply(rpc::GetBucketInfoReply()));
     }
   }
   void act(std::uint64_t version) {
