@@ -144,10 +144,10 @@ endfunction()
 # fjord_test(NAME x_test [MEMORY] SOURCES ... [DEPENDS ...] [ARGS ...] [LABELS ...] [ENVIRONMENT ...] [TIMEOUT seconds])
 #
 # Makes one Catch2 program and registers it as one test. main() and <catch2/catch.hpp> (precompiled) are shared by all of
-# them. Sources see test/ as an include folder (#include "support/...") and FJORD_TEST_DATA_DIR as a string. `./run test`
-# leaves out the label `long` unless asked. Without LABELS it is `unit` and `quick`: `./run test --quick` runs it, so it
-# takes a few seconds at most; a slower one says LABELS unit. MEMORY adds the label `memory`: these are tests of code that
-# parses bytes or manages memory by hand, and `./run test --asan --quick` builds and runs them alone.
+# them. Sources see test/ as an include folder (#include "support/..."). `./run test` leaves out the label `long` unless
+# asked. Without LABELS it is `unit` and `quick`: `./run test --quick` runs it, so it takes a few seconds at most; a
+# slower one says LABELS unit. MEMORY adds the label `memory`: these are tests of code that parses bytes or manages
+# memory by hand, and `./run test --asan --quick` builds and runs them alone.
 function(fjord_test)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "MEMORY" "NAME;TIMEOUT" "SOURCES;DEPENDS;ARGS;LABELS;ENVIRONMENT")
   if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_NAME OR NOT ARG_SOURCES)
@@ -215,7 +215,6 @@ endfunction()
 function(_fjord_finish_test name arguments labels environment timeout)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/test)
   target_compile_options(${name} PRIVATE ${FJORD_WARNING_OPTIONS})
-  target_compile_definitions(${name} PRIVATE FJORD_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/test/data")
   _fjord_set_folder(${name})
   if(NOT timeout)
     set(timeout 120)

@@ -3,8 +3,8 @@
 // out.
 
 #include "placement_tools.h"
+#include "support/project_files.h"
 #include "support/tsv.h"
-#include "support/vector_file.h"
 
 namespace fjord {
 namespace {

@@ -2,8 +2,8 @@
 #include <cctype>
 
 #include "fjord/cluster/cluster_state.h"
+#include "support/project_files.h"
 #include "support/tsv.h"
-#include "support/vector_file.h"
 
 namespace fjord {
 namespace {

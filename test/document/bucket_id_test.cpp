@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include "fjord/document/document_id.h"
+#include "support/project_files.h"
 #include "support/tsv.h"
-#include "support/vector_file.h"
 
 namespace fjord {
 namespace {

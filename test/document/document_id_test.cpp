@@ -1,7 +1,7 @@
 #include "fjord/document/document_id.h"
 
+#include "support/project_files.h"
 #include "support/tsv.h"
-#include "support/vector_file.h"
 
 namespace fjord {
 namespace {

@@ -3,8 +3,8 @@
 
 #include "fjord/document/selection.h"
 #include "selection_vectors.h"
+#include "support/project_files.h"
 #include "support/tsv.h"
-#include "support/vector_file.h"
 
 namespace fjord {
 namespace {

@@ -10,8 +10,8 @@
 #include "selection/selection_parser.h"
 #include "selection/selection_pattern.h"
 #include "selection_vectors.h"
+#include "support/project_files.h"
 #include "support/tsv.h"
-#include "support/vector_file.h"
 
 namespace fjord {
 namespace {

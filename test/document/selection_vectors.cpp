@@ -4,6 +4,7 @@
 #include <fstream>
 #include <rapidjson/document.h>
 
+#include "support/project_files.h"
 #include "support/tsv.h"
 
 namespace fjord::test {
@@ -181,7 +182,7 @@ constexpr std::string_view kTableHead = "| file | rows | left out |";
 
 /// Reads the table of SELECTION.md: numbers of rows by file and by feature left out.
 std::map<std::string, std::map<std::string, int>> read_table() {
-  std::ifstream page(FJORD_SELECTION_PAGE);
+  std::ifstream page(test::project_file("document/SELECTION.md"));
   std::map<std::string, std::map<std::string, int>> table;
   bool is_inside = false;
   for (std::string line; std::getline(page, line);) {

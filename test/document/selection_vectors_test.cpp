@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "fjord/document/selection.h"
+#include "support/project_files.h"
 #include "support/tsv.h"
-#include "support/vector_file.h"
 
 namespace fjord {
 namespace {

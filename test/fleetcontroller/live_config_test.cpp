@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "settings_in_force.h"
+#include "support/project_files.h"
 
 namespace fjord::fleetcontroller {
 
@@ -32,7 +33,7 @@ TEST_CASE("live config: every setting is declared well, by rising name, and its 
 }
 
 TEST_CASE("live config: the page for operators has the table as it is") {
-  std::ifstream page(FJORD_SOURCE_DIR "/docs/operating/configuration.md");
+  std::ifstream page(test::project_file("docs/operating/configuration.md"));
   std::ostringstream text;
   text << page.rdbuf();
   INFO("The page should end like this:\n" << settings_page());

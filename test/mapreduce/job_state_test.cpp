@@ -8,6 +8,7 @@
 
 #include "fjord/rpc/codec.h"
 #include "record/job_state_fields.h"
+#include "support/project_files.h"
 
 namespace fjord {
 namespace {
@@ -76,9 +77,7 @@ std::string rows_v1(const JobRows& rows) {
   return packed_v1(std::move(content));
 }
 
-std::filesystem::path stored_file(const std::string& name) {
-  return std::filesystem::path(FJORD_TEST_DATA_DIR) / "job_records" / name;
-}
+std::filesystem::path stored_file(const std::string& name) { return test::data_file("job_records") / name; }
 
 std::string stored(const std::string& name) {
   std::ifstream file(stored_file(name), std::ios::binary);

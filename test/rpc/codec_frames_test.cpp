@@ -11,6 +11,7 @@
 #include "fjord/rpc/codec.h"
 #include "random_message.h"
 #include "stock_thrift.h"
+#include "support/project_files.h"
 
 /// Frames of earlier versions (test/data/frames) must mean the same for ever.
 namespace fjord::rpc {
@@ -95,7 +96,7 @@ bool is_part_of(const std::string& text, const std::string& longer) {
 
 TEST_CASE("codec: a frame of an earlier version means what it meant then", "[rpc]") {
   const auto functions = all_functions();
-  std::ifstream file(FJORD_TEST_DATA_DIR "/frames/1.txt");
+  std::ifstream file(test::data_file("frames/1.txt"));
   int lines = 0;
   for (std::string method, kind, hex, text; file >> method >> kind >> hex && std::getline(file, text); ++lines) {
     INFO(method << " " << kind);

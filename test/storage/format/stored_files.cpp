@@ -4,11 +4,13 @@
 #include <cstdlib>
 #include <unistd.h>
 
+#include "support/project_files.h"
+
 namespace fjord::testing {
 
 namespace fs = std::filesystem;
 
-fs::path StoredFiles::source(const std::string& relative) { return fs::path(FJORD_TEST_DATA_DIR) / relative; }
+fs::path StoredFiles::source(const std::string& relative) { return test::data_file(relative); }
 
 StoredFiles::StoredFiles(const std::string& relative) {
   std::string name = (fs::temp_directory_path() / "fjord-format-XXXXXX").string();
