@@ -72,7 +72,7 @@ class World {
   }
 
   CausalOrderChecker checker;
-  std::vector<std::uint16_t> ideal;  ///< Of the bucket, while all nodes are up and there are no rows.
+  std::vector<std::uint16_t> ideal;  ///< The nodes of the bucket while all are up and there are no rows.
 
  private:
   SimClusterOptions options_;
