@@ -64,12 +64,6 @@ rpc::NodeAction wire(NodeAction action) {
   return rpc::NodeAction::Unknown;
 }
 
-std::string to_text(const NodeChangeProgress& left) {
-  if (!left.is_known) return "no answer";
-  return left.is_in_force ? fmt::format("{} buckets left", left.buckets_left)
-                          : std::string("the new state is on its way");
-}
-
 }  // namespace
 
 std::string_view to_string(Health health) {
@@ -195,7 +189,7 @@ Status Admin::wait_for(const NodeChange& change, const NodePlan& plan, Duration 
       on_progress(left);
       next_progress = now + kProgressInterval;
     }
-    if (now >= deadline) return {StatusCode::Timeout, fmt::format("after {:g} s: {}", spent, to_text(left))};
+    if (now >= deadline) return {StatusCode::Timeout, fmt::format("after {:g} s: {}", spent, to_string(left))};
     if (stop.stop_requested()) return {StatusCode::Cancelled, "nobody waits for the change any more"};
     std::this_thread::sleep_for(kPause);
   }

@@ -1,6 +1,8 @@
 #include "fjord/library/detail/node_progress.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <string_view>
 
 namespace fjord {
@@ -38,13 +40,33 @@ bool takes_nodes_out(NodeAction action) {
          action == NodeAction::Remove;
 }
 
+/// Returns the nodes that a change brings into the cluster and that are not up yet, with the reasons.
+std::vector<std::string> not_up_yet(const rpc::GetStatusReply& status, const NodeChange& change, const NodePlan& plan) {
+  std::vector<std::string> names;
+  if (change.action != NodeAction::Add && change.action != NodeAction::Replace) return names;
+  for (const rpc::NodeStatus& node : status.nodes) {
+    const bool is_changed = std::find(plan.nodes.begin(), plan.nodes.end(), node.node) != plan.nodes.end();
+    if (!is_changed || node.state == "up") continue;
+    names.push_back(fmt::format("{}: {}", node.node, node.reason.empty() ? node.state : node.reason));
+  }
+  return names;
+}
+
 }  // namespace
+
+std::string to_string(const NodeChangeProgress& left) {
+  if (!left.is_known) return "no answer";
+  if (!left.waits_for.empty()) return fmt::format("waits for {}", fmt::join(left.waits_for, ", "));
+  if (!left.is_in_force) return "the new state is on its way";
+  return fmt::format("{} buckets left", left.buckets_left);
+}
 
 NodeChangeProgress progress_of(const rpc::GetStatusReply& status, const NodeChange& change, const NodePlan& plan,
                                std::uint64_t& most) {
   NodeChangeProgress left;
   left.is_known = true;
-  left.is_in_force = status.info.pending_state.empty() && is_in_state(status, change, plan);
+  left.waits_for = not_up_yet(status, change, plan);
+  left.is_in_force = status.info.pending_state.empty() && left.waits_for.empty() && is_in_state(status, change, plan);
   for (const rpc::NodeStatus& node : status.nodes) {
     if (node.state == "up" && node.last.state_version != status.info.state_version) left.is_in_force = false;
     if (node.node.starts_with("distributor.") && node.state == "up") {

@@ -67,7 +67,7 @@ Status change_nodes(Client& client, const std::string& body, JsonText& json) {
 std::string text_of(const NodeChangeProgress& progress) {
   JsonText json;
   json.begin_object().member("known", progress.is_known).member("in_force", progress.is_in_force);
-  json.member("buckets_left", progress.buckets_left);
+  json.member("waits_for", progress.waits_for).member("buckets_left", progress.buckets_left);
   if (progress.fraction_done < 0) {
     json.key("fraction_done").null();
   } else {

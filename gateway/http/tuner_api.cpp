@@ -120,7 +120,8 @@ void advise(Client& client, const std::vector<std::string>& metrics, const ApiCa
 }
 
 void write_applied(const AppliedTuning& applied, JsonText& json) {
-  json.begin_object().member("id", applied.id).member("version", applied.version).member("unix_us", applied.unix_us);
+  json.begin_object().member("id", applied.id).member("is_revert", applied.is_revert);
+  json.member("version", applied.version).member("unix_us", applied.unix_us);
   json.member("who", applied.who).key("values").begin_array();
   for (const AppliedTuning::Value& value : applied.values) {
     json.begin_object().member("name", value.name).member("before", value.before).member("after", value.after);

@@ -97,7 +97,7 @@ class AutoTuneRun {
     std::string tag = id;
     if (!order.reverts.empty()) {
       id = order.reverts.front();
-      tag = "revert of " + id;
+      tag = revert_tag(id);
       // A roll-back restores the value in the history, which may be "default". Without history it sets the order's
       // number.
       if (auto as_before = value_before(config.history, id, setting)) values = std::move(*as_before);

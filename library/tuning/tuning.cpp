@@ -113,14 +113,14 @@ Result<AppliedTuning> Tuning::apply(const std::map<std::string, std::string>& va
 
 Result<std::vector<AppliedTuning>> Tuning::history() {
   FJORD_TRY_ASSIGN(const Configuration config, Admin(*core_).configuration());
-  return applied_tunings(config.history);
+  return tuning_history(config.history);
 }
 
 Result<AppliedTuning> Tuning::revert(const std::string& id) {
   FJORD_TRY_ASSIGN(const Configuration config, Admin(*core_).configuration());
   FJORD_TRY_ASSIGN(const SettingTexts values, values_before(config.history, id));
-  FJORD_TRY_ASSIGN(AppliedTuning reverted,
-                   apply_if_unchanged(*core_, values, id, "revert of " + id, {}, config.version));
+  FJORD_TRY_ASSIGN(AppliedTuning reverted, apply_if_unchanged(*core_, values, id, revert_tag(id), {}, config.version));
+  reverted.is_revert = true;
   for (const AppliedTuning& change : applied_tunings(config.history)) {
     if (change.id != id) continue;
     for (const auto& [name, before, after] : change.values) reverted.values.push_back({name, after, before});

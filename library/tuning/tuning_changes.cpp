@@ -14,6 +14,7 @@ using tuner::KnobPlace;
 
 constexpr std::string_view kPrefix = "tune-";
 constexpr std::size_t kIdLength = 13;
+constexpr std::string_view kRevertPrefix = "revert of ";
 
 SettingTexts values_of(const ConfigurationVersion& version) {
   SettingTexts values;
@@ -120,17 +121,32 @@ std::string tuning_id(const SettingTexts& values, std::int64_t now_us) {
   return fmt::format("{}{:08x}", kPrefix, static_cast<std::uint32_t>(hash ^ (hash >> 32)));
 }
 
-std::vector<AppliedTuning> applied_tunings(const std::vector<ConfigurationVersion>& versions) {
+std::string revert_tag(const std::string& id) { return std::string(kRevertPrefix) + id; }
+
+std::vector<AppliedTuning> tuning_history(const std::vector<ConfigurationVersion>& versions) {
   std::vector<AppliedTuning> changes;
   SettingTexts before;
   for (const ConfigurationVersion& version : versions) {
     SettingTexts after = values_of(version);
-    if (version.who.starts_with(kPrefix) && version.who.size() >= kIdLength) {
-      changes.push_back(
-          {version.who.substr(0, kIdLength), version.version, version.unix_us, version.who, difference(before, after)});
+    std::string_view text = version.who;
+    const bool is_revert = text.starts_with(kRevertPrefix);
+    if (is_revert) text.remove_prefix(kRevertPrefix.size());
+    if (text.starts_with(kPrefix) && text.size() >= kIdLength) {
+      changes.push_back({.id = std::string(text.substr(0, kIdLength)),
+                         .is_revert = is_revert,
+                         .version = version.version,
+                         .unix_us = version.unix_us,
+                         .who = version.who,
+                         .values = difference(before, after)});
     }
     before = std::move(after);
   }
+  return changes;
+}
+
+std::vector<AppliedTuning> applied_tunings(const std::vector<ConfigurationVersion>& versions) {
+  std::vector<AppliedTuning> changes = tuning_history(versions);
+  std::erase_if(changes, [](const AppliedTuning& one) { return one.is_revert; });
   return changes;
 }
 

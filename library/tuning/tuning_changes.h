@@ -11,7 +11,8 @@
 #include "fjord/tuner/guard_rails.h"
 
 /// Changes of the live configuration by the tuner. All functions are pure. A change is recognised by the author of its
-/// configuration version: the author's text begins with the id of the change, "tune-" and eight digits.
+/// configuration version: the author's text begins with the id of the change, "tune-" and eight digits. That of a
+/// revert begins with "revert of " and the id.
 namespace fjord {
 
 /// New values by name of the setting; an empty value restores the default.
@@ -25,7 +26,12 @@ TuningPlan plan_changes(TuningAdvice advice, const tuner::ClusterCondition& cond
 
 std::string tuning_id(const SettingTexts& values, std::int64_t now_us);
 
-/// Returns the tuner's changes, oldest first.
+/// Returns what a revert of this change writes as its author.
+std::string revert_tag(const std::string& id);
+
+/// Returns the tuner's changes and the reverts of them, oldest first.
+std::vector<AppliedTuning> tuning_history(const std::vector<ConfigurationVersion>& versions);
+/// Returns the tuner's changes without reverts, oldest first.
 std::vector<AppliedTuning> applied_tunings(const std::vector<ConfigurationVersion>& versions);
 
 /// Returns what reverts a change: its settings get their previous values, others stay.

@@ -107,7 +107,7 @@ class WatchedApply {
   Result<AppliedTuning> try_to_take_back(const std::string& why) {
     FJORD_TRY_ASSIGN(const Configuration config, Admin(core_).configuration());
     FJORD_TRY_ASSIGN(const SettingTexts values, values_before(config.history, id_));
-    return apply_if_unchanged(core_, values, id_, "revert of " + id_, why, config.version);
+    return apply_if_unchanged(core_, values, id_, revert_tag(id_), why, config.version);
   }
 
   TuningVerdict ended(TuningVerdict verdict, std::string_view event, const std::string& text) {

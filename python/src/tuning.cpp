@@ -43,6 +43,7 @@ nb::dict to_dict(const AppliedTuning& applied) {
   }
   return Record()
       .add("id", applied.id)
+      .add("is_revert", applied.is_revert)
       .add("version", applied.version)
       .add("unix_us", applied.unix_us)
       .add("who", applied.who)

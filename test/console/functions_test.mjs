@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { bytes, command, duration, latency, listOf, percent, plural, rate, shell, short } from "#page/lib/format";
 import { csvOf } from "#page/pages/aggregate";
 import { pathOf, updateOf } from "#page/pages/data";
+import { waitText } from "#page/pages/nodes";
 import { linesOf } from "#page/pages/state";
 import { query } from "#page/lib/api";
 import { jobCommandOf, jobRequestOf, parametersOf } from "#page/lib/jobrequest";
@@ -116,4 +117,11 @@ test("the form of a job is the request and the command that start it", () => {
     aggregates: ["count() as n", "sum(price) as all"], having: "n > 2", into: "total", into_namespace: "sums", name: "t" } }] });
   assert.equal(jobCommandOf(rows), "fjord aggregate --type sale --group-by 'city, year' --having 'n > 2' --into total --into-namespace sums --name t "
     + "'count() as n' 'sum(price) as all'");
+});
+
+test("the progress of a change of nodes says what it waits for", () => {
+  const progress = { known: true, in_force: false, waits_for: [], buckets_left: 1, fraction_done: null, seconds_left: null };
+  assert.equal(waitText(progress), "Not on all nodes yet. 1 bucket left");
+  assert.equal(waitText({ ...progress, in_force: true, buckets_left: 12 }), "In force. 12 buckets left");
+  assert.equal(waitText({ ...progress, waits_for: ["storage.3: never answered"] }), "Waiting until the node is up. storage.3: never answered");
 });

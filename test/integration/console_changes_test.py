@@ -69,7 +69,7 @@ class NodesTest(ConsoleBrowser):
         self.click("Do it", "dialog")
         self.see("Add: storage.3")
         self.see("Done")
-        wait_until(lambda: "up" in self.row("storage.3").split(), "storage.3 is in the table")
+        self.assertIn("up", self.row("storage.3").split())
         self.screenshots("nodes-added")
         self.cluster.wait_healthy()
         self.assertGreater(self.nodes()["storage.3"]["buckets"], 0)
@@ -150,6 +150,9 @@ class TuningTest(ConsoleBrowser):
         self.click("Take it back", "dialog")
         wait_until(lambda: self.live_value("storage.visitors_max") == "900", "the setting is as before")
         self.assertEqual(self.texts("[role=alert]"), [])
+        self.see(f"storage.visitors_max: {advised} → 900", "main tbody")
+        self.see("takes back tune-", "main tbody")
+        self.screenshots("tuning-reverted")
         self.go("settings", "Live settings")
         self.see("revert of tune-")
 

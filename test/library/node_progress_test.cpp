@@ -52,6 +52,23 @@ TEST_CASE("node progress: a change to the state that the node has already waits 
   CHECK_FALSE(progress(status, NodeAction::Retire, 4).is_in_force);
 }
 
+TEST_CASE("node progress: a node that is added or replaced has to be up, and what it waits for is said") {
+  rpc::GetStatusReply status = with_storage_node("down", 0);
+  status.nodes[1].reason = "never answered";
+  for (const NodeAction action : {NodeAction::Add, NodeAction::Replace}) {
+    const NodeChangeProgress waiting = progress(status, action, 3);
+    CHECK_FALSE(waiting.is_in_force);
+    CHECK(waiting.waits_for == std::vector<std::string>{"storage.0: never answered"});
+    CHECK(to_string(waiting) == "waits for storage.0: never answered");
+    const NodeChangeProgress up = progress(with_storage_node("up", 2), action, 3);
+    CHECK(up.is_in_force);
+    CHECK(up.waits_for.empty());
+    CHECK(to_string(up) == "0 buckets left");
+  }
+  CHECK(progress(status, NodeAction::SetCapacity, 3).is_in_force);
+  CHECK(progress(status, NodeAction::SetCapacity, 3).waits_for.empty());
+}
+
 TEST_CASE("node progress: only a change that brings nodes back waits for buckets that are unavailable") {
   rpc::GetStatusReply status = with_storage_node("retired", 0);
   status.nodes[0].last.buckets_unavailable = 2;

@@ -62,6 +62,22 @@ TEST_CASE("tune: a revert gives back what was before and leaves later changes of
   CHECK(*request == SettingTexts{{"storage.visitors_max", "5"}, {"storage.held_bytes_max", ""}});
 }
 
+TEST_CASE("tune: the history has reverts, which are no changes of the tuner") {
+  auto all = versions();
+  all.push_back({4, 4'000'000, revert_tag("tune-00000001") + " me@here", {"storage.visitors_max=5"}});
+  all.push_back({5, 5'000'000, "revert of something else", {}});
+  const auto history = tuning_history(all);
+  REQUIRE(history.size() == 2);
+  CHECK_FALSE(history[0].is_revert);
+  CHECK(history[1].is_revert);
+  CHECK(history[1].id == "tune-00000001");
+  CHECK(history[1].version == 4);
+  REQUIRE_FALSE(history[1].values.empty());
+  CHECK(applied_tunings(all).size() == 1);
+  all.erase(all.begin(), all.begin() + 3);  // The history is bounded, so the change itself may be gone.
+  CHECK(values_before(all, "tune-00000001").status().code() == StatusCode::NotFound);
+}
+
 TEST_CASE("tune: a change that somebody has changed again is not taken back") {
   auto all = versions();
   all.push_back({4, 4'000'000, "someone", {"storage.visitors_max=9", "storage.held_bytes_max=128MiB"}});

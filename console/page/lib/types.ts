@@ -267,6 +267,7 @@ export interface NodePlan {
 export interface NodeProgress {
   known: boolean;
   in_force: boolean;
+  waits_for: string[];
   buckets_left: number;
   fraction_done: number | null;
   seconds_left: number | null;
@@ -382,6 +383,7 @@ export interface Advice {
 /** openapi.yaml: TuningChange */
 export interface TuningChange {
   id: string;
+  is_revert: boolean;
   version: number;
   unix_us: number;
   who: string;

@@ -1,7 +1,7 @@
 // The nodes, their load and space, and changes of them: first the plan, then the progress.
 
-import { useState } from "preact/hooks";
-import { post, query, useEvents, usePoll } from "../lib/api";
+import { useEffect, useState } from "preact/hooks";
+import { post, query, useEvents, usePoll, type Answer } from "../lib/api";
 import { bytes, command, count, duration, latency, percent, plural, rate, short } from "../lib/format";
 import { go, href } from "../lib/route";
 import type { ClusterNode, ClusterStatus, Load, NodeLoad, NodePlan, NodeProgress } from "../lib/types";
@@ -56,18 +56,31 @@ function Plan({ plan }: { plan: NodePlan }) {
   );
 }
 
-/** Follows a change until no bucket is left to move. */
-function Progress({ change, plan }: { change: Change; plan: NodePlan }) {
+/** What a change waits for, in words. */
+export function waitText(progress: NodeProgress): string {
+  if (progress.waits_for.length > 0) return `Waiting until the node is up. ${progress.waits_for.join(", ")}`;
+  return `${progress.in_force ? "In force." : "Not on all nodes yet."} ${plural(progress.buckets_left, "bucket")} left`;
+}
+
+/** Follows a change until it is in force, no bucket is left to move, and the tables below show it. */
+function Progress({ change, plan, status }: { change: Change; plan: NodePlan; status: Answer<ClusterStatus> }) {
   const path = query("/cluster/v1/nodes/progress", { action: change.action, nodes: plan.nodes.join(","), state_version: plan.state_version });
-  const { data, isOver } = useEvents<NodeProgress>(path);
+  const events = useEvents<NodeProgress>(path);
+  const data = events.data;
+  const [asked, setAsked] = useState<{ before?: ClusterStatus }>();
+  useEffect(() => {
+    if (!events.isOver) return;
+    setAsked({ before: status.data });
+    status.reload();
+  }, [events.isOver]);
+  const isOver = events.isOver && asked !== undefined && status.data !== asked.before;
   return (
     <Panel title={<>{kActions[change.action]?.name ?? "Add"}: {plan.nodes.join(", ")}</>}>
       {!data && <p role="status">The change is made; waiting for its progress…</p>}
       {data && !data.known && <p>The cluster does not say how far it is.</p>}
       {data?.known && <div aria-live="polite">
         <p>
-          {isOver ? <State tone="good">Done</State> : data.in_force ? "In force. " : "Not on all nodes yet. "}
-          {!isOver && `${plural(data.buckets_left, "bucket")} left`}
+          {isOver ? <State tone="good">Done</State> : waitText(data)}
           {!isOver && data.seconds_left !== null && data.seconds_left > 0 && `, about ${duration(data.seconds_left)}`}
         </p>
         <span class="row">
@@ -230,7 +243,7 @@ export function NodesPage({ parameters }: PageProps) {
       <header><h1>Nodes</h1><div class="aside"><button type="button" onClick={() => setDialog({ action: "add" })}>Add a node</button></div></header>
       <Problem error={status.error} doing="The nodes" />
       {status.isLoading && <Loading />}
-      {made && <Progress key={`${made.change.action} ${made.plan.state_version}`} change={made.change} plan={made.plan} />}
+      {made && <Progress key={`${made.change.action} ${made.plan.state_version}`} change={made.change} plan={made.plan} status={status} />}
       {selected && <NodeDetails node={selected} load={loadOf(selected)} onChange={(action) => setDialog({ action, node: selected })} />}
       <Problem error={load.error} doing="Load" />
       {status.data && <>

@@ -121,12 +121,12 @@ function TuningHistory({ version }: { version: number }) {
     <Panel title="Changes of the tuner" key={version}>
       <Problem error={history.error} />
       {history.isLoading && <Loading />}
-      {history.data && <Table label="Changes of the tuner" rows={history.data.changes.toReversed()} keyOf={(one) => `${one.id} ${one.version}`} empty="The tuner has changed nothing." columns={[
+      {history.data && <Table label="Changes of the tuner" rows={history.data.changes.toReversed()} keyOf={(one) => String(one.version)} empty="The tuner has changed nothing." columns={[
         { name: "time", cell: (one) => <span class="nowrap">{time(one.unix_us)}</span> },
-        { name: "what changed", cell: (one) => <ul class="messages">{one.values.map((value) => <li key={value.name}>{value.name}: {value.before || "default"} → {value.after || "default"}</li>)}</ul> },
+        { name: "what changed", cell: (one) => <>{one.is_revert && <div>takes back <span class="mono">{one.id}</span></div>}<ul class="messages">{one.values.map((value) => <li key={value.name}>{value.name}: {value.before || "default"} → {value.after || "default"}</li>)}</ul></> },
         { name: "who", isExtra: true, cell: (one) => one.who },
         { name: "id", isExtra: true, cell: (one) => <span class="mono">{one.id}</span> },
-        { name: "", cell: (one) => <button type="button" class="plain" onClick={() => setAsked(one)}>Take back</button> },
+        { name: "", cell: (one) => !one.is_revert && <button type="button" class="plain" onClick={() => setAsked(one)}>Take back</button> },
       ]} />}
       {asked && <Dialog title="Take the change back" onClose={() => setAsked(undefined)}>
         <p>The settings get the values from before:</p>

@@ -30,7 +30,7 @@ class TuningPlan(NamedTuple):
 
 
 class AppliedTuning(NamedTuple):
-    """A change that the tuner has made."""
+    """A change that the tuner has made, or a revert of one: `id` is then that of the change."""
 
     id: str
     version: int
@@ -38,6 +38,7 @@ class AppliedTuning(NamedTuple):
     who: str
     values: Dict[str, Tuple[str, str]]
     """For each setting its values before and after; "": the default."""
+    is_revert: bool = False
 
 
 class Tune:
@@ -71,7 +72,7 @@ class Tune:
         return next((change for change in self.history() if change.id == applied.id), applied)
 
     def history(self) -> List[AppliedTuning]:
-        """Returns the changes of the tuner, oldest first.
+        """Returns the changes of the tuner and the reverts of them, oldest first.
 
         >>> [change.who for change in client.tune.history()][:0]
         []

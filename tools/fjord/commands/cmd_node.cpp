@@ -39,9 +39,7 @@ std::string plan_text(const NodePlan& plan) {
 }
 
 std::string left_text(const NodeChangeProgress& left) {
-  if (!left.is_known) return "no answer";
-  std::string text =
-      left.is_in_force ? fmt::format("{} buckets left", left.buckets_left) : std::string("the new state is on its way");
+  std::string text = to_string(left);
   if (left.left > Duration(0)) {
     text += fmt::format(", {:.0f} %, about {:.0f} s left", left.fraction_done * 100,
                         std::chrono::duration<double>(left.left).count());

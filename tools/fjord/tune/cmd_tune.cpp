@@ -185,7 +185,13 @@ int run_tune_history(const TuneArgs& args) {
     for (const AppliedTuning& change : *changes) {
       if (args.common.json()) {
         JsonText json;
-        json.begin_object().key("id").text(change.id).key("version").number(change.version);
+        json.begin_object()
+            .key("id")
+            .text(change.id)
+            .key("is_revert")
+            .boolean(change.is_revert)
+            .key("version")
+            .number(change.version);
         json.key("unix_us").integer(change.unix_us).key("who").text(change.who).key("changes").begin_array();
         for (const auto& [name, before, after] : change.values) {
           json.begin_object().key("name").text(name).key("old").text(before).key("new").text(after).end_object();
@@ -194,8 +200,8 @@ int run_tune_history(const TuneArgs& args) {
         print_line(json.str());
         continue;
       }
-      print_line(
-          fmt::format("{}  version {}  {}  {}", change.id, change.version, time_text(change.unix_us), change.who));
+      print_line(fmt::format("{}{}  version {}  {}  {}", change.is_revert ? "takes back " : "", change.id,
+                             change.version, time_text(change.unix_us), change.who));
       for (const auto& [name, before, after] : change.values) {
         print_line(fmt::format("    {}: {} -> {}", name, or_default(before), or_default(after)));
       }

@@ -157,11 +157,14 @@ struct NodePlan {
 /// What is left to do of a NodeChange.
 struct NodeChangeProgress {
   bool is_known = false;     ///< False: the cluster did not answer.
-  bool is_in_force = false;  ///< All nodes have the new cluster state.
+  bool is_in_force = false;  ///< All nodes have the new cluster state, and an added or replaced node is up in it.
+  std::vector<std::string> waits_for;  ///< Added or replaced nodes that are not up, as "storage.3: never answered".
   std::uint64_t buckets_left = 0;
   double fraction_done = -1;  ///< 0 to 1; negative: not known yet.
   Duration left{0};           ///< Estimated time until the change is complete; 0: no estimate.
 };
+/// Returns what is left, in words: "12 buckets left".
+std::string to_string(const NodeChangeProgress& left);
 
 /// A function that plugins offer to visits or jobs.
 struct PluginFunction {

@@ -60,14 +60,15 @@ struct TuningPlan {
   std::map<std::string, std::string> values() const;
 };
 
-/// A change that the tuner has made.
+/// A change that the tuner has made, or a revert of one.
 struct AppliedTuning {
   struct Value {
     std::string name;
     std::string before;  ///< Empty: the default.
     std::string after;
   };
-  std::string id;  ///< "tune-0123abcd"
+  std::string id;  ///< "tune-0123abcd"; of a revert the id of the change that it took back.
+  bool is_revert = false;
   std::uint64_t version = 0;
   std::int64_t unix_us = 0;
   std::string who;
@@ -142,7 +143,7 @@ class Tuning {
   /// back.
   Result<TuningVerdict> apply_and_watch(const std::map<std::string, std::string>& values, const std::string& reason,
                                         const TuningWatchOptions& options, const TuningCallbacks& callbacks = {});
-  /// Returns the tuner's changes, oldest first.
+  /// Returns the tuner's changes and the reverts of them, oldest first.
   Result<std::vector<AppliedTuning>> history();
   /// Gives the settings of a change their previous values. Errors: NotFound; InvalidArgument with Status::setting() if
   /// a later change has changed one of them.
