@@ -51,6 +51,7 @@ void Controller::tick() {
     records_.store_time_limit();
     publisher_.update_slow_nodes();
     publisher_.update_state();
+    publisher_.count_nodes();
     balance_.tick();
   }
   executor_->post_after(candidate_.tick_pause(options_.poll_interval), [this] { tick(); });
@@ -59,6 +60,7 @@ void Controller::tick() {
 void Controller::on_term_ended() {
   records_.end_term();
   poller_.clear();
+  publisher_.end_term();
   balance_.end_term();
   leads_.set(0);
   administration_.refuse_all();
@@ -81,6 +83,7 @@ void Controller::strand(const std::string& why) {
   log::error("controller", "{} has no records: {}", options_.name, trouble);
   leads_.set(0);
   poller_.clear();
+  publisher_.end_term();
   balance_.end_term();
   administration_.refuse_all();
 }

@@ -19,12 +19,26 @@ Publisher::Publisher(std::string name, const Clock& clock, MetricRegistry& metri
       settings_(settings),
       poller_(poller),
       versions_(metrics.counter("fjord_fleetcontroller_states_total", "Cluster states published")),
-      nodes_up_(metrics.gauge("fjord_fleetcontroller_nodes_up", "Nodes up in the cluster state")),
-      slow_nodes_(metrics.gauge("fjord_fleetcontroller_slow_nodes", "Storage nodes that are marked as slow")) {}
+      nodes_up_(metrics.gauge("fjord_fleetcontroller_nodes_up",
+                              "Nodes up in the cluster state; 0 on a controller that does not lead")),
+      slow_nodes_(metrics.gauge("fjord_fleetcontroller_slow_nodes",
+                                "Storage nodes that are marked as slow; 0 on a controller that does not lead")) {}
 
 void Publisher::begin() {
   elected_at_ = clock_.now();
   pending_since_ = elected_at_;
+}
+
+void Publisher::end_term() {
+  nodes_up_.set(0);
+  slow_nodes_.set(0);
+}
+
+void Publisher::count_nodes() {
+  const auto& nodes = poller_.nodes();
+  const auto is_up = [&](const PolledNode& node) { return is_available(records_.active().node(node.id()).state); };
+  nodes_up_.set(static_cast<double>(std::count_if(nodes.begin(), nodes.end(), is_up)));
+  slow_nodes_.set(static_cast<double>(poller_.slow().nodes().size()));
 }
 
 std::string Publisher::waits_for() const {
@@ -184,11 +198,6 @@ void Publisher::activate() {
     if (!saved) return;
     log::info("controller", "active cluster state {}", records_.cluster().active.state);
     versions_.add();
-    double up = 0;
-    for (const PolledNode& node : poller_.nodes()) {
-      up += is_available(records_.active().node(node.id()).state) ? 1 : 0;
-    }
-    nodes_up_.set(up);
     poller_.push();
   });
 }
@@ -206,7 +215,6 @@ void Publisher::update_slow_nodes() {
     log::info("controller", "{} ({})", entry.what, entry.why);
     slow_history_.push_back(std::move(entry));
   }
-  slow_nodes_.set(static_cast<double>(poller_.slow().nodes().size()));
   if (!changes.empty()) poller_.push();
   if (slow_history_.empty() || records_.is_writing() || !candidate_.may_publish()) return;
   ClusterRecord record = records_.cluster();

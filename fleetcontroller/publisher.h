@@ -20,6 +20,10 @@ class Publisher {
 
   /// Starts the times for which this leader waits for the answers of nodes.
   void begin();
+  /// Tells the metrics that this controller knows nothing of the cluster any more.
+  void end_term();
+  /// Counts the nodes for the metrics.
+  void count_nodes();
   /// Publishes a new state, or makes the pending one active, if that is due and no write is in flight.
   void update_state();
   void update_slow_nodes();

@@ -720,4 +720,23 @@ TEST_CASE("fleet controller: a storage node that distributors find slow is marke
   CHECK(fleet.metric("fjord_fleetcontroller_slow_nodes") == 0);
 }
 
+TEST_CASE("fleet controller: the metrics have the nodes that are up from the first state on, and after a restart") {
+  Fleet fleet;
+  fleet.start_all();
+  const auto shows = [&](double count) {
+    return fleet.world.scheduler.run_until([&] { return fleet.metric("fjord_fleetcontroller_nodes_up") == count; },
+                                           seconds(30));
+  };
+  CHECK(shows(4));
+  CHECK(fleet.state().version() == 1);
+  fleet.stop_node("storage.1");
+  CHECK(shows(3));
+  const std::uint64_t version = fleet.state().version();
+  REQUIRE(fleet.start_controller());
+  CHECK(shows(3));
+  CHECK(fleet.state().version() == version);  // No new state was needed for that.
+  fleet.ensemble.disconnect(kController);
+  CHECK(shows(0));  // It leads no more, so it does not know.
+}
+
 }  // namespace fjord::fleetcontroller
