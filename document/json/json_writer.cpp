@@ -14,16 +14,61 @@
 namespace fjord {
 namespace {
 
-using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
+/// Returns how many bytes at the beginning of a text stand in a JSON string as they are.
+std::size_t plain_prefix(std::string_view text) {
+  constexpr std::uint64_t kOnes = 0x0101010101010101U;
+  constexpr std::uint64_t kHighBits = 0x8080808080808080U;
+  // A high bit of the result is set if a byte of the word is zero.
+  const auto has_zero = [](std::uint64_t word) { return (word - kOnes) & ~word & kHighBits; };
+  std::size_t at = 0;
+  for (; text.size() - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, sizeof(word));
+    const std::uint64_t controls = (word - kOnes * 0x20) & ~word & kHighBits;
+    if ((controls | has_zero(word ^ (kOnes * '"')) | has_zero(word ^ (kOnes * '\\'))) != 0) break;
+  }
+  while (at < text.size() && static_cast<unsigned char>(text[at]) >= 0x20 && text[at] != '"' && text[at] != '\\') ++at;
+  return at;
+}
+
+/// RapidJSON's writer, which copies the plain parts of strings at once instead of byte by byte: most of a document is
+/// text. Bytes from 0x80 on are copied unseen, as RapidJSON does.
+class Writer final : public rapidjson::Writer<rapidjson::StringBuffer> {
+ public:
+  using rapidjson::Writer<rapidjson::StringBuffer>::Writer;
+
+  void string(std::string_view text) {
+    Prefix(rapidjson::kStringType);
+    os_->Put('"');
+    while (!text.empty()) {
+      const std::size_t plain = plain_prefix(text);
+      if (plain > 0) std::memcpy(os_->Push(plain), text.data(), plain);
+      text.remove_prefix(plain);
+      if (text.empty()) break;
+      escape(text.front());
+      text.remove_prefix(1);
+    }
+    os_->Put('"');
+    EndValue(true);
+  }
+
+ private:
+  void escape(char c) {
+    constexpr std::string_view kHex = "0123456789ABCDEF";
+    constexpr std::pair<char, char> kShort[] = {{'"', '"'},  {'\\', '\\'}, {'\b', 'b'}, {'\f', 'f'},
+                                                {'\n', 'n'}, {'\r', 'r'},  {'\t', 't'}};
+    os_->Put('\\');
+    for (const auto& [special, letter] : kShort) {
+      if (special == c) return os_->Put(letter);
+    }
+    for (const char one : {'u', '0', '0', kHex[static_cast<unsigned char>(c) >> 4], kHex[c & 15]}) os_->Put(one);
+  }
+};
 
 Status corrupt(std::string_view what) { return {StatusCode::Corruption, std::string(what)}; }
 
-void write_string(Writer& writer, std::string_view text) {
-  writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
-void write_key(Writer& writer, std::string_view text) {
-  writer.Key(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-}
+void write_string(Writer& writer, std::string_view text) { writer.string(text); }
+void write_key(Writer& writer, std::string_view text) { writer.string(text); }
 
 /// Writes the shortest digits that read back as the same number. RapidJSON supports this only for doubles.
 template <typename T>

@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <random>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include "sample_schema.h"
 
@@ -336,6 +338,33 @@ TEST_CASE("base64: the examples of RFC 4648 and what is not base64") {
   std::string all;
   for (int i = 0; i < 256; ++i) all.push_back(static_cast<char>(i));
   CHECK(base64_decode(base64_encode(all)) == all);
+}
+
+TEST_CASE("json: a string is written as RapidJSON writes it, wherever its special characters are") {
+  const auto check = [](const std::string& text) {
+    rapidjson::StringBuffer buffer;
+    rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+    writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
+    JsonLines lines;
+    lines.append_string(text);
+    REQUIRE(lines.take() == std::string(buffer.GetString(), buffer.GetSize()));
+  };
+  for (std::size_t length = 0; length < 20; ++length) {
+    check(std::string(length, 'x'));
+    for (std::size_t at = 0; at < length; ++at) {
+      for (int byte = 0; byte < 256; ++byte) {
+        std::string text(length, 'x');
+        text[at] = static_cast<char>(byte);
+        check(text);
+      }
+    }
+  }
+  std::mt19937 random(1);
+  for (int i = 0; i < 1000; ++i) {
+    std::string text(random() % 40, ' ');
+    for (char& c : text) c = static_cast<char>(random() % 256);
+    check(text);
+  }
 }
 
 }  // namespace fjord
