@@ -17,12 +17,15 @@ constexpr double kStepOfAll = 0.05;
 Multipliers::Multipliers(unsigned replicas, Options options)
     : options_(options), shares_(replicas, 1.0 / static_cast<double>(replicas)), utilisation_(replicas, 0.0) {
   FJORD_CHECK(replicas > 0 && options.floor > 0.0 && options.floor < 1.0);
+  FJORD_CHECK(options.fade < replicas && options.relax < replicas);
 }
 
 void Multipliers::on_answer(unsigned replica, double utilisation) {
+  const auto count = static_cast<double>(shares_.size());
+  for (double& reported : utilisation_) reported *= 1.0 - options_.fade / count;
+  for (double& share : shares_) share += options_.relax / count * (1.0 / count - share);
   utilisation_[replica] = utilisation;
-  const double mean =
-      std::accumulate(utilisation_.begin(), utilisation_.end(), 0.0) / static_cast<double>(utilisation_.size());
+  const double mean = std::accumulate(utilisation_.begin(), utilisation_.end(), 0.0) / count;
   shares_[replica] += options_.step * (mean - utilisation);
   normalise();
 }

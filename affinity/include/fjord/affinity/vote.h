@@ -20,6 +20,12 @@ class Multipliers {
     /// No share falls below this part of an equal share: a replica that gets no queries could not report that it is
     /// idle.
     double floor = 0.2;
+    /// A report counts for less the older it is: by this part for each time that all replicas might have answered. A
+    /// replica that got few queries since a busy moment would else seem busy, and would get none for ever.
+    double fade = 0.05;
+    /// In the same time shares go this part of the way back to equal ones, so that reports of idle replicas, which
+    /// follow chance and not queries, do not add up.
+    double relax = 0.001;
   };
 
   explicit Multipliers(unsigned replicas) : Multipliers(replicas, Options{}) {}
