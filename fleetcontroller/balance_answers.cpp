@@ -185,8 +185,8 @@ std::string BalanceAnswers::doing() const {
   if (known_.round.number == 0) return "collects the first loads";
   if (!known_.round.waits_for.empty()) return "waits";
   if (!known_.trigger.is_on()) {
-    return fmt::format("nothing: moving begins at an imbalance of {:.2f} in {} rounds and ends at {:.2f}",
-                       kBalanceBegin, kBalanceRounds, kBalanceStop);
+    return fmt::format("nothing: moving begins at an imbalance of {:.2f} in {} rounds, or {:.2f}, and ends at {:.2f}",
+                       kBalanceBegin, kBalanceRounds, kBalanceAtOnce, kBalanceStop);
   }
   if (!known_.proposal || known_.proposal->moves.empty() || known_.proposal->gain < kBalanceGainMin) {
     return fmt::format("nothing: no step lowers the imbalance by {:.2f}", kBalanceGainMin);

@@ -11,7 +11,7 @@ namespace fjord::fleetcontroller {
 
 void BalanceTrigger::note(double imbalance) {
   high_rounds_ = imbalance >= kBalanceBegin ? high_rounds_ + 1 : 0;
-  if (high_rounds_ >= kBalanceRounds) is_on_ = true;
+  if (high_rounds_ >= kBalanceRounds || imbalance >= kBalanceAtOnce) is_on_ = true;
   if (imbalance <= kBalanceStop) is_on_ = false;
 }
 

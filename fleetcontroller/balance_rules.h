@@ -16,6 +16,7 @@ namespace fjord::fleetcontroller {
 
 inline constexpr double kBalanceBegin = 1.10;         ///< Moving begins when the imbalance is at least this.
 inline constexpr unsigned kBalanceRounds = 2;         ///< Successive rounds with that imbalance, before moving begins.
+inline constexpr double kBalanceAtOnce = 1.30;        ///< Moving begins in the first round with this: it is no chance.
 inline constexpr double kBalanceStop = 1.03;          ///< Moving ends when the imbalance is at most this.
 inline constexpr double kBalanceGainMin = 0.02;       ///< A step that lowers the imbalance by less is not made.
 inline constexpr std::uint64_t kBalanceCoolDown = 6;  ///< Rounds after a move in which a bucket is not moved.

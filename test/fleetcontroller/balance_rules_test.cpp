@@ -57,9 +57,13 @@ ClusterFacts well() {
 
 }  // namespace
 
-TEST_CASE("balance rules: moving begins after two rounds at 1.10, and ends at 1.03") {
+TEST_CASE("balance rules: moving begins after two rounds at 1.10 or one at 1.30, and ends at 1.03") {
+  BalanceTrigger at_once;
+  at_once.note(1.3);
+  CHECK(at_once.is_on());
+
   BalanceTrigger trigger;
-  trigger.note(1.5);
+  trigger.note(1.29);
   CHECK_FALSE(trigger.is_on());
   trigger.note(1.09);
   trigger.note(1.2);
