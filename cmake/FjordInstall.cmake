@@ -38,8 +38,7 @@ set_target_properties(fjord_plugin PROPERTIES EXPORT_NAME plugin)
 install(TARGETS fjord_plugin EXPORT fjord)
 
 install(TARGETS fjord fjordd fjord-inspect fjord-plugin-host fjord-script-host)
-install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/fjord/scripts/fjord-parquet.py
-  ${PROJECT_SOURCE_DIR}/tools/fjord/scripts/fjord-plot-placement.py DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(PROGRAMS ${PROJECT_SOURCE_DIR}/tools/fjord/scripts/fjord-plot-placement.py DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(EXPORT fjord NAMESPACE fjord:: DESTINATION ${package_folder} FILE fjordTargets.cmake)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fjordConfig.cmake.in
   ${PROJECT_BINARY_DIR}/package/fjordConfig.cmake INSTALL_DESTINATION ${package_folder}

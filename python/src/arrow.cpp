@@ -82,6 +82,7 @@ class ArrowVisitObject {
   void stop() const { shared_->stop(); }
   std::string cursor() const { return shared_->visit->cursor(); }
   nb::object fraction_done() const { return fraction_or_none(shared_->visit->statistics().fraction_done()); }
+  nb::dict statistics() const { return statistics_to_dict(shared_->visit->statistics()); }
   /// Raises the error that ended the visit, if there is one.
   void check_end() const {
     const Status status = shared_->visit->status();
@@ -184,7 +185,8 @@ void bind_arrow(nb::module_& module) {
       .def("stop", &ArrowVisitObject::stop)
       .def("check_end", &ArrowVisitObject::check_end)
       .def_prop_ro("cursor", &ArrowVisitObject::cursor)
-      .def_prop_ro("fraction_done", &ArrowVisitObject::fraction_done);
+      .def_prop_ro("fraction_done", &ArrowVisitObject::fraction_done)
+      .def_prop_ro("statistics", &ArrowVisitObject::statistics);
   module.def("visit_arrow", &ArrowVisitObject::open, nb::keep_alive<0, 1>());
   module.def("import_arrow", &run_import, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
              nb::arg().none());

@@ -11,6 +11,7 @@
 #include "bindings.h"
 #include "options.h"
 #include "stream.h"
+#include "summary.h"
 #include "visit_object.h"
 
 namespace fjord::python {
@@ -66,18 +67,6 @@ std::optional<double> fraction_done(VisitObject& visit) {
   return fraction < 0 ? std::nullopt : std::optional<double>(fraction);
 }
 
-nb::dict statistics(VisitObject& visit) {
-  const VisitStatistics found = visit.stream().source().statistics();
-  nb::dict result;
-  result["buckets_total"] = found.buckets_total;
-  result["buckets_done"] = found.buckets_done;
-  result["buckets_repeated"] = found.buckets_repeated;
-  result["documents_read"] = found.documents_read;
-  result["documents_matched"] = found.documents_matched;
-  result["bytes"] = found.bytes;
-  return result;
-}
-
 void bind_options(nb::module_& module) {
   nb::class_<VisitOptions>(module, "VisitOptions")
       .def(nb::init<>())
@@ -91,6 +80,7 @@ void bind_options(nb::module_& module) {
       .def_rw("resume", &VisitOptions::resume)
       .def_rw("buffer_bytes", &VisitOptions::buffer_bytes)
       .def_rw("visitors_per_node", &VisitOptions::visitors_per_node)
+      .def_rw("buckets_per_visitor", &VisitOptions::buckets_per_visitor)
       .def_rw("buckets_at_once", &VisitOptions::buckets_at_once)
       .def_rw("visitor", &VisitOptions::visitor)
       .def_rw("parameters", &VisitOptions::parameters)
@@ -102,6 +92,18 @@ void bind_options(nb::module_& module) {
 }
 
 }  // namespace
+
+nb::dict statistics_to_dict(const VisitStatistics& statistics) {
+  nb::dict result;
+  result["buckets_total"] = statistics.buckets_total;
+  result["buckets_done"] = statistics.buckets_done;
+  result["buckets_done_before"] = statistics.buckets_skipped_as_done;
+  result["buckets_repeated"] = statistics.buckets_repeated;
+  result["documents_read"] = statistics.documents_read;
+  result["documents_matched"] = statistics.documents_matched;
+  result["bytes"] = statistics.bytes;
+  return result;
+}
 
 void bind_visit(nb::module_& module) {
   bind_options(module);
@@ -116,7 +118,8 @@ void bind_visit(nb::module_& module) {
       .def_prop_ro("cursor", [](VisitObject& self) { return self.stream().source().cursor(); })
       .def_prop_ro("bucket_cursor", [](VisitObject& self) { return self.stream().source().bucket_cursor(); })
       .def_prop_ro("fraction_done", &fraction_done)
-      .def_prop_ro("statistics", &statistics);
+      .def_prop_ro("statistics",
+                   [](VisitObject& self) { return statistics_to_dict(self.stream().source().statistics()); });
   module.def("visit", &VisitObject::open, nb::keep_alive<0, 1>());
 }
 

@@ -477,11 +477,70 @@ def test_the_twin_of_the_command_line(client, cluster, tmp_path, capsys):
     assert main(["export", file, "--type", "item", *options]) == 1
     assert "--overwrite" in capsys.readouterr().err
     assert main(["export", file, "--type", "item", "--overwrite", "--fields", "price", *options]) == 0
-    assert main(["export", file, "--type", "nothing", "--overwrite", *options]) == 2
+    assert main(["export", file, "--type", "nothing", "--overwrite", *options]) == 3
+    assert main(["export", file, "--selection", "item.price >", "--overwrite", *options]) == 2
     client.remove_where("true", type="item")
     assert main(["import", file, *options]) == 0
     assert '"ok": 10' in capsys.readouterr().out
     assert client.get("id:a:item::3") == {"price": 3}
     assert main(["import", file, "--type", "item", "--id-row", "--namespace", "rows", *options]) == 0
     assert client.get("id:rows:item::10", None) is not None
-    assert main(["import", str(tmp_path / "missing.parquet"), *options]) == 1
+    assert main(["import", str(tmp_path / "missing.parquet"), *options]) == 3
+    (tmp_path / "broken.parquet").write_bytes(b"PAR1 is no table")
+    assert main(["import", str(tmp_path / "broken.parquet"), *options]) == 1
+    for part in ("0/2", "3/2", "2", "a/b", "-1/2"):
+        with pytest.raises(SystemExit) as refused:
+            main(["export", file, f"--slice={part}", "--overwrite", *options])
+        assert refused.value.code == 2
+
+
+def test_slices_of_the_twin_hold_each_document_once(client, cluster, tmp_path):
+    import pyarrow.parquet as pq
+
+    from fjord.__main__ import main
+
+    feed_items(client, 100)
+    ids = []
+    for part in ("1/3", "2/3", "3/3"):
+        file = tmp_path / f"{part[0]}.parquet"
+        assert main(["export", str(file), "--type", "item", "--slice", part, "--cluster", cluster.address]) == 0
+        ids += pq.read_table(file)["_id"].to_pylist()
+    assert sorted(ids) == sorted(f"id:a:item::{i}" for i in range(100))
+
+
+def test_an_interrupted_import_goes_on_behind_its_position(client, tmp_path, monkeypatch):
+    import pyarrow.parquet as pq
+
+    from fjord import parquet
+
+    monkeypatch.setattr(parquet, "BATCH_ROWS", 50)
+    monkeypatch.setattr(parquet, "PORTION_BATCHES", 2)
+    file, position = tmp_path / "rows.parquet", tmp_path / "position"
+    rows = [{"_id": f"id:a:item::{row}", "price": 2**40 if row == 310 else row} for row in range(420)]
+    pq.write_table(pa.Table.from_pylist(rows), file)
+    failures = []
+
+    def store(on_progress=lambda done: None):
+        return parquet.import_parquet(
+            client, [str(file)], type=None, id_field=None, id_row=False, namespace=None, progress_file=str(position),
+            max_inflight="auto", timeout=None, priority=None, on_warning=pytest.fail, on_progress=on_progress,
+            on_failure=lambda name, row, error: failures.append((name, row)))
+
+    def interrupt(done):
+        if done > 0.6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(BaseException):
+        store(interrupt)
+    assert position.read_text() == f"fjord-import-1 {file} 200\n"
+    stored = store()
+    assert (stored.stored, stored.failed) == (219, 1)
+    assert failures == [(str(file), 310)]
+    assert not position.exists()
+    position.write_text(f"fjord-import-1 {file}x 200\n")
+    with pytest.raises(fjord.InvalidArgument):
+        store()
+    assert position.exists()
+    position.write_text(f"fjord-import-1 {file} 420\n")
+    assert store().stored == 0
+    assert not position.exists()

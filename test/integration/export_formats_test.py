@@ -2,13 +2,11 @@
 
 import csv
 import json
-import os
-import shutil
 import subprocess
-import sys
 import unittest
 
 import harness
+from python_package import PYTHON, has_module
 
 SCHEMA = """document thing {
   struct point { field x type double {} field label type string {} }
@@ -37,16 +35,12 @@ DOCUMENTS = {
 }
 TYPES = {"_id": "VARCHAR", "name": "VARCHAR", "count": "INTEGER", "whole": "BIGINT", "small": "TINYINT", "part": "DOUBLE",
          "single": "FLOAT", "yes": "BOOLEAN", "data": "BLOB", "tags": "VARCHAR[]", "numbers": "DOUBLE[]",
-         "weights": "VARCHAR", "pairs": "VARCHAR", "place": "VARCHAR", "never": "INTEGER"}
-
-
-def has_module(name):
-    python = shutil.which("python3")
-    return python and subprocess.run([python, "-c", f"import {name}"], capture_output=True).returncode == 0
+         "weights": "MAP(VARCHAR, INTEGER)", "pairs": "MAP(VARCHAR, INTEGER)",
+         "place": 'STRUCT(x DOUBLE, "label" VARCHAR)', "never": "INTEGER"}
 
 
 def run_python(script, *arguments):
-    done = subprocess.run(["python3", "-c", script, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([PYTHON, "-c", script, *map(str, arguments)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -112,7 +106,7 @@ class ExportFormatsTest(unittest.TestCase):
             refused = self.cluster.fjord("export", self.cluster.folder / "f.csv", "--type", "thing", "--fields", fields)
             self.assertNotEqual(refused.code, harness.OK, refused)
 
-    @unittest.skipUnless(has_module("pyarrow.parquet"), "SKIPPED: python3 has no pyarrow")
+    @unittest.skipUnless(has_module("fjord", "pyarrow"), "SKIPPED: no Python package, or no pyarrow")
     def test_parquet_columns_have_the_types_of_the_schema(self):
         path = self.cluster.folder / "things.parquet"
         self.cluster.must("export", path, "--type", "thing", "--overwrite")
@@ -123,8 +117,59 @@ class ExportFormatsTest(unittest.TestCase):
                          {"part": "double", "single": "float", "whole": "int64", "count": "int32", "yes": "bool",
                           "numbers": "list<element: double>"})
         self.read_back(path)
+        again = self.cluster.fjord("export", path, "--type", "thing")
+        self.assertEqual(again.code, harness.FAILED, again)
+        self.assertIn("--overwrite", again.err)
 
-    @unittest.skipUnless(has_module("pyarrow.parquet") and has_module("duckdb"), "SKIPPED: python3 has no pyarrow and duckdb")
+    @unittest.skipUnless(has_module("fjord", "pyarrow"), "SKIPPED: no Python package, or no pyarrow")
+    def test_options_of_a_parquet_export(self):
+        path = self.cluster.folder / "some.parquet"
+        ids = "import json, sys, pyarrow.parquet as pq\ntable = pq.read_table(sys.argv[1])\n" \
+              "print(json.dumps([table.column_names, sorted(table['_id'].to_pylist())]))"
+
+        def exported(*options):
+            summary = self.cluster.must("export", path, "--overwrite", *options).json()
+            columns, found = run_python(ids, path)
+            self.assertEqual(summary["documents"], len(found))
+            self.assertEqual(summary["bytes"], path.stat().st_size)
+            return columns, found
+
+        self.assertEqual(exported("--type", "thing", "--fields", "whole,name", "--selection", "thing.count == 7"),
+                         (["_id", "name", "whole"], ["id:p:thing::1"]))
+        parts = [exported("--type", "thing", "--slice", f"{part}/2", "--snapshot", "--priority", "high",
+                          "--visitors-per-node", "1", "--buckets-per-visitor", "1", "--buckets-at-once", "2")[1]
+                 for part in (1, 2)]
+        self.assertEqual(sorted(parts[0] + parts[1]), sorted(DOCUMENTS))
+        self.assertEqual(exported("--type", "thing", "--to", "2001-01-01T00:00:00Z")[1], [])
+        self.assertEqual(exported("--type", "thing", "--from", "1h")[1], sorted(DOCUMENTS))
+
+    @unittest.skipUnless(has_module("fjord", "pyarrow"), "SKIPPED: no Python package, or no pyarrow")
+    def test_mistakes_with_parquet_have_the_exit_codes_of_the_command_line(self):
+        path = self.cluster.folder / "mistakes.parquet"
+        self.cluster.must("export", path, "--type", "thing")
+        lines = self.cluster.folder / "lines.jsonl"
+        lines.write_text("")
+        for code, arguments in (
+                (harness.USAGE, ["export", "x.parquet", "--from", "abc"]), (harness.USAGE, ["export", "x.parquet", "--slice", "9/4"]),
+                (harness.USAGE, ["export", "x.parquet", "--selection", "thing.count >"]),
+                (harness.USAGE, ["import", path, lines]), (harness.USAGE, ["import", path, path, "--resume", "position"]),
+                (harness.NOT_FOUND, ["export", "x.parquet", "--type", "nosuch"]), (harness.NOT_FOUND, ["import", "nofile.parquet"]),
+                (harness.NOT_FOUND, ["import", "--type", "nosuch", "--id-row", path])):
+            refused = self.cluster.fjord(*arguments)
+            self.assertEqual(refused.code, code, refused)
+            self.assertTrue(refused.err.startswith("fjord: "), refused)
+        path.write_bytes(b"PAR1")
+        self.assertEqual(self.cluster.fjord("import", path).code, harness.FAILED)
+
+    def test_parquet_without_the_python_package_says_what_is_missing(self):
+        empty = self.cluster.folder / "empty"
+        empty.mkdir()
+        for command in (["export", "x.parquet"], ["import", "x.parquet"]):
+            refused = harness.run_program("fjord", *command, env={"FJORD_CLUSTER": self.cluster.address, "PATH": str(empty)})
+            self.assertEqual(refused.code, harness.FAILED, refused)
+            self.assertIn("the packages fjord and pyarrow", refused.err)
+
+    @unittest.skipUnless(has_module("fjord", "pyarrow", "duckdb"), "SKIPPED: no Python package, pyarrow or duckdb")
     def test_duckdb_reads_parquet_and_csv(self):
         parquet, table = self.cluster.folder / "duck.parquet", self.cluster.folder / "duck.csv"
         self.cluster.must("export", parquet, "--type", "thing", "--overwrite")
@@ -133,7 +178,7 @@ class ExportFormatsTest(unittest.TestCase):
 import duckdb, json, sys
 parquet, table = sys.argv[1:]
 columns = {row[0]: row[1] for row in duckdb.sql(f"describe select * from '{parquet}'").fetchall()}
-total = duckdb.sql(f"select sum(part), sum(whole)::varchar, count(*) from '{parquet}'").fetchone()
+total = duckdb.sql(f"select sum(part), sum(whole)::varchar, count(*) from '{parquet}'").fetchall()[0]
 print(json.dumps([columns, total, duckdb.sql(f"select _id, name, whole from read_csv('{table}', header=true)").fetchall()]))""",
                                           parquet, table)
         self.assertEqual(columns, TYPES)

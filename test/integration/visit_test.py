@@ -4,7 +4,6 @@ import gzip
 import json
 import os
 import pathlib
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import time
 import unittest
 
 import harness
+from python_package import PYTHON, has_module
 
 SCHEMA = """document item {
   field number type int { header }
@@ -206,9 +206,7 @@ class VisitTest(unittest.TestCase):
                 again = cluster.must("feed", path).json()
                 self.assertEqual(again["ok"], len(content))
 
-    @unittest.skipUnless(shutil.which("python3") and
-                         subprocess.run(["python3", "-c", "import pyarrow.parquet"], capture_output=True).returncode == 0,
-                         "python3 has no pyarrow")
+    @unittest.skipUnless(has_module("fjord", "pyarrow"), "SKIPPED: no Python package, or no pyarrow")
     def test_parquet_holds_every_value_as_it_was(self):
         schema = """document thing {
           field name type string { header }
@@ -240,7 +238,7 @@ class VisitTest(unittest.TestCase):
             self.assertEqual(len(before), len(content))
             self.assertEqual({name: before[name] for name in list(content)[:4]}, {name: content[name] for name in list(content)[:4]})
             table = cluster.folder / "table.parquet"
-            subprocess.run(["python3", "-c", """
+            subprocess.run([PYTHON, "-c", """
 import datetime, sys, pyarrow as pa, pyarrow.parquet as pq
 pq.write_table(pa.table({"_id": ["x", "y"], "name": [datetime.datetime(2026, 11, 22), None], "whole": [1, 2],
                          "tags": [["a"], None]}), sys.argv[1])""", str(table)], check=True)

@@ -296,8 +296,9 @@ class AsyncClient:
                           ids_only: bool = False, since: Optional[int] = None, until: Optional[int] = None,
                           snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
                           no_progress_limit: Optional[float] = None, visitors_per_node: Optional[int] = None,
-                          buckets_at_once: Optional[int] = None, batch_rows: int = 65536,
-                          batch_bytes: Optional[int] = None, version: bool = False) -> "ArrowVisit":
+                          buckets_per_visitor: Optional[int] = None, buckets_at_once: Optional[int] = None,
+                          batch_rows: int = 65536, batch_bytes: Optional[int] = None,
+                          version: bool = False) -> "ArrowVisit":
         """As Client.visit_arrow(). The visit itself is read by a thread: `await asyncio.to_thread(visit.table)`.
 
         >>> visit = await client.visit_arrow(type="item")
@@ -306,8 +307,9 @@ class AsyncClient:
         return await asyncio.to_thread(lambda: self._sync.visit_arrow(
             selection, type=type, fields=fields, slices=slices, slice=slice, resume=resume, ids_only=ids_only, since=since,
             until=until, snapshot=snapshot, buffer_bytes=buffer_bytes, priority=priority,
-            no_progress_limit=no_progress_limit, visitors_per_node=visitors_per_node, buckets_at_once=buckets_at_once,
-            batch_rows=batch_rows, batch_bytes=batch_bytes, version=version))
+            no_progress_limit=no_progress_limit, visitors_per_node=visitors_per_node,
+            buckets_per_visitor=buckets_per_visitor, buckets_at_once=buckets_at_once, batch_rows=batch_rows,
+            batch_bytes=batch_bytes, version=version))
 
     async def import_arrow(self, table: Any, *, type: Optional[str] = None, id_column: Optional[str] = None,
                            namespace: Optional[str] = None, max_inflight: Union[int, str] = "auto",

@@ -3,7 +3,7 @@
 pyarrow is needed only by reader(), table() and df(), Polars only by pl().
 """
 
-from typing import TYPE_CHECKING, Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Dict, Iterator, Optional
 
 from . import _core
 
@@ -147,6 +147,12 @@ class ArrowVisit(ArrowStream):
     def progress(self) -> Optional[float]:
         """The part of the buckets that were read, from 0 to 1; None: not known yet."""
         return self._core.fraction_done
+
+    @property
+    def statistics(self) -> Dict[str, int]:
+        """What was read so far: buckets_total, buckets_done, buckets_done_before, buckets_repeated, documents_read,
+        documents_matched, bytes."""
+        return self._core.statistics
 
     def __repr__(self) -> str:
         done = self.progress

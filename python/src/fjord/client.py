@@ -314,8 +314,8 @@ class Client:
                     ids_only: bool = False, since: Optional[int] = None, until: Optional[int] = None,
                     snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
                     no_progress_limit: Optional[float] = None, visitors_per_node: Optional[int] = None,
-                    buckets_at_once: Optional[int] = None, batch_rows: int = 65536, batch_bytes: Optional[int] = None,
-                    version: bool = False) -> "ArrowVisit":
+                    buckets_per_visitor: Optional[int] = None, buckets_at_once: Optional[int] = None,
+                    batch_rows: int = 65536, batch_bytes: Optional[int] = None, version: bool = False) -> "ArrowVisit":
         """Returns all documents that a selection matches as columns, for pandas, Polars, DuckDB and pyarrow (docs/python/arrow.md).
 
         The arguments are those of visit(). A batch has at most `batch_rows` documents, and ends when they have `batch_bytes`.
@@ -329,7 +329,8 @@ class Client:
         visit = fill(_core.VisitOptions(), selection=selection, type=type, fields=field_list(fields), slices=slices,
                      slice=slice, resume=resume, ids_only=ids_only, since=since, until=until, snapshot=snapshot,
                      buffer_bytes=buffer_bytes, priority=priority, no_progress_limit=no_progress_limit,
-                     visitors_per_node=visitors_per_node, buckets_at_once=buckets_at_once)
+                     visitors_per_node=visitors_per_node, buckets_per_visitor=buckets_per_visitor,
+                     buckets_at_once=buckets_at_once)
         options = fill(_core.ArrowVisitOptions(), batch_rows=batch_rows, batch_bytes=batch_bytes, version=version)
         return ArrowVisit(_core.visit_arrow(self._core, visit, options))
 

@@ -3,9 +3,10 @@
 import json
 import os
 import shutil
+from itertools import chain, islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Set, Union
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,12 +17,23 @@ from .errors import AlreadyExists, Error, InvalidArgument
 PART_BYTES = 1 << 30
 """A part of a file that is complete this soon need not be read again after a crash."""
 
+BATCH_ROWS = 8192
+
+PORTION_BATCHES = 16
+"""After so many batches, an import that can be continued waits for its writes and notes its position."""
+
 
 class ParquetSummary(NamedTuple):
     """The result of export_parquet()."""
 
     documents: int
     bytes: int
+    buckets: int
+    """Buckets that this run has read."""
+    buckets_done_before: int
+    """Of a resumed export: buckets that an earlier run had read."""
+    buckets_repeated: int
+    """Number of restarts of a bucket after a failure."""
 
 
 class _Parts:
@@ -114,10 +126,12 @@ def export_parquet(client: Any, file: Union[str, "PathLike[str]"], selection: Op
         except BaseException:
             parts.close_part()
             raise
+        counts = visit.statistics
     if parts.documents == 0:
         parts.write(pa.RecordBatch.from_pylist([], schema=schema), "")
     parts.finish(schema)
-    return ParquetSummary(parts.documents, path.stat().st_size)
+    return ParquetSummary(parts.documents, path.stat().st_size, counts["buckets_done"], counts["buckets_done_before"],
+                          counts["buckets_repeated"])
 
 
 def _plain_column(column: pa.Array) -> pa.Array:
@@ -130,17 +144,33 @@ def _plain_column(column: pa.Array) -> pa.Array:
     return column
 
 
-def _batches(file: pq.ParquetFile, names: List[str], rows_before: int, row_ids: Optional[str]) -> Iterator[Any]:
-    for batch in file.iter_batches(batch_size=8192):
+def _with_row_ids(batch: pa.RecordBatch, name: str, rows_before: int) -> pa.RecordBatch:
+    numbers = range(rows_before + 1, rows_before + 1 + batch.num_rows)
+    column = pa.array([str(number) for number in numbers], pa.string())
+    return pa.RecordBatch.from_arrays([*batch.columns, column], schema=batch.schema.append(pa.field(name, pa.string())))
+
+
+def _batches(file: pq.ParquetFile, first_row: int, row_ids: Optional[str]) -> Iterator[Any]:
+    """Gives the rows from `first_row` on, counted from 0."""
+    end = 0
+    for batch in file.iter_batches(batch_size=BATCH_ROWS):
+        end += batch.num_rows
+        if end <= first_row:
+            continue
+        batch = batch.slice(max(0, batch.num_rows - (end - first_row)))
         columns = [_plain_column(column) for column in batch.columns]
-        fields = [pa.field(name, column.type, metadata=field.metadata)
-                  for name, column, field in zip(names, columns, batch.schema)]
-        if row_ids is not None:
-            numbers = range(rows_before + 1, rows_before + 1 + batch.num_rows)
-            columns.append(pa.array([str(number) for number in numbers]))
-            fields.append(pa.field(row_ids, pa.string()))
-            rows_before += batch.num_rows
-        yield pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+        fields = [pa.field(field.name, column.type, metadata=field.metadata) for field, column in zip(batch.schema, columns)]
+        plain = pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+        yield plain if row_ids is None else _with_row_ids(plain, row_ids, end - batch.num_rows)
+
+
+def _reader(batches: Iterator[Any], file: pq.ParquetFile, row_ids: Optional[str]) -> pa.RecordBatchReader:
+    """Returns a reader of batches, which have the schema of the first one."""
+    first = next(batches, None)
+    if first is None:
+        schema = file.schema_arrow
+        return pa.RecordBatchReader.from_batches(schema if row_ids is None else schema.append(pa.field(row_ids, pa.string())), [])
+    return pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
 
 
 def open_parquet(file: Union[str, "PathLike[str]"], row_ids: Optional[str] = None) -> pa.RecordBatchReader:
@@ -152,33 +182,101 @@ def open_parquet(file: Union[str, "PathLike[str]"], row_ids: Optional[str] = Non
     1
     """
     source = pq.ParquetFile(fspath(file))
-    batches = _batches(source, source.schema_arrow.names, 0, row_ids)
-    first = next(batches, None)
-    if first is None:
-        return pa.RecordBatchReader.from_batches(source.schema_arrow, [])
+    return _reader(_batches(source, 0, row_ids), source, row_ids)
 
-    def all_batches() -> Iterator[Any]:
-        yield first
-        yield from batches
 
-    return pa.RecordBatchReader.from_batches(first.schema, all_batches())
+class _Position:
+    """How many rows of a file are stored or refused, in a file beside it, which has the form of those of `fjord import`."""
+
+    def __init__(self, progress_file: str, input_file: str) -> None:
+        self._file = Path(progress_file)
+        self._prefix = f"fjord-import-1 {input_file} "
+
+    def load(self) -> int:
+        try:
+            text = self._file.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            return 0
+        number = text[len(self._prefix):-1]
+        if not (text.startswith(self._prefix) and text.endswith("\n") and number.isdecimal()):
+            raise InvalidArgument(f"{self._file} is no progress file of {self._prefix.split(' ', 1)[1].rstrip()}")
+        return int(number)
+
+    def save(self, rows: int) -> None:
+        new = self._file.with_name(self._file.name + ".new")
+        new.write_text(f"{self._prefix}{rows}\n", encoding="utf-8")
+        os.replace(new, self._file)
+
+    def remove(self) -> None:
+        self._file.unlink(missing_ok=True)
+
+
+class _FileImport:
+    """The import of one file, whole or in portions whose ends a position file remembers."""
+
+    def __init__(self, client: Any, file: str, row_ids: Optional[str], on_failure: Callable[[str, int, Error], object],
+                 on_progress: Callable[[float], object], **options: Any) -> None:
+        self._client = client
+        self._file = file
+        self._row_ids = row_ids
+        self._source = pq.ParquetFile(file)
+        self._on_failure = on_failure
+        self._on_progress = on_progress
+        self._options = options
+        self._rows = 0
+
+    def run(self) -> ImportSummary:
+        return self._store(_batches(self._source, 0, self._row_ids))
+
+    def run_with(self, position: _Position) -> ImportSummary:
+        """Goes on behind the position. A portion with a write in doubt is repeated by the next run, and what is behind it, too."""
+        self._rows = position.load()
+        batches = _batches(self._source, self._rows, self._row_ids)
+        total: Optional[ImportSummary] = None
+        while total is None or self._rows < self._source.metadata.num_rows:
+            summary = self._store(islice(batches, PORTION_BATCHES))
+            total = summary if total is None else _sum(total, summary)
+            if total.in_doubt == 0:
+                position.save(self._rows)
+        if total.in_doubt == 0:
+            position.remove()
+        return total
+
+    def _store(self, batches: Iterator[Any]) -> ImportSummary:
+        first_row = self._rows
+        return self._client.import_arrow(  # type: ignore[no-any-return]
+            _reader(self._counted(batches), self._source, self._row_ids),
+            on_failure=lambda row, error: self._on_failure(self._file, first_row + row, error), **self._options)
+
+    def _counted(self, batches: Iterator[Any]) -> Iterator[Any]:
+        for batch in batches:
+            yield batch
+            self._rows += batch.num_rows
+            self._on_progress(self._rows / self._source.metadata.num_rows)
 
 
 def import_parquet(client: Any, files: List[str], *, type: Optional[str], id_field: Optional[str], id_row: bool,
-                   namespace: Optional[str], timeout: Optional[float], priority: Optional[str],
-                   on_failure: Callable[[str, int, Error], object],
-                   on_warning: Callable[[str], object]) -> Tuple[ImportSummary, float]:
-    """Stores the rows of several files. Returns the sums of their summaries, and the seconds."""
+                   namespace: Optional[str], progress_file: Optional[str], max_inflight: Union[int, str],
+                   timeout: Optional[float], priority: Optional[str], on_failure: Callable[[str, int, Error], object],
+                   on_warning: Callable[[str], object], on_progress: Callable[[float], object]) -> ImportSummary:
+    """Stores the rows of several files. Returns the sums of their summaries. `progress_file` is for one file: the import goes on
+    behind the position in it, and keeps it up to date."""
+    row_ids = "(number)" if id_row else None
+    warned: Set[str] = set()
+
+    def warn(text: str) -> None:  # Once for all files and portions.
+        if "(number)" not in text and text not in warned:
+            warned.add(text)
+            on_warning(text)
+
     totals: Optional[ImportSummary] = None
     for file in files:
-        row_ids = "(number)" if id_row else None
-        summary = client.import_arrow(
-            open_parquet(file, row_ids), type=type, id_column=row_ids or id_field, namespace=namespace, timeout=timeout,
-            priority=priority, on_failure=lambda row, error, file=file: on_failure(file, row, error),
-            on_warning=lambda text: None if "(number)" in text else on_warning(text))
+        one = _FileImport(client, file, row_ids, on_failure, on_progress, type=type, id_column=row_ids or id_field,
+                          namespace=namespace, max_inflight=max_inflight, timeout=timeout, priority=priority, on_warning=warn)
+        summary = one.run() if progress_file is None else one.run_with(_Position(progress_file, file))
         totals = summary if totals is None else _sum(totals, summary)
     assert totals is not None
-    return totals, totals.seconds
+    return totals
 
 
 def _sum(one: ImportSummary, other: ImportSummary) -> ImportSummary:

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 #include <stop_token>
-#include <unistd.h>
 
 #include "commands/commands.h"
 #include "commands/end_signal.h"
@@ -41,40 +40,24 @@ std::string to_json(const ExportSummary& summary) {
   return json.key("seconds").real(summary.seconds, 3).end_object().str();
 }
 
-/// Writes lines of JSON or CSV to `path`. SIGINT and SIGTERM end the export so that --resume can continue it.
-Status export_lines(Client& client, const ExportArgs& args, const std::string& path, EndSignal& end_signal) {
+/// Writes lines of JSON or CSV. SIGINT and SIGTERM end the export so that --resume can continue it.
+Status export_lines(Client& client, const ExportArgs& args, EndSignal& end_signal) {
   FJORD_TRY_ASSIGN(ExportOptions options, options_of(args));
   Progress progress("export", "docs", Progress::when(args.progress));
   options.on_progress = [&](const ExportProgress& now) { progress.update(now.fraction_done, now.documents); };
   std::stop_source stop;
   options.stop = stop.get_token();
   end_signal.call([stop]() mutable { stop.request_stop(); });
-  const ExportSummary summary = client.export_to(path, options);
+  const ExportSummary summary = client.export_to(args.file, options);
   end_signal.work_is_done();
   if (summary.status || summary.bytes != 0) print_line(to_json(summary));
   return summary.status;
 }
 
-/// Exports JSON lines to FILE.jsonl first and converts the complete file to Parquet.
-Status export_parquet(Client& client, const ExportArgs& args, EndSignal& end_signal) {
-  const std::string lines = args.file + ".jsonl";
-  if (!args.resume && !args.overwrite && ::access(args.file.c_str(), F_OK) == 0) {
-    return {StatusCode::AlreadyExists, args.file + " exists; --overwrite replaces it"};
-  }
-  FJORD_TRY(export_lines(client, args, lines, end_signal));
-  end_signal.call(nullptr);  // The conversion takes long; a signal ends it at once.
-  FJORD_TRY_ASSIGN(const auto types, client.types());
-  FJORD_TRY(jsonl_to_parquet(lines, args.file, *types, args.fields.empty()));
-  ::unlink(lines.c_str());
-  return Status::ok();
-}
-
-Status export_to(const ExportArgs& args, FileFormat format, EndSignal& end_signal) {
-  if (format == FileFormat::Parquet) FJORD_TRY(check_parquet());
+Status export_to(const ExportArgs& args, EndSignal& end_signal) {
   Client client = client_of(args.common);
   FJORD_TRY(ready(client, args.common));
-  if (format == FileFormat::Parquet) return export_parquet(client, args, end_signal);
-  return export_lines(client, args, args.file, end_signal);
+  return export_lines(client, args, end_signal);
 }
 
 }  // namespace
@@ -91,8 +74,9 @@ int run_export(const ExportArgs& args) {
         "documents of all types");
     return kUsage;
   }
+  if (format == FileFormat::Parquet) return export_parquet(args);
   EndSignal end_signal;  // Must be created before any other thread.
-  const Status status = export_to(args, format, end_signal);
+  const Status status = export_to(args, end_signal);
   if (status.code() == StatusCode::Cancelled && end_signal.name() != nullptr) {
     complain(std::string(end_signal.name()) + ": the export can be continued with --resume");
     return kPartial;

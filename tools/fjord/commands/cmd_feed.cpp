@@ -78,47 +78,19 @@ int run_feed(const FeedArgs& args) {
   return run_import_of(args, std::move(options));
 }
 
-namespace {
-
-/// A temporary file with the rows of a Parquet file as JSON lines, in the same folder. The destructor removes it.
-class ParquetLines {
- public:
-  explicit ParquetLines(const std::string& parquet) : path_(parquet + ".import.jsonl") {
-    status_ = check_parquet();
-    if (status_) status_ = parquet_to_jsonl(parquet, path_);
-  }
-  ~ParquetLines() { std::remove(path_.c_str()); }
-  ParquetLines(const ParquetLines&) = delete;
-  ParquetLines& operator=(const ParquetLines&) = delete;
-  const Status& status() const { return status_; }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-  Status status_;
-};
-
-}  // namespace
-
 int run_import(const FeedArgs& args) {
   if (args.files.size() > 1 && !args.resume_file.empty()) {
     complain("--resume keeps how far one file is, not several");
     return kUsage;
   }
-  if (std::any_of(args.files.begin(), args.files.end(), is_parquet)) {
-    FeedArgs lines = args;
-    std::vector<std::unique_ptr<ParquetLines>> made;
-    for (std::string& file : lines.files) {
-      if (!is_parquet(file)) continue;
-      made.push_back(std::make_unique<ParquetLines>(file));
-      if (!made.back()->status()) return report(made.back()->status());
-      file = made.back()->path();
-    }
-    return run_import(lines);
+  const auto parquet_files = std::count_if(args.files.begin(), args.files.end(), is_parquet);
+  if (parquet_files != 0 && static_cast<std::size_t>(parquet_files) != args.files.size()) {
+    complain("Parquet files need a command of their own; the others are imported by another one");
+    return kUsage;
   }
   // Lines that `fjord export` wrote contain the ids, so no type is needed.
   if (args.type.empty() && std::all_of(args.files.begin(), args.files.end(), is_jsonl)) return run_feed(args);
-  if (args.type.empty()) {
+  if (args.type.empty() && parquet_files == 0) {
     complain("--type is needed for a table; without, FILE.jsonl or FILE.parquet as `fjord export` writes them");
     return kUsage;
   }
@@ -126,6 +98,7 @@ int run_import(const FeedArgs& args) {
     complain("--id-row numbers the rows of one file; with several files their documents would have the same ids");
     return kUsage;
   }
+  if (parquet_files != 0) return import_parquet(args);
   ImportOptions options;
   options.type = args.type;
   options.id_field = args.id_field;

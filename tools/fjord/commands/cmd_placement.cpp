@@ -2,6 +2,7 @@
 
 #include "commands/commands.h"
 #include "fjord/cluster/placement_comparison.h"
+#include "fjord/common/child_process.h"
 #include "output/json_text.h"
 #include "output/python.h"
 
@@ -39,7 +40,7 @@ int plot(const PlacementArgs& args, const std::vector<Row>& rows) {
   data.begin_object().key("title").text(title_of(args)).key("file").text(args.plot).key("rows").raw(rows_json(rows));
   data.end_object();
   // The rows are JSON in an argument, so that they need no quoting.
-  if (run_python("fjord-plot-placement.py", {data.str()}, false) != 0) {
+  if (run_python({ChildProcess::beside_this_program("fjord-plot-placement.py"), data.str()}, false) != 0) {
     complain(fmt::format("the plot {} was not made", args.plot));
     return kFailed;
   }

@@ -1,39 +1,81 @@
 #include "output/parquet.h"
 
-#include <vector>
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+#include <utility>
 
-#include "output/json_text.h"
 #include "output/python.h"
+#include "output/visit_text.h"
 
 namespace fjord::cli {
+namespace {
+
+/// The arguments of `python3 -m fjord`.
+class TwinCall {
+ public:
+  TwinCall(const char* command, const Common& common, const std::string& progress) : words_{"-m", "fjord", command} {
+    // One word with its value, which may begin with a hyphen.
+    add("--cluster", common.cluster).add("--timeout", fmt::format("{}", common.timeout_s)).add("--progress", progress);
+  }
+  /// Leaves out an empty value.
+  TwinCall& add(const char* option, const std::string& value) {
+    if (!value.empty()) words_.push_back(fmt::format("{}={}", option, value));
+    return *this;
+  }
+  TwinCall& add(const char* option, std::uint64_t value) { return add(option, fmt::format("{}", value)); }
+  TwinCall& add_flag(const char* option, bool is_set) {
+    if (is_set) words_.emplace_back(option);
+    return *this;
+  }
+  int run(const std::vector<std::string>& files) {
+    if (run_python({"-m", "fjord", "check"}, true) == 0) {
+      words_.emplace_back("--");
+      words_.insert(words_.end(), files.begin(), files.end());
+      become_python(std::move(words_));
+    }
+    return report(
+        {StatusCode::NotImplemented,
+         "Parquet needs a python3 on the PATH with the packages fjord and pyarrow (docs/python/README.md), or "
+         "use .jsonl or .jsonl.gz"});
+  }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+/// What parse_part() sets.
+struct Part {
+  Timestamp from{0};
+  Timestamp to{0};
+  std::optional<VisitSlice> slice;
+};
+
+}  // namespace
 
 bool is_parquet(const std::string& path) { return path.ends_with(".parquet"); }
 
-Status check_parquet() {
-  if (run_python("fjord-parquet.py", {"check"}, true) == 0) return Status::ok();
-  return {StatusCode::NotImplemented,
-          "Parquet needs python3 with the package pyarrow, which this machine does not have: pip install pyarrow, or "
-          "use .jsonl or .jsonl.gz"};
+int export_parquet(const ExportArgs& args) {
+  Part part;
+  if (const Status parsed = parse_part(args, part); !parsed) return report(parsed);
+  TwinCall call("export", args.common, args.progress);
+  call.add("--type", args.type).add("--selection", args.selection).add("--fields", args.fields);
+  call.add("--slice", args.slice).add("--priority", args.priority);
+  if (!args.from.empty()) call.add("--since", part.from.us);
+  if (!args.to.empty()) call.add("--until", part.to.us);
+  call.add("--visitors-per-node", args.visitors_per_node).add("--buckets-at-once", args.buckets_at_once);
+  call.add("--buckets-per-visitor", args.buckets_per_visitor);
+  call.add_flag("--snapshot", args.snapshot).add_flag("--resume", args.resume);
+  return call.add_flag("--overwrite", args.overwrite).run({args.file});
 }
 
-Status jsonl_to_parquet(const std::string& jsonl, const std::string& parquet, const DocumentTypeRepo& types,
-                        bool all_fields) {
-  JsonText declared;
-  declared.begin_object();
-  for (const auto& type : types.types()) {
-    declared.key(type->name()).begin_object();
-    for (const Field& field : type->fields()) declared.key(field.name).text(field.type->name());
-    declared.end_object();
-  }
-  declared.end_object();
-  const std::vector<std::string> arguments = {"write", jsonl, parquet, all_fields ? "all" : "seen", declared.str()};
-  if (run_python("fjord-parquet.py", arguments, false) == 0) return Status::ok();
-  return {StatusCode::IoError, parquet + " cannot be written; the documents are in " + jsonl};
-}
-
-Status parquet_to_jsonl(const std::string& parquet, const std::string& jsonl) {
-  if (run_python("fjord-parquet.py", {"read", parquet, jsonl}, false) == 0) return Status::ok();
-  return {StatusCode::IoError, parquet + " cannot be read"};
+int import_parquet(const FeedArgs& args) {
+  TwinCall call("import", args.common, args.progress);
+  call.add("--type", args.type).add("--id-field", args.id_field).add_flag("--id-row", args.id_row);
+  call.add("--namespace", args.namespace_).add("--resume", args.resume_file);
+  call.add("--errors-shown", args.errors_shown).add_flag("--background", args.background);
+  if (args.in_flight != 0) call.add("--in-flight", args.in_flight);
+  return call.run(args.files);
 }
 
 }  // namespace fjord::cli

@@ -5,8 +5,10 @@
 
 namespace fjord::cli {
 
-/// Runs a Python program that is installed beside this one (tools/fjord/scripts), and waits for its end. `quiet`: its
-/// standard error is dropped. Returns its exit code; -1 if it did not start or did not exit normally.
-int run_python(const std::string& program, const std::vector<std::string>& arguments, bool quiet);
+/// Runs the `python3` of the PATH with these arguments, and waits for its end. `quiet`: its messages on standard error
+/// are discarded. Returns its exit code, or -1 if it could not be run or was killed.
+int run_python(std::vector<std::string> arguments, bool quiet);
+/// Replaces this program by the `python3` of the PATH with these arguments. Returns only if there is none.
+void become_python(std::vector<std::string> arguments);
 
 }  // namespace fjord::cli
