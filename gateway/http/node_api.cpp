@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fjord/library/admin.h"
+#include "fjord/library/node_action.h"
 #include "http/event_stream.h"
 #include "http/json_shape.h"
 #include "http/own_api.h"
@@ -14,26 +15,9 @@ namespace {
 
 constexpr Duration kNoEnd = seconds(1'000'000);
 
-constexpr std::pair<std::string_view, NodeAction> kActions[] = {
-    {"up", NodeAction::Up},
-    {"maintenance", NodeAction::Maintenance},
-    {"retire", NodeAction::Retire},
-    {"down", NodeAction::Down},
-    {"add", NodeAction::Add},
-    {"remove", NodeAction::Remove},
-    {"replace", NodeAction::Replace},
-    {"capacity", NodeAction::SetCapacity},
-    {"stop_check", NodeAction::StopCheck},
-    {"balance", NodeAction::Balance},
-};
-
 Result<NodeAction> action_of(const std::string& where, const std::string& name) {
-  std::string names;
-  for (const auto& [text, action] : kActions) {
-    if (text == name) return action;
-    names += (names.empty() ? "" : ", ") + std::string(text);
-  }
-  return Status(StatusCode::InvalidArgument, fmt::format("{} is \"{}\": expected one of {}", where, name, names));
+  auto action = node_action_of(name);
+  return action ? action : Result<NodeAction>(action.error().with_context(where));
 }
 
 void write_plan(const NodePlan& plan, JsonText& json) {

@@ -8,8 +8,10 @@
 
 #include "admin_calls.h"
 #include "bindings.h"
+#include "fjord/library/node_action.h"
 #include "options.h"
 #include "record.h"
+#include "summary.h"
 
 namespace fjord::python {
 
@@ -173,6 +175,51 @@ nb::dict to_dict(const ConfigurationChange& change) {
   return Record().add("version", change.version).add("changes", change.changes).take();
 }
 
+nb::dict to_dict(const RecoveredState& state) {
+  return Record()
+      .add("done", state.done)
+      .add("refusals", state.refusals)
+      .add("warnings", state.warnings)
+      .add("found", state.found)
+      .add("state", state.state)
+      .add("distribution", state.distribution)
+      .add("state_version", state.state_version)
+      .add("next_version", state.next_version)
+      .add("term", state.term)
+      .add("schema_version", state.schema_version)
+      .add("schemas", state.schemas)
+      .add("config_version", state.config_version)
+      .add("settings", state.settings)
+      .take();
+}
+
+nb::dict to_dict(const PluginFunction& function) {
+  return Record()
+      .add("name", function.name)
+      .add("kind", function.is_application ? "application" : "visitor")
+      .add("version", function.version)
+      .add("help", function.help)
+      .add("nodes", function.nodes)
+      .take();
+}
+
+nb::dict to_dict(const PluginProblem& problem) {
+  return Record().add("node", problem.node).add("library", problem.library).add("problem", problem.problem).take();
+}
+
+nb::dict to_dict(const Plugins& plugins) {
+  return Record()
+      .add("functions", records_of(plugins.functions, [](const PluginFunction& one) { return to_dict(one); }))
+      .add("problems", records_of(plugins.problems, [](const PluginProblem& one) { return to_dict(one); }))
+      .add("storage_nodes", plugins.storage_nodes)
+      .add("distributors", plugins.distributors)
+      .take();
+}
+
+nb::list to_list(const UnhealthyBuckets& found) {
+  return records_of(found.buckets, [](const UnhealthyBucket& bucket) { return to_dict(bucket); });
+}
+
 /// Returns the record of the result of a call of Admin; raises its error.
 template <typename F>
 nb::dict record_of(ClientHandle& handle, F f) {
@@ -183,26 +230,36 @@ nb::list list_of(ClientHandle& handle, F f) {
   return records_of(value_of(call_admin(handle, f)), [](const auto& one) { return to_dict(one); });
 }
 
-NodeAction to_action(std::string_view name) {
-  constexpr std::pair<std::string_view, NodeAction> kActions[] = {{"up", NodeAction::Up},
-                                                                  {"maintenance", NodeAction::Maintenance},
-                                                                  {"retire", NodeAction::Retire},
-                                                                  {"down", NodeAction::Down},
-                                                                  {"add", NodeAction::Add},
-                                                                  {"remove", NodeAction::Remove},
-                                                                  {"replace", NodeAction::Replace},
-                                                                  {"set_capacity", NodeAction::SetCapacity},
-                                                                  {"stop_check", NodeAction::StopCheck},
-                                                                  {"balance", NodeAction::Balance}};
-  for (const auto& [known, action] : kActions) {
-    if (name == known) return action;
+/// Makes the change, and with `wait` waits for so many seconds until nothing is left to move.
+nb::dict change_nodes(ClientHandle& handle, const NodeChange& change, std::optional<double> wait,
+                      nb::handle on_progress) {
+  const NodePlan plan = value_of(call_admin(handle, [change](Admin admin) { return admin.change_nodes(change); }));
+  if (!plan.done || !wait) return to_dict(plan);
+  const std::shared_ptr<Client> client = handle.use_connected();
+  const auto mailbox = std::make_shared<Mailbox>();
+  std::function<void(const NodeChangeProgress&)> report;
+  if (!on_progress.is_none()) {
+    report = [mailbox, on_progress](const NodeChangeProgress& progress) {
+      mailbox->post([on_progress, progress] {
+        on_progress(fraction_or_none(progress.fraction_done), progress.buckets_left, Record::convert(progress.left));
+      });
+    };
   }
-  raise(Status(
-      StatusCode::InvalidArgument,
-      "action: expected up, maintenance, retire, down, add, remove, replace, set_capacity, stop_check or balance"));
+  std::stop_source stop;
+  check(call_blocking(
+      [client, change, plan, report, timeout = to_duration(wait), token = stop.get_token()] {
+        return client->admin().wait_for(change, plan, timeout, report, token);
+      },
+      &stop, mailbox));
+  return to_dict(plan);
 }
 
 void bind_options(nb::module_& module) {
+  nb::class_<RecoverOptions>(module, "RecoverOptions")
+      .def(nb::init<>())
+      .def_rw("dry_run", &RecoverOptions::dry_run)
+      .def_rw("force", &RecoverOptions::force)
+      .def_rw("controller", &RecoverOptions::controller);
   nb::class_<NodeChange>(module, "NodeChange")
       .def(nb::init<>())
       .def_rw("nodes", &NodeChange::nodes)
@@ -214,7 +271,7 @@ void bind_options(nb::module_& module) {
       .def_rw("dry_run", &NodeChange::dry_run)
       .def_rw("force", &NodeChange::force)
       .def_prop_rw("action", &get_nothing<NodeChange>,
-                   [](NodeChange& self, std::string_view name) { self.action = to_action(name); });
+                   [](NodeChange& self, std::string_view name) { self.action = value_of(node_action_of(name)); });
   nb::class_<SetOptions>(module, "SetOptions")
       .def(nb::init<>())
       .def_rw("dry_run", &SetOptions::dry_run)
@@ -230,9 +287,15 @@ void bind_cluster(nb::module_& module) {
   module.def("admin_history", [](ClientHandle& handle, std::uint32_t max) {
     return list_of(handle, [max](Admin admin) { return admin.history(max); });
   });
-  module.def("admin_change_nodes", [](ClientHandle& handle, const NodeChange& change) {
-    return record_of(handle, [change](Admin admin) { return admin.change_nodes(change); });
+  module.def("admin_change_nodes", &change_nodes, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none());
+  module.def("admin_recover_state", [](ClientHandle& handle, const RecoverOptions& options) {
+    return record_of(handle, [options](Admin admin) { return admin.recover_state(options); });
   });
+  module.def("admin_plugins",
+             [](ClientHandle& handle) { return record_of(handle, [](Admin admin) { return admin.plugins(); }); });
+}
+
+void bind_buckets(nb::module_& module) {
   module.def("admin_bucket_of", [](ClientHandle& handle, const std::string& id) {
     return list_of(handle, [id](Admin admin) { return admin.bucket_of(id); });
   });
@@ -240,9 +303,14 @@ void bind_cluster(nb::module_& module) {
     return list_of(handle, [name](Admin admin) { return admin.bucket(name); });
   });
   module.def("admin_unhealthy_buckets", [](ClientHandle& handle, std::size_t max) {
-    const UnhealthyBuckets found =
-        value_of(call_admin(handle, [max](Admin admin) { return admin.unhealthy_buckets(max); }));
-    return records_of(found.buckets, [](const UnhealthyBucket& bucket) { return to_dict(bucket); });
+    return to_list(value_of(call_admin(handle, [max](Admin admin) { return admin.unhealthy_buckets(max); })));
+  });
+  module.def("admin_lost_buckets", [](ClientHandle& handle) {
+    return to_list(value_of(call_admin(handle, [](Admin admin) { return admin.lost_buckets(); })));
+  });
+  module.def("admin_accept_loss", [](ClientHandle& handle, const std::vector<std::string>& buckets, double timeout) {
+    check(call_admin(
+        handle, [buckets, limit = to_duration(timeout)](Admin admin) { return admin.accept_loss(buckets, limit); }));
   });
 }
 
@@ -272,6 +340,7 @@ void bind_settings(nb::module_& module) {
 void bind_admin(nb::module_& module) {
   bind_options(module);
   bind_cluster(module);
+  bind_buckets(module);
   bind_settings(module);
 }
 

@@ -20,6 +20,7 @@ void bind_arrow(nb::module_& module);
 void bind_aggregate(nb::module_& module);
 void bind_jobs(nb::module_& module);
 void bind_admin(nb::module_& module);
+void bind_balancing(nb::module_& module);
 void bind_tuning(nb::module_& module);
 void bind_search(nb::module_& module);
 void bind_schema(nb::module_& module);

@@ -14,6 +14,7 @@ NB_MODULE(_core, module) {
   fjord::python::bind_aggregate(module);
   fjord::python::bind_jobs(module);
   fjord::python::bind_admin(module);
+  fjord::python::bind_balancing(module);
   fjord::python::bind_tuning(module);
   fjord::python::bind_search(module);
   fjord::python::bind_schema(module);

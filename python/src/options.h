@@ -55,6 +55,10 @@ void set_no_progress_limit(Options& options, double seconds) {
   options.no_progress_limit = to_duration(seconds);
 }
 template <typename Options>
+void set_period(Options& options, double seconds) {
+  options.period = to_duration(seconds);
+}
+template <typename Options>
 void set_timeout(Options& options, double seconds) {
   options.timeout = to_duration(seconds);
 }

@@ -2,10 +2,13 @@
 
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _core
-from ._options import fill
+from ._options import fill, seconds
+
+if TYPE_CHECKING:
+    from .balance import Balancing
 
 Schema = Union[str, "PathLike[str]"]
 
@@ -97,6 +100,56 @@ class NodePlan(NamedTuple):
     bytes_moved: int
     duration_seconds: int
     notes: List[str]
+
+
+class RecoveredState(NamedTuple):
+    """What a fleet controller without records has rebuilt from the reports of the nodes."""
+
+    done: bool
+    refusals: List[str]
+    """Why nothing was recovered; empty: something was, or with dry_run would be."""
+    warnings: List[str]
+    found: List[str]
+    """What each node reported."""
+    state: str
+    distribution: str
+    state_version: int
+    next_version: int
+    term: int
+    schema_version: int
+    schemas: int
+    config_version: int
+    settings: int
+
+
+class PluginFunction(NamedTuple):
+    """A function that plugins offer."""
+
+    name: str
+    kind: str
+    """"application": for jobs; "visitor": for visits."""
+    version: str
+    help: str
+    nodes: List[str]
+
+
+class PluginProblem(NamedTuple):
+    """A library that a node does not use, or a node that does not answer."""
+
+    node: str
+    library: str
+    """"": the node does not answer."""
+    problem: str
+
+
+class Plugins(NamedTuple):
+    """The plugins of all nodes."""
+
+    functions: List[PluginFunction]
+    problems: List[PluginProblem]
+    storage_nodes: int
+    """Number of nodes that answered."""
+    distributors: int
 
 
 class ReplicaInfo(NamedTuple):
@@ -246,16 +299,54 @@ class Admin:
 
     def change_nodes(self, action: str, nodes: Sequence[str] = (), *, dry_run: bool = True, force: bool = False,
                      reason: Optional[str] = None, address: Optional[str] = None, group: Optional[str] = None,
-                     capacity: Optional[str] = None, balance_to: Optional[str] = None) -> NodePlan:
+                     capacity: Optional[str] = None, balance_to: Optional[str] = None, wait: Optional[float] = None,
+                     on_progress: Optional[Callable[[Optional[float], int, float], object]] = None) -> NodePlan:
         """Plans a change of nodes, and makes it with `dry_run=False`. `action` is up, maintenance, retire, down, add, remove,
-        replace, set_capacity, stop_check or balance. `force` makes a change although it is unsafe.
+        replace, capacity, stop_check or balance. `force` makes a change although it is unsafe.
+
+        With `wait`, it waits so many seconds at most until the change is in force and nothing is left to move, or raises
+        DeadlineExceeded; the change goes on. `on_progress` is called with the part that is done, the number of buckets that are
+        left and the estimated seconds, about twice a second.
 
         >>> client.admin.change_nodes("stop_check", ["storage.0"]).done
         False
         """
         change = fill(_core.NodeChange(), action=action, nodes=list(nodes), dry_run=dry_run, force=force, reason=reason,
                       address=address, group=group, capacity=capacity, balance_to=balance_to)
-        return NodePlan(**_core.admin_change_nodes(self._client._core, change))
+        return NodePlan(**_core.admin_change_nodes(self._client._core, change, wait, on_progress))
+
+    def recover_state(self, *, dry_run: bool = True, force: bool = False, controller: Optional[str] = None) -> RecoveredState:
+        """Rebuilds the records of a fleet controller that has lost them (docs/operating/controllers.md), with
+        `dry_run=False`. `force` does it although some nodes do not answer. `controller` is its address.
+
+        >>> try:
+        ...     client.admin.recover_state()
+        ... except fjord.InvalidArgument as error:
+        ...     print(error)
+        127.0.0.1:... has its records, with cluster state ...: there is nothing to recover
+        """
+        options = fill(_core.RecoverOptions(), dry_run=dry_run, force=force, controller=controller)
+        return RecoveredState(**_core.admin_recover_state(self._client._core, options))
+
+    def plugins(self) -> Plugins:
+        """Asks all nodes for the plugins that they use.
+
+        >>> client.admin.plugins().problems
+        []
+        """
+        members = _core.admin_plugins(self._client._core)
+        return Plugins(**{**members, "functions": [PluginFunction(**one) for one in members["functions"]],
+                          "problems": [PluginProblem(**one) for one in members["problems"]]})
+
+    @property
+    def balancing(self) -> "Balancing":
+        """The balancer, which moves buckets between storage nodes by load (docs/operating/balancing.md).
+
+        >>> client.admin.balancing.status().mode
+        'advise'
+        """
+        from .balance import Balancing
+        return Balancing(self._client)
 
     # --- Buckets
 
@@ -283,6 +374,20 @@ class Admin:
         []
         """
         return [UnhealthyBucket(**bucket) for bucket in _core.admin_unhealthy_buckets(self._client._core, max)]
+
+    def lost_buckets(self) -> List[UnhealthyBucket]:
+        """Returns the buckets of which all replicas have lost entries.
+
+        >>> client.admin.lost_buckets()
+        []
+        """
+        return [UnhealthyBucket(**bucket) for bucket in _core.admin_lost_buckets(self._client._core)]
+
+    def accept_loss(self, buckets: Sequence[str], *, timeout: float = 60.0) -> None:
+        """Declares for lost buckets, by name, that what is left is all there is, and waits until they are served again.
+        Documents that they have lost do not exist from then on. NotFound is raised for a bucket that is not lost.
+        """
+        _core.admin_accept_loss(self._client._core, list(buckets), seconds(timeout))
 
     # --- Settings
 

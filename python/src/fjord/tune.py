@@ -1,8 +1,9 @@
 """The tuner: advice on settings, and changes that it can take back."""
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import _core
+from ._options import fill, seconds
 from .admin import _text
 
 
@@ -41,6 +42,34 @@ class AppliedTuning(NamedTuple):
     is_revert: bool = False
 
 
+class TuningEvent(NamedTuple):
+    """Something that happened during apply_and_watch() or run()."""
+
+    event: str
+    """"started", "advice", "changed", "kept", "taken back", "failed", ..."""
+    loop: str
+    """The controller; "": none."""
+    setting: str
+    old: Optional[str]
+    new: Optional[str]
+    id: str
+    """Of the change, for revert()."""
+    version: int
+    """The new version of the settings; 0: unchanged."""
+    text: str
+
+
+_LOOPS = ("visitors", "maintenance", "split", "entries", "cache")
+
+
+def _texts(values: Mapping[str, Any]) -> Dict[str, str]:
+    return {name: _text(value) for name, value in values.items()}
+
+
+def _to_event(on_event: Optional[Callable[[TuningEvent], object]]) -> Optional[Callable[[Dict[str, Any]], object]]:
+    return None if on_event is None else lambda members: on_event(TuningEvent(**members))
+
+
 class Tune:
     """The tuner of a cluster, as `client.tune`.
 
@@ -66,10 +95,35 @@ class Tune:
 
     def apply(self, values: Mapping[str, Any], *, reason: str = "") -> AppliedTuning:
         """Changes live settings, all or none, as one change that revert() takes back."""
-        texts = {name: _text(value) for name, value in values.items()}
-        applied = AppliedTuning(**_core.tuning_apply(self._client._core, texts, reason))
+        applied = AppliedTuning(**_core.tuning_apply(self._client._core, _texts(values), reason))
         # The answer has the id; what the settings were before is in the history.
         return next((change for change in self.history() if change.id == applied.id), applied)
+
+    def apply_and_watch(self, values: Mapping[str, Any], *, metrics: Sequence[str], reason: str = "", period: float = 10.0,
+                        target: float = 0.02, scan_share: float = 0.2,
+                        on_event: Optional[Callable[[TuningEvent], object]] = None) -> str:
+        """Observes the cluster for some periods, makes the change, observes again, and takes it back if the objective gets worse.
+
+        Returns "kept", "taken back", "unknown" (too few operations to judge it; it stays), "left" (somebody else has changed a
+        setting again) or "not made" (too few operations before). `metrics` are addresses of the nodes' metrics, `period` is in
+        seconds, `target` the wanted p99 of reads and writes in seconds, `scan_share` the weight of visits from 0 to 1. After an
+        exception, such as KeyboardInterrupt, the observation goes on without the caller.
+        """
+        options = fill(_core.TuningWatchOptions(), metrics=list(metrics), period=seconds(period, "period"), target=target,
+                       scan_share=scan_share)
+        return _core.tuning_apply_and_watch(self._client._core, _texts(values), reason, options, _to_event(on_event))
+
+    def run(self, *, metrics: Sequence[str], controllers: Optional[Mapping[str, str]] = None, period: float = 10.0,
+            periods: int = 0, target: float = 0.02, on_event: Optional[Callable[[TuningEvent], object]] = None) -> None:
+        """Reads the metrics in each period and changes settings, until KeyboardInterrupt or for so many `periods`.
+
+        `controllers` gives a mode, "off", "advise" or "on", to "visitors", "maintenance", "split", "entries" and "cache"; without it,
+        all advise. `on_event` is called for each piece of advice and each change. Only one run per cluster.
+        """
+        modes = dict.fromkeys(_LOOPS, "advise") if controllers is None else dict(controllers)
+        options = fill(_core.AutoTuneOptions(), metrics=list(metrics), controllers=modes, period=seconds(period, "period"),
+                       periods=periods, target=target)
+        _core.tuning_run(self._client._core, options, _to_event(on_event))
 
     def history(self) -> List[AppliedTuning]:
         """Returns the changes of the tuner and the reverts of them, oldest first.

@@ -157,6 +157,11 @@ class LocalCluster:
         return ",".join(one["address"] for one in self._configured()["distributors"])
 
     @property
+    def metrics(self) -> List[str]:
+        """The addresses of the metrics of all nodes, for Client.tune."""
+        return [self._http_address(name) for name in self._names()]
+
+    @property
     def directory(self) -> Path:
         """The folder with configuration, data and logs."""
         if self._directory is None:
