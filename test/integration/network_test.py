@@ -75,7 +75,7 @@ class NetworkTest(unittest.TestCase):
             running.after(random_.uniform(0.3, LENGTH_MAX), lambda pairs=pairs: heal(pairs))
         while running.pending:
             running.wait(0.1)
-        net.links.clear()
+        net.heal()
         healed = time.monotonic()
         cluster.wait_healthy(HEALTHY_S)
         healthy = time.monotonic() - healed

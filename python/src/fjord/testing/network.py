@@ -1,7 +1,10 @@
-"""Hosts in network namespaces, joined by a switch in this process, whose links can be cut.
+"""Hosts in network namespaces, joined by a switch in this process, whose links can be cut, slow, one-way and lossy.
 
 Each host is a namespace with a TUN device. The switch reads the packets that a host sends and passes them to the device of
-the host that they are for. The machine's own network is not touched, and everything is gone when the process ends.
+the host that they are for, at once, later or never, as the link between the two is set. The machine's own network is not
+touched, the kernel needs no netem, and everything is gone when the process ends. It needs root and /dev/net/tun.
+
+This file imports nothing of the package, so that programs without the package can load it by its path.
 """
 
 from __future__ import annotations
@@ -9,13 +12,16 @@ from __future__ import annotations
 import ctypes
 import errno
 import fcntl
+import heapq
 import os
+import random
 import select
 import socket
 import struct
 import sys
 import threading
-from typing import Any, Callable, Dict, Iterable, Iterator, List, Set, Tuple, TypeVar
+import time
+from typing import Any, Callable, Dict, Iterable, Iterator, List, NamedTuple, Optional, Tuple, TypeVar
 
 T = TypeVar("T")
 
@@ -66,7 +72,7 @@ def _address_request(address: str) -> bytes:
     return struct.pack("16sHH4s8x", _DEVICE, socket.AF_INET, 0, socket.inet_aton(address))
 
 
-def _make_host(address: str) -> Tuple[int, int]:
+def _make_host(address: str, mtu: int) -> Tuple[int, int]:
     """Moves this thread into a new namespace with a TUN device. Returns the descriptors of device and namespace."""
     _check(_libc().unshare(_CLONE_NEWNET))
     device = os.open("/dev/net/tun", os.O_RDWR | os.O_CLOEXEC)
@@ -74,7 +80,7 @@ def _make_host(address: str) -> Tuple[int, int]:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SIOCSIFADDR, _address_request(address))
         fcntl.ioctl(control, _SIOCSIFNETMASK, _address_request("255.255.255.0"))
-        fcntl.ioctl(control, _SIOCSIFMTU, struct.pack("16si20x", _DEVICE, _MTU))
+        fcntl.ioctl(control, _SIOCSIFMTU, struct.pack("16si20x", _DEVICE, mtu))
         for name in (b"lo", _DEVICE):
             fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sH22x", name, _IFF_UP | _IFF_RUNNING))
     os.set_blocking(device, False)
@@ -84,11 +90,11 @@ def _make_host(address: str) -> Tuple[int, int]:
 class Host:
     """One host: a network namespace with an address."""
 
-    def __init__(self, name: str, address: str) -> None:
+    def __init__(self, name: str, address: str, mtu: int) -> None:
         self.name = name
         self.address = address
         try:
-            self.device, self._namespace = on_own_thread(lambda: _make_host(address))
+            self.device, self._namespace = on_own_thread(lambda: _make_host(address, mtu))
         except OSError as error:
             raise PartitionNotPermitted(
                 f"a host in a network namespace needs root and /dev/net/tun, and this machine says: {error}"
@@ -112,30 +118,66 @@ class Host:
         os.close(self._namespace)
 
 
-class Network:
-    """Hosts that reach each other until cut() separates some of them."""
+class Link(NamedTuple):
+    """One direction between two hosts. Delays are in seconds."""
 
-    def __init__(self, names: Iterable[str]) -> None:
+    cut: bool = False
+    delay: float = 0.0
+    jitter: float = 0.0
+    """A random part of this is added to the delay."""
+    loss: float = 0.0
+    """The part of the packets that is lost, 0 to 1."""
+
+
+_GOOD = Link()
+
+
+class Network:
+    """Hosts that reach each other as their links permit; all links are good at first. Use it in a with statement, or close() it.
+
+    `seed` is for lost packets and delays. Errors: PartitionNotPermitted.
+    """
+
+    def __init__(self, names: Iterable[str], seed: int = 0, mtu: int = _MTU) -> None:
         if not sys.platform.startswith("linux"):
             raise PartitionNotPermitted(f"network namespaces are of Linux, and this is {sys.platform}")
         self.hosts: Dict[str, Host] = {}
-        self._cut: Set[Tuple[str, str]] = set()
+        self.lost = 0
+        self.delayed = 0
+        self.passed = 0
+        """Packets on good links."""
+        self.passed_bytes = 0
+        """Bytes on good links, IP headers included."""
+        self._random = random.Random(seed)
+        self._links: Dict[Tuple[str, str], Link] = {}
         self._ending = threading.Event()
         try:
             for index, name in enumerate(names, 1):
-                self.hosts[name] = Host(name, f"10.77.0.{index}")
+                self.hosts[name] = Host(name, f"10.77.0.{index}", mtu)
         except BaseException:
             self._close_hosts()
             raise
         self._switch_thread = threading.Thread(target=self._switch, name="fjord-testing-switch", daemon=True)
         self._switch_thread.start()
 
+    def set(self, source: str, target: str, link: Optional[Link]) -> None:
+        """Sets the link from one host to another; None: good again. Any thread may call it."""
+        self._links[source, target] = link or _GOOD
+
     def cut(self, one: str, other: str) -> None:
         """Drops all packets between two hosts, in both directions."""
-        self._cut |= {(one, other), (other, one)}
+        self.set(one, other, Link(cut=True))
+        self.set(other, one, Link(cut=True))
 
     def heal(self) -> None:
-        self._cut = set()
+        """Makes all links good."""
+        self._links.clear()
+
+    def __enter__(self) -> "Network":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         self._ending.set()
@@ -153,13 +195,48 @@ class Network:
         poller = select.poll()
         for device in by_device:
             poller.register(device, select.POLLIN)
+        waiting = _Waiting()
         while not self._ending.is_set():
-            for device, _ in poller.poll(_WAKE_SECONDS * 1000):
+            for device, _ in poller.poll(waiting.milliseconds()):
                 for packet in _packets(device):
                     target = by_address.get(packet[16:20])
-                    if packet[0] >> 4 != 4 or target is None or (by_device[device], target.name) in self._cut:
-                        continue
-                    _deliver(target.device, packet)
+                    if packet[0] >> 4 == 4 and target is not None:
+                        self._pass_on(packet, self._links.get((by_device[device], target.name), _GOOD), target.device, waiting)
+            waiting.deliver()
+
+    def _pass_on(self, packet: bytes, link: Link, device: int, waiting: "_Waiting") -> None:
+        if link.cut or (link.loss and self._random.random() < link.loss):
+            self.lost += 1
+        elif link.delay:
+            self.delayed += 1
+            waiting.add(time.monotonic() + link.delay + self._random.random() * link.jitter, device, packet)
+        else:
+            self.passed += 1
+            self.passed_bytes += len(packet)
+            _deliver(device, packet)
+
+
+class _Waiting:
+    """Packets that are late."""
+
+    def __init__(self) -> None:
+        self._packets: List[Tuple[float, int, int, bytes]] = []
+        self._number = 0
+
+    def add(self, when: float, device: int, packet: bytes) -> None:
+        self._number += 1  # Packets of one moment keep their order.
+        heapq.heappush(self._packets, (when, self._number, device, packet))
+
+    def milliseconds(self) -> float:
+        """Returns how long the switch may sleep."""
+        left = self._packets[0][0] - time.monotonic() if self._packets else _WAKE_SECONDS
+        return min(_WAKE_SECONDS, max(0.0, left)) * 1000
+
+    def deliver(self) -> None:
+        now = time.monotonic()
+        while self._packets and self._packets[0][0] <= now:
+            _, _, device, packet = heapq.heappop(self._packets)
+            _deliver(device, packet)
 
 
 def _packets(device: int) -> Iterator[bytes]:
