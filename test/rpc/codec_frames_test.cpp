@@ -96,7 +96,7 @@ bool is_part_of(const std::string& text, const std::string& longer) {
 
 TEST_CASE("codec: a frame of an earlier version means what it meant then", "[rpc]") {
   const auto functions = all_functions();
-  std::ifstream file(test::data_file("frames/1.txt"));
+  std::ifstream file(fjord::test::data_file("frames/1.txt"));
   int lines = 0;
   for (std::string method, kind, hex, text; file >> method >> kind >> hex && std::getline(file, text); ++lines) {
     INFO(method << " " << kind);
