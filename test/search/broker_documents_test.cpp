@@ -235,5 +235,18 @@ TEST_CASE("while a full block cannot be stored further queries are dropped, and 
   CHECK(world.log.places.size() == 2);
 }
 
+TEST_CASE("a block that could not be stored is written again, without further queries") {
+  World world;
+  world.set("search.log_part", 100);
+  world.log.answers = false;
+  world.record(5);
+  world.pass(seconds(10));
+  REQUIRE(world.log.writes == 1);
+  world.log.open.front()(Status(StatusCode::Timeout, "away"));
+  world.log.open.pop_front();
+  world.pass(seconds(11));
+  CHECK(world.log.writes == 2);
+}
+
 }  // namespace
 }  // namespace fjord::search

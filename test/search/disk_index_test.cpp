@@ -352,10 +352,11 @@ TEST_CASE("errors of the disk at any operation lose no document") {
   CHECK(hit > 60);
 }
 
-/// A file that notes which ranges need not stay in the system's cache.
+/// A file that notes which ranges need not stay in the system's cache, and each sync as kSync.
 class NotedFile final : public RandomAccessFile {
  public:
   using Ranges = std::vector<std::pair<std::uint64_t, std::uint64_t>>;
+  static constexpr std::pair<std::uint64_t, std::uint64_t> kSync = {0, 0};
   NotedFile(std::unique_ptr<RandomAccessFile> file, Ranges& ranges) : file_(std::move(file)), ranges_(ranges) {}
   Result<std::size_t> read(std::uint64_t offset, std::span<char> into) const override {
     return file_->read(offset, into);
@@ -365,7 +366,10 @@ class NotedFile final : public RandomAccessFile {
     return file_->write_gather(offset, pieces);
   }
   void start_writeback() override {}
-  Status sync() override { return file_->sync(); }
+  Status sync() override {
+    ranges_.push_back(kSync);
+    return file_->sync();
+  }
   Result<std::uint64_t> size() const override { return file_->size(); }
   std::string_view mapped(std::uint64_t end) override { return file_->mapped(end); }
   void will_need(std::uint64_t offset, std::uint64_t length) const override { file_->will_need(offset, length); }
@@ -380,14 +384,15 @@ class NotedFile final : public RandomAccessFile {
   Ranges& ranges_;
 };
 
-TEST_CASE("pages that were read or written need not stay in the cache of the system") {
+TEST_CASE(
+    "pages that were written are synced, and need not stay in the cache of the system, nor those that were read") {
   sim::SimEnv env;
   NotedFile::Ranges ranges;
   PageFileWriter writer(std::make_unique<NotedFile>(std::move(*env.create_random_access("/pages")), ranges), 7);
   REQUIRE(writer.append(std::string(10000, 'x')));
   CHECK(ranges.empty());
   REQUIRE(writer.finish());
-  CHECK(ranges == NotedFile::Ranges{{0, 3 * kPageBytes}});
+  CHECK(ranges == NotedFile::Ranges{NotedFile::kSync, {0, 3 * kPageBytes}});
   ranges.clear();
   const PageFile file(std::make_unique<NotedFile>(std::move(*env.open_random_access("/pages")), ranges), 7);
   REQUIRE(file.read(5000, 10).has_value());
