@@ -6,7 +6,7 @@
 # What one module alone uses is looked for in its CMakeLists.txt:
 #
 #   PkgConfig::re2 (RE2: document)   PkgConfig::utf8proc (document)   PkgConfig::muparser (tuner)
-#   PkgConfig::nghttp2 PkgConfig::openssl (gateway)
+#   PkgConfig::libdeflate PkgConfig::nghttp2 PkgConfig::openssl (gateway)
 #   PkgConfig::LZ4 PkgConfig::ZSTD (storage/slotfile)   leveldb::leveldb (storage/leveldb)
 #   leveldb::leveldb PkgConfig::rocksdb PkgConfig::wiredtiger (bench/engine, which is left out where they are missing)
 

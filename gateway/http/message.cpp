@@ -6,10 +6,18 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <iterator>
+#include <libdeflate.h>
+#include <memory>
 #include <zlib.h>
 
 namespace fjord::gateway {
 namespace {
+
+constexpr const char* kBusy = "too many bytes of requests wait; try again later";
+/// Larger bodies are unpacked piece by piece.
+constexpr std::size_t kUnpackedWholeMax = 256 << 10;
+/// deflate makes at most so many bytes of one.
+constexpr std::size_t kExpansionMax = 1032;
 
 constexpr std::string_view kTokenDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
@@ -74,6 +82,33 @@ Status for_each_parameter(std::string_view target, F use) {
     FJORD_TRY(use(std::move(name), std::move(value)));
   }
   return Status::ok();
+}
+
+/// Returns how long the text is, as the end of the gzip data says; 0 if it does not say anything that can be.
+std::size_t text_length_of(std::string_view compressed) {
+  if (compressed.size() < 4) return 0;
+  std::size_t length = 0;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto byte = static_cast<unsigned char>(compressed[compressed.size() - 4 + i]);
+    length |= static_cast<std::size_t>(byte) << (8 * i);
+  }
+  return length <= kExpansionMax * compressed.size() ? length : 0;
+}
+
+/// Unpacks a small body at once, which takes little more than half of the time of zlib. Returns nothing if it is not
+/// exactly one gzip member with a text of that length.
+std::optional<std::string> unpack_whole(std::string_view compressed, std::size_t length) {
+  struct Free {
+    void operator()(libdeflate_decompressor* one) const { libdeflate_free_decompressor(one); }
+  };
+  thread_local const std::unique_ptr<libdeflate_decompressor, Free> decompressor(libdeflate_alloc_decompressor());
+  if (decompressor == nullptr) return std::nullopt;
+  std::string text(length, '\0');
+  std::size_t used = 0;
+  const libdeflate_result result = libdeflate_gzip_decompress_ex(
+      decompressor.get(), compressed.data(), compressed.size(), text.data(), text.size(), &used, nullptr);
+  if (result != LIBDEFLATE_SUCCESS || used != compressed.size()) return std::nullopt;
+  return text;
 }
 
 }  // namespace
@@ -217,6 +252,11 @@ Result<std::optional<std::int64_t>> HttpQuery::duration_ms(const std::string& na
 
 Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max,
                            const std::function<bool(std::size_t)>& hold) {
+  const std::size_t length = text_length_of(compressed);
+  if (length > 0 && length <= std::min(kUnpackedWholeMax, bytes_max)) {
+    if (!hold(length)) return Status(StatusCode::Busy, kBusy);
+    if (auto text = unpack_whole(compressed, length)) return std::move(*text);
+  }
   constexpr int kGzip = 16;
   z_stream stream{};
   if (inflateInit2(&stream, MAX_WBITS + kGzip) != Z_OK) return Status(StatusCode::IoError, "zlib does not start");
@@ -238,7 +278,7 @@ Result<std::string> gunzip(std::string_view compressed, std::size_t bytes_max,
   if (text.size() > bytes_max) {
     return Status(StatusCode::TooLarge, fmt::format("the uncompressed body has more than {} bytes", bytes_max));
   }
-  if (!is_held) return Status(StatusCode::Busy, "too many bytes of requests wait; try again later");
+  if (!is_held) return Status(StatusCode::Busy, kBusy);
   if (!is_whole) return Status(StatusCode::InvalidArgument, "the body is malformed gzip");
   return text;
 }

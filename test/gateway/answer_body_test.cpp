@@ -69,6 +69,32 @@ TEST_CASE("answer body: Accept-Encoding") {
   }
 }
 
+TEST_CASE("gunzip: small bodies are unpacked at once, whatever length their ends say") {
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "field " + std::to_string(i * i) + "; ";
+  const std::string packed = gzip_text(text);
+  std::vector<std::size_t> asked;
+  const auto hold = [&](std::size_t bytes) {
+    asked.push_back(bytes);
+    return true;
+  };
+  CHECK(*gunzip(packed, 10 << 20, hold) == text);
+  CHECK(asked == std::vector<std::size_t>{text.size()});
+  CHECK(gunzip(packed, text.size() - 1, kHoldAll).error().code() == StatusCode::TooLarge);
+  CHECK(*gunzip(packed, text.size(), kHoldAll) == text);
+  // Two members, something behind the member, half of it, and another length at the end.
+  CHECK_FALSE(gunzip(packed + packed, 10 << 20, kHoldAll));
+  CHECK_FALSE(gunzip(packed + "x", 10 << 20, kHoldAll));
+  CHECK_FALSE(gunzip(std::string_view(packed).substr(0, packed.size() / 2), 10 << 20, kHoldAll));
+  // A length that so few bytes cannot have is not reserved.
+  for (std::string wrong : {packed, gzip_text("x")}) {
+    wrong[wrong.size() - 2] = 1;
+    asked.clear();
+    CHECK(gunzip(wrong, 10 << 20, hold).error().code() == StatusCode::InvalidArgument);
+    for (const std::size_t bytes : asked) CHECK(bytes <= 1032 * wrong.size());
+  }
+}
+
 TEST_CASE("gunzip: bytes that nobody holds are refused") {
   const std::string packed = gzip_text(std::string(1'000'000, 'x'));
   std::size_t asked = 0;
