@@ -4,6 +4,7 @@
 
 #include "fjord/client/operations.h"
 #include "fjord/common/retry.h"
+#include "fjord/document/json.h"
 #include "fjord/library/admin.h"
 #include "fjord/library/aggregate.h"
 #include "fjord/library/bulk.h"
@@ -80,45 +81,68 @@ rpc::Operation read_operation(std::string id, const ReadOptions& options) {
   return operation;
 }
 
-Result<Document> decode(const std::shared_ptr<const DocumentTypeRepo>& types, const OperationOutcome& outcome) {
+using Types = std::shared_ptr<const DocumentTypeRepo>;
+
+Status decode(const Types& types, const OperationOutcome& outcome, ReadResult& result) {
   FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types, outcome.header, outcome.body));
-  FJORD_TRY_ASSIGN(Document document, view.document());
-  document.keep(types);
-  return document;
+  FJORD_TRY_ASSIGN(result.document, view.document());
+  result.document->keep(types);
+  return Status::ok();
 }
 
-/// Decodes the answer of a get. Fetches the schemas first if the client does not know the document's type.
+Status decode(const Types& types, const OperationOutcome& outcome, JsonResult& result) {
+  // With the field set [none] there is neither header nor body.
+  if (outcome.header.empty()) return result.json = "{}", Status::ok();
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types, outcome.header, outcome.body));
+  if (view.type() == nullptr) return {StatusCode::UnknownType, fmt::format("the type of {} is not known", view.id())};
+  thread_local JsonLines text;  // A thread reads many documents, and the memory is used again.
+  FJORD_TRY(text.append_content(view));
+  result.json = text.take();
+  return Status::ok();
+}
+
+/// Decodes the answer of a get into a T. Fetches the schemas first if the client does not know the document's type.
+template <typename T>
 class DocumentReader {
  public:
-  DocumentReader(AsyncClient& client, Duration timeout, PendingWriter<ReadResult> done)
+  DocumentReader(AsyncClient& client, Duration timeout, PendingWriter<T> done)
       : client_(client), timeout_(timeout), done_(std::move(done)) {}
 
   void operator()(OperationOutcome outcome) {
-    if (!outcome.is_ok()) return finish(outcome, outcome.status);
-    Result<Document> document = decode(client_.snapshot()->types(), outcome);
-    if (document || document.error().code() != StatusCode::UnknownType) return finish(outcome, std::move(document));
+    T result{};
+    if (!outcome.is_ok()) return finish(outcome, outcome.status, result);
+    const Status decoded = decode(client_.snapshot()->types(), outcome, result);
+    if (decoded.code() != StatusCode::UnknownType) return finish(outcome, decoded, result);
     AsyncClient& client = client_;
     const Duration timeout = timeout_;
     client.refresh_schemas(timeout,
                            [self = std::move(*this), outcome = std::move(outcome)](const Status& status) mutable {
-                             if (!status) return self.finish(outcome, status);
-                             self.finish(outcome, decode(self.client_.snapshot()->types(), outcome));
+                             T again{};
+                             if (!status) return self.finish(outcome, status, again);
+                             const Status read = decode(self.client_.snapshot()->types(), outcome, again);
+                             self.finish(outcome, read, again);
                            });
   }
 
  private:
-  void finish(const OperationOutcome& outcome, Result<Document> document) {
-    ReadResult result;
+  void finish(const OperationOutcome& outcome, const Status& status, T& result) {
     result.version = Timestamp{outcome.timestamp_us};
-    result.status = document.status();
-    if (document) result.document = std::move(*document);
+    result.status = status;
     done_(std::move(result));
   }
 
   AsyncClient& client_;
   Duration timeout_;
-  PendingWriter<ReadResult> done_;
+  PendingWriter<T> done_;
 };
+
+template <typename T>
+Pending<T> read_document(ClientCore& core, std::string id, const ReadOptions& options) {
+  auto state = std::make_shared<detail::PendingState<T>>(&core.executor());
+  DocumentReader<T> reader(core.client(), core.timeout(options.timeout), PendingWriter<T>(state));
+  core.client().execute(read_operation(std::move(id), options), options.timeout, std::move(reader));
+  return Pending<T>(std::move(state));
+}
 
 }  // namespace
 
@@ -135,10 +159,12 @@ Status Client::ping() { return core_->wait_ready(); }
 
 Pending<ReadResult> Client::get(std::string id, ReadOptions options) {
   if (!core_->address_error()) return failed<ReadResult>(core_->address_error());
-  auto state = std::make_shared<detail::PendingState<ReadResult>>(&core_->executor());
-  DocumentReader reader(core_->client(), core_->timeout(options.timeout), PendingWriter<ReadResult>(state));
-  core_->client().execute(read_operation(std::move(id), options), options.timeout, std::move(reader));
-  return Pending<ReadResult>(std::move(state));
+  return read_document<ReadResult>(*core_, std::move(id), options);
+}
+
+Pending<JsonResult> Client::get_fields_json(std::string id, ReadOptions options) {
+  if (!core_->address_error()) return failed<JsonResult>(core_->address_error());
+  return read_document<JsonResult>(*core_, std::move(id), options);
 }
 
 Pending<JsonResult> Client::get_json(std::string id, ReadOptions options) {

@@ -97,19 +97,13 @@ void DocumentApi::read(const HttpRequest& request, const DocumentPath& path, con
   };
   const auto read = std::make_shared<Read>(
       Read{{.method = request.method, .target = request.target, .body = {}}, path, id, std::move(done)});
-  client_.get_json(id, std::move(options)).then([this, read](const JsonResult& result) {
+  client_.get_fields_json(id, std::move(options)).then([this, read](const JsonResult& result) {
     if (result.status.code() == StatusCode::NotFound) return answer_missing(read->asked, read->path, read->done);
     if (!result.status) return read->done(error_answer(read->asked, result.status, read->id));
-    // With the field set [none] there is no JSON.
-    const auto fields = result.json.empty() ? Result<std::string>("{}") : fields_of_document(result.json);
-    if (!fields) {
-      const Status corrupt(StatusCode::Corruption, fields.error().message());
-      return read->done(error_answer(read->asked, corrupt, read->id));
-    }
     HttpAnswer answer{.status = 200, .body = begin_body(read->asked, read->id)};
     constexpr std::size_t kAround = 16;
-    answer.body.reserve(answer.body.size() + fields->size() + kAround);
-    answer.body.append(",\"fields\":").append(*fields).append("}");
+    answer.body.reserve(answer.body.size() + result.json.size() + kAround);
+    answer.body.append(",\"fields\":").append(result.json).append("}");
     read->done(std::move(answer));
   });
 }

@@ -37,30 +37,22 @@ constexpr int kDepthMax = 64;
 /// The vector instructions read so many bytes at once.
 constexpr std::size_t kVectorBytes = 16;
 
-enum class Origin { Client, Distributor };
-
-/// Finds `fields` in the events of the reader, by positions in the text. `kept` is its text without empty fields, if
-/// the text is of a distributor.
+/// Finds `fields` in the events of the reader, by positions in the text.
 class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyHandler> {
  public:
-  BodyHandler(std::string_view json, rapidjson::InsituStringStream& stream, Origin origin)
-      : json_(json),
-        stream_(stream),
-        is_kept_(origin == Origin::Distributor),
-        checks_text_(origin == Origin::Client && json.find('\\') != std::string_view::npos) {
-    if (is_kept_) kept.reserve(json.size());
-  }
+  BodyHandler(std::string_view json, rapidjson::InsituStringStream& stream)
+      : json_(json), stream_(stream), checks_text_(json.find('\\') != std::string_view::npos) {}
 
-  bool Default() { return scalar(Kind::Other, false); }
-  bool Null() { return scalar(Kind::Other, false); }
+  bool Default() { return scalar(Kind::Other); }
+  bool Null() { return scalar(Kind::Other); }
   bool Bool(bool value) {
     if (depth_ == 1 && key_ == "create") body.create = value;
-    return scalar(Kind::Bool, false);
+    return scalar(Kind::Bool);
   }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return scalar(Kind::Other, false); }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return scalar(Kind::Other); }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     if (depth_ == 1 && key_ == "condition") body.condition = std::string(text, length);
-    return check_text({text, length}) && scalar(Kind::String, length == 0);
+    return check_text({text, length}) && scalar(Kind::String);
   }
   bool Key(const char* text, rapidjson::SizeType length, bool) {
     if (depth_ == 1) {
@@ -70,20 +62,15 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
     return check_text({text, length});
   }
   bool StartObject() {
-    if (depth_ == 1 && is_fields_) {
-      begin_ = stream_.Tell() - 1;
-      kept = "{";
-      kept_to_ = stream_.Tell();
-    }
+    if (depth_ == 1 && is_fields_) begin_ = stream_.Tell() - 1;
     return enter(true);
   }
-  bool EndObject(rapidjson::SizeType members) { return leave(members == 0); }
+  bool EndObject(rapidjson::SizeType) { return leave(); }
   bool StartArray() { return enter(false); }
-  bool EndArray(rapidjson::SizeType elements) { return leave(elements == 0); }
+  bool EndArray(rapidjson::SizeType) { return leave(); }
 
   DocumentBody body;  ///< Without its fields.
   std::string_view fields;
-  std::string kept;
   bool has_fields = false;
   std::string problem;
 
@@ -91,7 +78,6 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
   enum class Kind { Bool, String, Other };
 
   /// Texts of documents have no control characters but tab, carriage return and line feed; others come as escapes only.
-  /// Stored ones are not checked.
   bool check_text(std::string_view text) {
     if (!checks_text_ || depth_ < 2 || !is_fields_) return true;
     const bool is_good = std::none_of(text.begin(), text.end(), [](char c) {
@@ -104,29 +90,17 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
     if (depth_ == 1 && (!is_object || !is_fields_) && !check_member(Kind::Other)) return false;
     return ++depth_ <= kDepthMax || fail(fmt::format("more than {} levels of nesting", kDepthMax));
   }
-  bool leave(bool is_empty) {
+  bool leave() {
     --depth_;
     if (depth_ == 1 && is_fields_) {
       fields = json_.substr(begin_, stream_.Tell() - begin_);
-      kept += '}';
       has_fields = true;
     }
-    value_ended(is_empty);
     return true;
   }
-  bool scalar(Kind kind, bool is_empty) {
+  bool scalar(Kind kind) {
     if (depth_ == 0) return fail("expected an object");
-    if (depth_ == 1 && !check_member(kind)) return false;
-    value_ended(is_empty);
-    return true;
-  }
-  void value_ended(bool is_empty) {
-    if (!is_kept_ || depth_ != 2 || !is_fields_) return;
-    std::string_view part = json_.substr(kept_to_, stream_.Tell() - kept_to_);
-    kept_to_ = stream_.Tell();
-    if (is_empty) return;
-    if (kept.size() == 1) part.remove_prefix(part.find('"'));
-    kept += part;
+    return depth_ != 1 || check_member(kind);
   }
   /// Checks a member of the body whose value is neither an object nor an array.
   bool check_member(Kind kind) {
@@ -142,13 +116,11 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
 
   const std::string_view json_;
   rapidjson::InsituStringStream& stream_;
-  const bool is_kept_;
   const bool checks_text_;
   int depth_ = 0;
   std::string key_;         ///< The last one of the outermost object.
   bool is_fields_ = false;  ///< key_ is "fields".
   std::size_t begin_ = 0;
-  std::size_t kept_to_ = 0;
 };
 
 /// Returns the bytes of the character with which the text begins; 0 if they are not UTF-8.
@@ -197,14 +169,16 @@ Status malformed(std::size_t at, std::string_view json, std::string_view why) {
           fmt::format("the body is malformed JSON at byte {} of {}: {}", at, json.size(), why)};
 }
 
-/// Calls `take` with the handler, which has read the text.
-template <typename F>
-auto read_json(std::string_view json, Origin origin, F take) -> Result<decltype(take(std::declval<BodyHandler&>()))> {
+}  // namespace
+
+Result<DocumentBody> read_document_body(std::string_view json) {
+  const std::size_t sound = sound_prefix(json);
+  if (sound < json.size()) return malformed(sound, json, "neither UTF-8 nor a character that a string may have");
   std::string text;
   text.reserve(json.size() + kVectorBytes);
   text.append(json).append(kVectorBytes, '\0');
   rapidjson::InsituStringStream stream(text.data());
-  BodyHandler handler(json, stream, origin);
+  BodyHandler handler(json, stream);
   rapidjson::Reader reader;
   constexpr unsigned kFlags = rapidjson::kParseInsituFlag | rapidjson::kParseNumbersAsStringsFlag;
   const rapidjson::ParseResult result = reader.Parse<kFlags>(stream, handler);
@@ -218,23 +192,8 @@ auto read_json(std::string_view json, Origin origin, F take) -> Result<decltype(
   }
   if (!handler.has_fields) return Status(StatusCode::InvalidArgument, "the body has no object 'fields'");
   text = {};  // Before the fields are copied.
-  return take(handler);
-}
-
-}  // namespace
-
-Result<DocumentBody> read_document_body(std::string_view json) {
-  const std::size_t sound = sound_prefix(json);
-  if (sound < json.size()) return malformed(sound, json, "neither UTF-8 nor a character that a string may have");
-  return read_json(json, Origin::Client, [](BodyHandler& handler) {
-    handler.body.fields = handler.fields;
-    return std::move(handler.body);
-  });
-}
-
-Result<std::string> fields_of_document(std::string_view json) {
-  // A distributor wrote it, so it is UTF-8.
-  return read_json(json, Origin::Distributor, [](BodyHandler& handler) { return std::move(handler.kept); });
+  handler.body.fields = handler.fields;
+  return std::move(handler.body);
 }
 
 void append_json_string(std::string& to, std::string_view text) {

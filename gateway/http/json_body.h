@@ -18,10 +18,6 @@ struct DocumentBody {
 /// Errors: InvalidArgument for malformed JSON, text after the object, a missing `fields`, or too deep nesting.
 Result<DocumentBody> read_document_body(std::string_view json);
 
-/// Returns the object `fields` of a document's JSON, without fields that are an empty string, array or object, as these
-/// count as absent. Errors: as read_document_body().
-Result<std::string> fields_of_document(std::string_view json);
-
 /// Appends a JSON string. A text that is not UTF-8 gets replacement characters.
 void append_json_string(std::string& to, std::string_view text);
 

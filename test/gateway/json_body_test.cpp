@@ -43,17 +43,6 @@ TEST_CASE("json body: the fields of a body are the text that was sent") {
   CHECK(read->create == true);
 }
 
-TEST_CASE("json body: empty fields of a document are left out, others stay as they are") {
-  const auto kept = [](const std::string& members) {
-    return fields_of_document("{\"put\":\"id:a:b::c\"," + fields_of(members).substr(1));
-  };
-  CHECK(*kept(R"("a":"","b":1,"c":[],"d":"x\"y, and more than sixteen bytes","e":{},"f":{"g":""},"h":"")") ==
-        R"({"b":1,"d":"x\"y, and more than sixteen bytes","f":{"g":""}})");
-  CHECK(*kept(R"("a":"","b":[])") == "{}");
-  CHECK(*kept(R"("a":"\\","b":null)") == R"({"a":"\\","b":null})");
-  CHECK_FALSE(fields_of_document(R"({"fields":{"a":"b})"));
-}
-
 TEST_CASE("json body: characters that no string may have are refused") {
   for (const int before : {0, 5, 16, 33}) {
     const std::string text = std::string("\"a\":\"") + std::string(static_cast<std::size_t>(before), 'x');

@@ -119,6 +119,9 @@ void check_documents(Client& client) {
   CHECK(names && names->has("name") && !names->has("price"));
   const JsonResult json = client.get_json(id_of(0));
   CHECK(json && json.json.find("\"tea\"") != std::string::npos);
+  const JsonResult fields = client.get_fields_json(id_of(0), {.fields = "name"});
+  CHECK(fields && fields.json == R"({"name":"tea"})" && fields.version == put.version);
+  CHECK(client.get_fields_json(id_of(-1), {}).wait().status.code() == StatusCode::NotFound);
   CHECK(client.get(id_of(-1)).wait().status.code() == StatusCode::NotFound);
 
   // A write that requires another version is refused, and returns the current version.

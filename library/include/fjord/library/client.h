@@ -71,6 +71,9 @@ class Client {
   /// Returns the document as JSON, which the distributor writes.
   Pending<JsonResult> get_json(std::string id, ReadOptions options);
   Pending<JsonResult> get_json(std::string id) { return get_json(std::move(id), ReadOptions()); }
+  /// Returns the object of the document's fields as JSON, without fields that are an empty string, array, map, set or
+  /// struct. This client writes it.
+  Pending<JsonResult> get_fields_json(std::string id, ReadOptions options);
   Pending<WriteResult> put(const Document& document, WriteOptions options);
   Pending<WriteResult> put(const Document& document) { return put(document, WriteOptions()); }
   /// `fields` is a JSON object, {"title": "x", "year": 1999}.

@@ -88,7 +88,7 @@ struct ReadResult {
 
 struct JsonResult {
   Status status;     ///< NotFound if there is no such document.
-  std::string json;  ///< {"put": ID, "fields": {...}}
+  std::string json;  ///< {"put": ID, "fields": {...}}; of get_fields_json() {...} alone.
   Timestamp version;
 
   explicit operator bool() const { return status.is_ok(); }
