@@ -1,11 +1,14 @@
 #include "aggregate_state.h"
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <new>
 #include <utility>
 
+#include "columns/bucket_columns.h"
 #include "exact_sum.h"
+#include "fjord/common/check.h"
 #include "sketches.h"
 
 namespace fjord::mapreduce {
@@ -68,12 +71,13 @@ struct SumState {
   [[no_unique_address]] Small small;
 
   void add(const ScalarView& value, std::size_t& heap) {
+    if (value.kind == ScalarView::Kind::Integer) return add_integer(value.integer);
     ++count;
-    if (value.kind == ScalarView::Kind::Integer) {
-      integers.set(integers.get() + value.integer);
-    } else if (!small.add(value.number)) {
-      add_wide(heap).add(value.number);
-    }
+    if (!small.add(value.number)) add_wide(heap).add(value.number);
+  }
+  void add_integer(std::int64_t value) {
+    ++count;
+    integers.set(integers.get() + value);
   }
   ExactSum& add_wide(std::size_t& heap) {
     if (wide == nullptr) {
@@ -371,43 +375,74 @@ Status AggregateStates::add(char* states, std::span<const ScalarView> inputs, st
     char* const state = states + offsets_[i];
     if (aggregate.input < 0) {
       ++at<std::uint64_t>(state);
-      continue;
+    } else {
+      FJORD_TRY(add_one(aggregate, state, inputs[static_cast<std::size_t>(aggregate.input)], heap));
     }
-    const ScalarView& value = inputs[static_cast<std::size_t>(aggregate.input)];
-    if (value.kind == ScalarView::Kind::Absent) continue;
-    const bool is_number = value.kind != ScalarView::Kind::String;
-    bool ok = true;
-    switch (aggregate.function) {
-      case F::Count:
-        ++at<std::uint64_t>(state);
-        break;
-      case F::Sum:
-      case F::Avg:
-        if (is_number) with_sum(aggregate, state, [&](auto& sum) { sum.add(value, heap); });
-        break;
-      case F::Min:
-      case F::Max:
-        at<ExtremeState>(state).offer(value, aggregate.function == F::Max, heap);
-        break;
-      case F::Distinct:
-        at<DistinctState>(state).change(heap, [&](DistinctSketch& sketch) { return sketch.add(value), true; });
-        break;
-      case F::Quantile:
-        if (!is_number) break;
-        at<QuantileState>(state).change(heap, [&](QuantileSketch& sketch) { return sketch.add(value), true; });
-        break;
-      case F::Histogram:
-        if (!is_number) break;
-        ok = at<HistogramState>(state).change(
-            heap, [&](HistogramCounts& counts) { return counts.add(value, aggregate.parameter); });
-        break;
-      case F::Top:
-        ok = at<TopState>(state).change(heap, [&](ValueCounts& counts) { return counts.add(value); });
-        break;
-    }
-    if (!ok) return too_many(aggregate);
   }
   return Status::ok();
+}
+
+Status AggregateStates::add_one(const AggregatePlan::Aggregate& aggregate, char* state, const ScalarView& value,
+                                std::size_t& heap) {
+  if (value.kind == ScalarView::Kind::Absent) return Status::ok();
+  const bool is_number = value.kind != ScalarView::Kind::String;
+  bool ok = true;
+  switch (aggregate.function) {
+    case F::Count:
+      ++at<std::uint64_t>(state);
+      break;
+    case F::Sum:
+    case F::Avg:
+      if (is_number) with_sum(aggregate, state, [&](auto& sum) { sum.add(value, heap); });
+      break;
+    case F::Min:
+    case F::Max:
+      at<ExtremeState>(state).offer(value, aggregate.function == F::Max, heap);
+      break;
+    case F::Distinct:
+      at<DistinctState>(state).change(heap, [&](DistinctSketch& sketch) { return sketch.add(value), true; });
+      break;
+    case F::Quantile:
+      if (!is_number) break;
+      at<QuantileState>(state).change(heap, [&](QuantileSketch& sketch) { return sketch.add(value), true; });
+      break;
+    case F::Histogram:
+      if (!is_number) break;
+      ok = at<HistogramState>(state).change(
+          heap, [&](HistogramCounts& counts) { return counts.add(value, aggregate.parameter); });
+      break;
+    case F::Top:
+      ok = at<TopState>(state).change(heap, [&](ValueCounts& counts) { return counts.add(value); });
+      break;
+  }
+  return ok ? Status::ok() : too_many(aggregate);
+}
+
+bool AggregateStates::may_fail() const {
+  return std::any_of(plan_.aggregates().begin(), plan_.aggregates().end(), [](const AggregatePlan::Aggregate& one) {
+    return one.function == F::Histogram || one.function == F::Top;
+  });
+}
+
+void AggregateStates::add_rows(std::size_t aggregate, std::span<char* const> groups, const Column* column,
+                               std::size_t first, std::size_t& heap) const {
+  const std::size_t offset = offsets_[aggregate];
+  const AggregatePlan::Aggregate& one = plan_.aggregates()[aggregate];
+  if (column == nullptr) {
+    for (char* const group : groups) ++at<std::uint64_t>(group + offset);
+    return;
+  }
+  const std::int64_t* const integers = column->integers();
+  if (integers != nullptr && (one.function == F::Sum || one.function == F::Avg)) {
+    for (std::size_t i = 0; i < groups.size(); ++i) {
+      with_sum(one, groups[i] + offset, [&](auto& sum) { sum.add_integer(integers[first + i]); });
+    }
+    return;
+  }
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Status status = add_one(one, groups[i] + offset, column->at(first + i), heap);
+    FJORD_CHECK(status.is_ok());
+  }
 }
 
 void AggregateStates::encode(const char* states, std::string& out) const {

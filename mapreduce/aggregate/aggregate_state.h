@@ -11,6 +11,8 @@
 /// pointer.
 namespace fjord::mapreduce {
 
+class Column;
+
 /// The memory layout of the states of a plan's aggregates, and the operations on them.
 ///
 /// Threading: confined. Lifetime: `plan` outlives it.
@@ -25,6 +27,12 @@ class AggregateStates {
   /// Adds one document, given by the values of the plan's inputs. `heap` counts bytes outside the record. Errors:
   /// TooLarge.
   Status add(char* states, std::span<const ScalarView> inputs, std::size_t& heap) const;
+  /// Returns true if add() may fail.
+  bool may_fail() const;
+  /// Adds the values of rows `first` and later of a column to one aggregate: each row to the group in `groups` at its
+  /// place. `column` is null for a count of documents. Only if not may_fail().
+  void add_rows(std::size_t aggregate, std::span<char* const> groups, const Column* column, std::size_t first,
+                std::size_t& heap) const;
   /// Appends the states to `out`. Equal states have equal bytes.
   void encode(const char* states, std::string& out) const;
   /// Adds states that encode() wrote. Errors: Corruption (part of them may have been added); TooLarge.
@@ -38,6 +46,9 @@ class AggregateStates {
   void write(const char* states, JsonWriter& json) const;
 
  private:
+  /// Adds a value to one aggregate that has an argument.
+  static Status add_one(const AggregatePlan::Aggregate& aggregate, char* state, const ScalarView& value,
+                        std::size_t& heap);
   static bool retract_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in, std::size_t& heap);
   static Status merge_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in, std::size_t& heap);
 

@@ -1,9 +1,11 @@
 #include "group_table.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
+#include "columns/column_cache.h"
 #include "fjord/common/check.h"
 #include "fjord/common/hash.h"
 #include "task/task.h"
@@ -17,6 +19,7 @@ constexpr std::size_t kChunkMax = std::size_t{256} << 10;
 constexpr std::size_t kSlotsMin = 64;
 
 constexpr std::size_t kWaitingMax = 16;
+constexpr std::size_t kRowsAtOnce = 1024;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -128,10 +131,64 @@ char* GroupTable::find(std::string_view key, std::uint64_t hash) {
 
 void GroupTable::evaluate(const DocumentView& document, ScalarView* inputs) {
   ValueExpression::clear(scratch_);
-  for (const ValueExpression& group : plan_->groups()) put_scalar(keys_, canonical(group.evaluate(document, scratch_)));
+  std::size_t column = 0;
+  for (const ValueExpression& group : plan_->groups()) {
+    const ScalarView value = canonical(group.evaluate(document, scratch_));
+    put_scalar(keys_, value);
+    if (recorder_ != nullptr) recorder_->add(column++, value);
+  }
   for (std::size_t i = 0; i < plan_->inputs().size(); ++i) {
     inputs[i] = canonical(plan_->inputs()[i].evaluate(document, scratch_));
+    if (recorder_ != nullptr) recorder_->add(column++, inputs[i]);
   }
+}
+
+std::vector<std::string> GroupTable::values() const {
+  std::vector<std::string> texts;
+  if (states_.may_fail()) return texts;
+  for (const auto* const list : {&plan_->groups(), &plan_->inputs()}) {
+    for (const ValueExpression& value : *list) texts.push_back(value.to_string());
+  }
+  return texts;
+}
+
+void GroupTable::map_columns(const FoundColumns& columns) {
+  settle();
+  const std::size_t documents = columns.columns->documents;
+  documents_ += documents;
+  groups_of_codes_.clear();
+  std::array<char*, kRowsAtOnce> states;
+  for (std::size_t first = 0; first < documents; first += kRowsAtOnce) {
+    const std::span<char*> some(states.data(), std::min(kRowsAtOnce, documents - first));
+    find_groups(columns, first, some);
+    for (std::size_t i = 0; i < plan_->aggregates().size(); ++i) {
+      const int input = plan_->aggregates()[i].input;
+      const std::size_t value = plan_->group_count() + static_cast<std::size_t>(std::max(input, 0));
+      states_.add_rows(i, some, input < 0 ? nullptr : &columns.of(value), first, heap_bytes_);
+    }
+  }
+}
+
+void GroupTable::find_groups(const FoundColumns& columns, std::size_t first, std::span<char*> states) {
+  if (plan_->group_count() == 1 && columns.of(0).has_dictionary()) {
+    const Column& column = columns.of(0);
+    if (groups_of_codes_.empty()) {
+      constexpr std::size_t kAhead = 8;
+      const auto& entries = column.dictionary();
+      for (std::size_t i = 0; i < entries.size(); ++i) {
+        if (i + kAhead < entries.size()) prefetch_slot(entries[i + kAhead].hash);
+        groups_of_codes_.push_back(find(entries[i].key, entries[i].hash));
+      }
+    }
+    for (std::size_t i = 0; i < states.size(); ++i) states[i] = groups_of_codes_[column.code(first + i)];
+    return;
+  }
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    keys_.clear();
+    for (std::size_t group = 0; group < plan_->group_count(); ++group) columns.of(group).append_key(first + i, keys_);
+    states[i] = find(keys_, hash64(keys_));
+  }
+  keys_.clear();
 }
 
 Status GroupTable::map_alone(const DocumentView& document, std::string& tuples) {

@@ -22,6 +22,9 @@ class GroupTable final : public Accumulator {
   GroupTable& operator=(const GroupTable&) = delete;
 
   Status map(const DocumentView& document) override;
+  std::vector<std::string> values() const override;
+  void record(ColumnsBuilder* columns) override { recorder_ = columns; }
+  void map_columns(const FoundColumns& columns) override;
   Status map_alone(const DocumentView& document, std::string& tuples) override;
   bool retract(std::string_view key, std::string_view value) override;
   Status merge(std::string_view key, std::string_view value) override;
@@ -59,6 +62,8 @@ class GroupTable final : public Accumulator {
     char bytes[16];
   };
 
+  /// Returns the states of the groups of rows `first` and later, as many as `states` has.
+  void find_groups(const FoundColumns& columns, std::size_t first, std::span<char*> states);
   /// Appends the document's key to `keys_` and the values for its group to `inputs`.
   void evaluate(const DocumentView& document, ScalarView* inputs);
   /// Returns the states of the group with that key; creates the group if there is none.
@@ -92,6 +97,9 @@ class GroupTable final : public Accumulator {
   std::size_t heap_bytes_ = 0;
   std::uint64_t documents_ = 0;
   bool has_retracted_ = false;  ///< Documents are counted and some were removed: groups without documents may exist.
+
+  ColumnsBuilder* recorder_ = nullptr;
+  std::vector<char*> groups_of_codes_;  ///< map_columns(), one text in the key: the states by number in the dictionary.
 
   ValueExpression::Scratch scratch_;
   bool may_wait_;  ///< Documents may wait: adding them cannot fail, and the states keep no text of them.

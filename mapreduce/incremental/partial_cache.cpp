@@ -66,9 +66,13 @@ std::shared_ptr<BucketPartial> PartialCache::take(std::uint64_t number, BucketId
   return std::move(node.mapped());
 }
 
+std::size_t PartialCache::limit() const {
+  const auto bytes = static_cast<std::size_t>(limit_.value());
+  return bytes - bytes / kColumnsPart;
+}
+
 bool PartialCache::make_room(const Query& query, std::size_t bytes) {
-  const auto limit = static_cast<std::size_t>(limit_.value());
-  while (bytes_ + bytes > limit) {
+  while (bytes_ + bytes > limit()) {
     Query* oldest = nullptr;
     for (auto& [text, other] : queries_) {
       const bool could = &other != &query && other.bytes != 0;
@@ -87,8 +91,7 @@ bool PartialCache::put(std::uint64_t number, BucketId bucket, const std::shared_
   const std::size_t bytes = partial->bytes();
   // Partials with documents may take half of the limit. The rest is for those without documents, which are much
   // smaller.
-  const bool is_too_much =
-      partial->has_documents() && query->bytes + bytes > static_cast<std::size_t>(limit_.value()) / 2;
+  const bool is_too_much = partial->has_documents() && query->bytes + bytes > limit() / 2;
   if (is_too_much || !make_room(*query, bytes)) return false;
   if (auto& place = query->buckets[bucket]; place == nullptr) {
     place = partial;

@@ -15,6 +15,9 @@
 
 namespace fjord::mapreduce {
 
+/// Columns (columns/column_cache.h) take one part of mapreduce.incremental_bytes, partials the others.
+inline constexpr std::size_t kColumnsPart = 4;
+
 /// The data that incremental jobs of a process keep for the next run of the same query. It is in memory; the tunable
 /// mapreduce.incremental_bytes limits it. take() removes an entry; put() puts it back.
 ///
@@ -50,6 +53,7 @@ class PartialCache {
 
   Query* find(std::uint64_t number) FJORD_REQUIRES(mutex_);
   void forget(Query& query) FJORD_REQUIRES(mutex_);
+  std::size_t limit() const;
   bool make_room(const Query& query, std::size_t bytes) FJORD_REQUIRES(mutex_);
   void account(Query& query, std::size_t added, std::size_t removed) FJORD_REQUIRES(mutex_);
 

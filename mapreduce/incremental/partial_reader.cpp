@@ -16,8 +16,6 @@ bool are_too_many(const DocumentChanges& changes, const ContentVersion& now) {
   return changes.size() * kChangedPartMax > now.entries;
 }
 
-bool is_whole(const BucketOnNode& bucket, BucketId part) { return bucket.wanted.contains(PositionRange::of(part)); }
-
 template <typename F>
 Status for_each_entry(const BucketOnNode& bucket, F f) {
   for (const BucketId part : bucket.parts) {
@@ -27,31 +25,6 @@ Status for_each_entry(const BucketOnNode& bucket, F f) {
     }));
   }
   return Status::ok();
-}
-
-Result<ContentVersion> version_of(const BucketOnNode& bucket) {
-  ContentVersion version;
-  for (const BucketId part : bucket.parts) {
-    if (is_whole(bucket, part)) {
-      FJORD_TRY_ASSIGN(const BucketInfo info, bucket.provider.bucket_info(part));
-      version.entries += info.entries;
-      version.checksum += info.checksum;
-      continue;
-    }
-    FJORD_TRY(bucket.provider.for_each_entry(part, [&](const spi::EntryMeta& entry) {
-      if (!bucket.wanted.contains(visitors::position_of(entry.gid))) return;
-      version.add(entry.gid, entry.timestamp, entry.removed);
-    }));
-  }
-  return version;
-}
-
-Result<bool> is_damaged(const BucketOnNode& bucket) {
-  for (const BucketId part : bucket.parts) {
-    FJORD_TRY_ASSIGN(const bool damaged, bucket.provider.is_damaged(part));
-    if (damaged) return true;
-  }
-  return false;
 }
 
 }  // namespace
@@ -69,7 +42,7 @@ Result<bool> PartialReader::next(const BucketOnNode& bucket, DocBlockBuilder& bl
       FJORD_TRY(read_change(bucket, changes_.at(to_read_[at_]), block));
     }
   } else if (step_ == Step::Everything) {
-    FJORD_TRY_ASSIGN(const bool more, read_everything(bucket, block, bytes_max));
+    FJORD_TRY_ASSIGN(const bool more, everything_.read(bucket, block, bytes_max));
     if (more) return true;
     FJORD_TRY(finish_everything(bucket));
   }
@@ -78,7 +51,7 @@ Result<bool> PartialReader::next(const BucketOnNode& bucket, DocBlockBuilder& bl
 }
 
 void PartialReader::close() {
-  iterator_.reset();
+  everything_.close();
   known_.reset();
 }
 
@@ -176,35 +149,11 @@ Status PartialReader::read_change(const BucketOnNode& bucket, DocumentChange& ch
   return {StatusCode::NotFound, gid.to_string() + " is in no part of its bucket"};
 }
 
-Result<bool> PartialReader::read_everything(const BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) {
-  const std::size_t before = block.count();
-  while (part_ < bucket.parts.size() && block.size() < bytes_max) {
-    const BucketId part = bucket.parts[part_];
-    if (iterator_ == nullptr) {
-      FJORD_TRY_ASSIGN(iterator_, bucket.provider.iterate(part, bucket.options));
-    }
-    bool more = false;
-    if (is_whole(bucket, part)) {
-      FJORD_TRY_ASSIGN(more, iterator_->next(block, bytes_max));
-    } else {
-      FJORD_TRY_ASSIGN(more, iterator_->visit([&](const EntryView& entry) {
-        if (bucket.wanted.contains(visitors::position_of(entry.gid))) block.add(entry);
-        return block.size() < bytes_max;
-      }));
-    }
-    if (more) continue;
-    iterator_.reset();
-    ++part_;
-  }
-  given_ += block.count() - before;
-  return part_ < bucket.parts.size();
-}
-
 Status PartialReader::finish_everything(const BucketOnNode& bucket) {
   FJORD_TRY_ASSIGN(const ContentVersion now, version_of(bucket));
   if (now != before_) return Status::ok();
   entries_.emplace();
-  if (given_ == now.entries) return Status::ok();
+  if (everything_.given() == now.entries) return Status::ok();
   entries_->reserve(static_cast<std::size_t>(now.entries));
   return for_each_entry(bucket, [this](const spi::EntryMeta& entry) { entries_->push_back(entry); });
 }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "bucket_content.h"
 #include "fjord/storage/spi/entry_filter.h"
 #include "fjord/visitors/bucket_reader.h"
 #include "partials.h"
@@ -47,7 +48,6 @@ class PartialReader final : public visitors::BucketReader {
   Result<bool> find_changes(const visitors::BucketOnNode& bucket, const ContentVersion& now);
   Result<bool> find_newer(const visitors::BucketOnNode& bucket, const ContentVersion& now);
   Status read_change(const visitors::BucketOnNode& bucket, DocumentChange& change, DocBlockBuilder& block);
-  Result<bool> read_everything(const visitors::BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max);
   Status finish_everything(const visitors::BucketOnNode& bucket);
 
   std::shared_ptr<const BucketPartial> known_;
@@ -58,9 +58,7 @@ class PartialReader final : public visitors::BucketReader {
   std::vector<GlobalId> to_read_;
   std::size_t at_ = 0;
   std::optional<spi::EntryFilter> filter_;
-  std::size_t part_ = 0;
-  std::unique_ptr<spi::DocumentIterator> iterator_;
-  std::uint64_t given_ = 0;
+  WholeBucket everything_;
   std::optional<std::vector<spi::EntryMeta>> entries_;
 };
 

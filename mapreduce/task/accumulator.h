@@ -18,6 +18,9 @@
 
 namespace fjord::mapreduce {
 
+class ColumnsBuilder;
+struct FoundColumns;
+
 /// A tuple with one value. `hash` is hash64() of the key.
 struct HashedTuple {
   std::uint64_t hash = 0;
@@ -65,6 +68,14 @@ class Accumulator {
   virtual Status merge(std::string_view key, std::string_view value) = 0;
   /// Adds many tuples.
   virtual Status merge(std::span<const HashedTuple> tuples);
+
+  /// The expressions whose values for each document are all that map() takes of it, as canonical texts. Empty if map()
+  /// needs the documents, or may fail.
+  virtual std::vector<std::string> values() const { return {}; }
+  /// From now on map() also adds the values() of each document to `columns`, one column for each; null: no longer.
+  virtual void record(ColumnsBuilder* /*columns*/) {}
+  /// Adds all documents of a bucket by their columns. Only if there are values().
+  virtual void map_columns(const FoundColumns& /*columns*/) {}
 
   /// Appends the tuples of a document to `tuples` (keys and values that merge() takes, put_string() of each) without
   /// adding them to the groups. Errors: those of Application::map(); then nothing is appended.

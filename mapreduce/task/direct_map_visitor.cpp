@@ -1,6 +1,8 @@
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "columns/column_reader.h"
 #include "task_visitors.h"
 
 namespace fjord::mapreduce {
@@ -19,7 +21,8 @@ class DirectMapVisitor final : public visitors::Visitor {
         input_(std::move(input)),
         application_(std::move(application)),
         table_(make_accumulator(*application_, [&visit = context] { return visit.cancelled(); })),
-        batch_(shared_->clock) {}
+        batch_(shared_->clock),
+        lookup_(make_lookup()) {}
 
   Status begin_bucket(BucketId bucket) override {
     if (reports_.empty()) begin_unit(bucket);
@@ -29,9 +32,17 @@ class DirectMapVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
+  std::shared_ptr<visitors::BucketReader> make_reader(BucketId bucket) override {
+    if (lookup_ == nullptr) return nullptr;
+    BucketInput& input = inputs_.emplace(bucket, columns_).first->second;
+    input.reader = std::make_shared<ColumnReader>(lookup_, bucket);
+    return input.reader;
+  }
+
   Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     if (is_broken_) return broken();
     TaskReport& report = reports_.at(bucket);
+    const Recording recording(*table_, inputs_, bucket);
     const std::uint64_t documents = report.documents;
     const std::uint64_t tuples = table_->tuples();
     const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
@@ -41,12 +52,14 @@ class DirectMapVisitor final : public visitors::Visitor {
     report.tuples += table_->tuples() - tuples;
     shared_->metrics.documents.add(report.documents - documents);
     shared_->metrics.tuples.add(table_->tuples() - tuples);
+    give_up_large_columns(bucket);
     return end;
   }
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
     open_.erase(bucket);
     input_->forget(bucket);
+    if (const Status status = end_input(bucket); !status) failure_ = status;
     waiting_.emplace_back(bucket, std::move(done));
     if (open_.empty()) end_unit();
   }
@@ -54,6 +67,7 @@ class DirectMapVisitor final : public visitors::Visitor {
   void abandon_bucket(BucketId bucket) override {
     open_.erase(bucket);
     input_->forget(bucket);
+    inputs_.erase(bucket);
     reports_.erase(bucket);
     is_broken_ = true;
     table_->clear();
@@ -61,6 +75,69 @@ class DirectMapVisitor final : public visitors::Visitor {
   }
 
  private:
+  /// A bucket whose documents are read, or found in columns.
+  struct BucketInput {
+    explicit BucketInput(std::size_t count) : columns(std::in_place, count) {}
+    std::shared_ptr<ColumnReader> reader;
+    std::optional<ColumnsBuilder> columns;  ///< Made of the documents that are read; nullopt: given up.
+  };
+  /// As long as it lives, the table also fills the columns of the bucket.
+  class Recording {
+   public:
+    Recording(Accumulator& table, std::map<BucketId, BucketInput>& inputs, BucketId bucket) : table_(table) {
+      const auto input = inputs.find(bucket);
+      if (input != inputs.end() && input->second.columns) table.record(&*input->second.columns);
+    }
+    ~Recording() { table_.record(nullptr); }
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+
+   private:
+    Accumulator& table_;
+  };
+
+  /// Null if there are no columns for this application, or rows are read and no documents.
+  std::shared_ptr<ColumnLookup> make_lookup() {
+    const std::vector<std::string> values = table_->values();
+    if (values.empty() || input_->has_rows() || spec_.once) return nullptr;
+    columns_ = values.size();
+    return std::make_shared<ColumnLookup>(shared_->columns,
+                                          ColumnQuery{context_.types(), spec_.document_type, "", values});
+  }
+
+  /// The columns of one bucket take a small part of the room at most.
+  void give_up_large_columns(BucketId bucket) {
+    constexpr std::size_t kBucketsAtLeast = 8;
+    const auto input = inputs_.find(bucket);
+    if (input == inputs_.end() || !input->second.columns) return;
+    if (input->second.columns->bytes() > shared_->columns.limit() / kBucketsAtLeast) input->second.columns.reset();
+  }
+
+  /// Adds the documents of a bucket whose columns were found. Keeps the columns of one whose documents were read.
+  Status end_input(BucketId bucket) {
+    const auto node = inputs_.extract(bucket);
+    if (node.empty() || is_broken_) return Status::ok();
+    BucketInput& input = node.mapped();
+    TaskReport& report = reports_.at(bucket);
+    if (const auto& found = input.reader->found()) {
+      const BusyTime busy(*shared_, spec_, context_, report);
+      const std::uint64_t documents = found->columns->documents;
+      table_->map_columns(*found);
+      report.documents += documents;
+      report.bytes += found->columns->read_bytes;
+      report.tuples += documents;
+      shared_->metrics.in_columns.add(documents);
+      shared_->metrics.tuples.add(documents);
+      return table_->bytes() > static_cast<std::size_t>(shared_->memory.value()) ? ship() : Status::ok();
+    }
+    const bool is_kept = input.columns && input.reader->content() && report.dead_letters.empty();
+    if (!is_kept) return Status::ok();
+    BucketColumns columns = input.columns->finish(report.documents, report.bytes);
+    columns.version = *input.reader->content();
+    lookup_->put(bucket, std::move(columns));
+    return Status::ok();
+  }
+
   static Status broken() {
     return Status(StatusCode::NotReady, "a bucket that was read together with this one failed");
   }
@@ -70,6 +147,7 @@ class DirectMapVisitor final : public visitors::Visitor {
     unit_ = shared_->new_unit();
     chunks_ = sent_bytes_ = 0;
     is_broken_ = false;
+    failure_ = Status::ok();
   }
 
   /// Sends the tuples of the table in chunks, and empties the table.
@@ -88,7 +166,8 @@ class DirectMapVisitor final : public visitors::Visitor {
   }
 
   void end_unit() {
-    Status status = is_broken_ ? broken() : ship();
+    Status status = is_broken_ ? broken() : failure_;
+    if (status) status = ship();
     for (auto& [bucket, done] : waiting_) {
       TaskReport& report = reports_[bucket];
       report.unit = unit_;
@@ -109,6 +188,8 @@ class DirectMapVisitor final : public visitors::Visitor {
   std::unique_ptr<Application> application_;
   std::unique_ptr<Accumulator> table_;
   BatchSize batch_;
+  std::size_t columns_ = 0;  ///< Number of columns of a bucket.
+  std::shared_ptr<ColumnLookup> lookup_;
 
   // State of the current unit.
   BucketId carrier_;  ///< First bucket of the unit. All chunks of the unit are sent in its name.
@@ -116,7 +197,9 @@ class DirectMapVisitor final : public visitors::Visitor {
   std::uint64_t chunks_ = 0;
   std::uint64_t sent_bytes_ = 0;
   bool is_broken_ = false;
+  Status failure_;  ///< The error of a bucket that had ended before.
   std::set<BucketId> open_;
+  std::map<BucketId, BucketInput> inputs_;
   std::map<BucketId, TaskReport> reports_;
   std::vector<std::pair<BucketId, visitors::BucketDone>> waiting_;
 };

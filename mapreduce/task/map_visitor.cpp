@@ -120,8 +120,10 @@ TaskMetrics::TaskMetrics(MetricRegistry& registry)
       results(registry.counter("fjord_job_results_total", "Result documents put by reduce tasks.")),
       spilled_bytes(registry.counter("fjord_job_spilled_bytes_total",
                                      "Bytes that tasks wrote to disk because their groups did not fit into memory.")),
-      reused(registry.counter("fjord_job_documents_reused_total",
-                              "Documents that incremental jobs did not read again.")) {}
+      reused(
+          registry.counter("fjord_job_documents_reused_total", "Documents that incremental jobs did not read again.")),
+      in_columns(registry.counter("fjord_job_documents_in_columns_total",
+                                  "Documents that aggregations did not read, because columns had their values.")) {}
 
 Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
                                                       const DocumentTypeRepo& types) {
@@ -159,6 +161,9 @@ TaskContext::TaskContext(const ApplicationRegistry& known, DocumentSink& documen
       metrics(runtime.metrics),
       spills(runtime.env, options.spill_directory),
       partials(runtime.tunables.declare("mapreduce.incremental_bytes"), runtime.metrics),
+      columns([&limit = runtime.tunables.declare(
+                   "mapreduce.incremental_bytes")] { return static_cast<std::size_t>(limit.value()) / kColumnsPart; },
+              runtime.metrics),
       unit_seed(runtime.random.next()) {}
 
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,

@@ -10,6 +10,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "columns/column_cache.h"
 #include "fjord/common/clock.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/processor_time.h"
@@ -32,6 +33,7 @@ struct TaskMetrics {
   Counter& results;
   Counter& spilled_bytes;
   Counter& reused;
+  Counter& in_columns;
 };
 
 /// State that all tasks of a process share.
@@ -47,6 +49,7 @@ struct TaskContext {
   TaskMetrics metrics;
   SpillArea spills;
   PartialCache partials;
+  ColumnCache columns;
   std::uint64_t unit_seed = 0;
   std::atomic<std::uint64_t> units{0};
 

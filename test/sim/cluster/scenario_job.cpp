@@ -65,6 +65,7 @@ struct Query {
   bool by_price = false;    ///< Aggregation by city and price, with about as many groups as documents.
   bool wants_city = false;  ///< Fieldstats: documents without a city are dead letters.
   bool is_incremental = false;
+  bool repeats = false;  ///< The job runs several times. Aggregations then find values in columns.
   rpc::Shuffle shuffle = rpc::Shuffle::Auto;
   Chain chain = Chain::None;
   std::uint64_t limit = 0;  ///< Row limit of the first pass of a chain.
@@ -455,7 +456,7 @@ bool run_to_end(SimCluster& cluster, AsyncClient& client, const Query& query, bo
   return false;
 }
 
-/// Runs an incremental job several times and changes documents between the runs; the caller makes the last run. Returns
+/// Runs a job several times and changes documents between the runs; the caller makes the last run. Returns
 /// an empty string, or the error.
 std::string run_before(SimCluster& cluster, AsyncClient& client, Catalogue& catalogue, const Query& query, bool pauses,
                        MonotonicTime until, std::uint64_t& reused) {
@@ -572,6 +573,8 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   query.shuffle = static_cast<rpc::Shuffle>(random.below(3));
   query.wants_city = random.chance(0.5);
   query.is_incremental = query.shuffle != rpc::Shuffle::Store && random.chance(0.5);
+  query.repeats = query.is_incremental ||
+                  (query.shuffle != rpc::Shuffle::Store && Random(mix64(options.seed, 0x636f6c)).chance(0.5));
   if (query.is_aggregation && random.chance(0.5)) {
     query.chain = static_cast<Chain>(1 + random.below(3));
     if (random.chance(0.3)) query.limit = 1 + random.below(12);
@@ -606,7 +609,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   crash_at_random(cluster, until, stop, crashes);
   if (disturbs) disturb_distributors(cluster, until, stop, disturbed);
   std::uint64_t reused = 0;
-  if (result.failure.empty() && query.is_incremental) {
+  if (result.failure.empty() && query.repeats) {
     result.failure = run_before(cluster, client, catalogue, query, pauses, until, reused);
   }
   Heard heard;

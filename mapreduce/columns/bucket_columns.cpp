@@ -1,0 +1,155 @@
+#include "columns/bucket_columns.h"
+
+#include <cmath>
+#include <limits>
+
+#include "fjord/common/check.h"
+#include "fjord/common/hash.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+using Kind = ScalarView::Kind;
+
+/// Integers up to this one are the same as floating-point numbers.
+constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
+
+bool is_exact_number(const ScalarView& value) {
+  return value.kind != Kind::Integer || (value.integer >= -kExactMax && value.integer <= kExactMax);
+}
+
+template <typename T>
+std::size_t bytes_of(const std::vector<T>& values) {
+  return values.capacity() * sizeof(T);
+}
+
+}  // namespace
+
+ScalarView Column::at(std::size_t row) const {
+  if (form_ == Form::Dictionary) return dictionary_[codes_[row]].value;
+  ScalarView value;
+  if (form_ == Form::Numbers) {
+    if (std::isnan(numbers_[row])) return value;
+    value.kind = Kind::Double;
+    value.number = numbers_[row];
+    return canonical(value);
+  }
+  if (has_absent_ && absent_[row]) return value;
+  value.kind = Kind::Integer;
+  value.integer = integers_[row];
+  return value;
+}
+
+void Column::append_key(std::size_t row, std::string& key) const {
+  if (form_ == Form::Dictionary) {
+    key += dictionary_[codes_[row]].key;
+  } else {
+    put_scalar(key, at(row));
+  }
+}
+
+std::size_t Column::bytes() const {
+  std::size_t bytes = bytes_of(integers_) + absent_.capacity() / 8 + bytes_of(numbers_) + bytes_of(codes_);
+  for (const Entry& entry : dictionary_) bytes += sizeof(Entry) + entry.key.capacity();
+  return bytes;
+}
+
+void ColumnBuilder::add(const ScalarView& value) {
+  if (column_.form_ == Column::Form::Integers && !add_integer(value)) become_numbers();
+  if (column_.form_ == Column::Form::Numbers && !add_number(value)) become_dictionary();
+  if (column_.form_ == Column::Form::Dictionary) add_code(value);
+  ++column_.rows_;
+}
+
+bool ColumnBuilder::add_integer(const ScalarView& value) {
+  if (value.kind != Kind::Integer && value.kind != Kind::Absent) return false;
+  const bool is_absent = value.kind == Kind::Absent;
+  if (is_absent && !std::exchange(column_.has_absent_, true)) column_.absent_.resize(column_.rows_);
+  if (column_.has_absent_) column_.absent_.push_back(is_absent);
+  column_.integers_.push_back(value.integer);
+  return true;
+}
+
+bool ColumnBuilder::add_number(const ScalarView& value) {
+  if (value.kind == Kind::String || !is_exact_number(value)) return false;
+  column_.numbers_.push_back(value.kind == Kind::Absent ? std::numeric_limits<double>::quiet_NaN() : as_double(value));
+  return true;
+}
+
+void ColumnBuilder::add_code(const ScalarView& value) {
+  key_.clear();
+  put_scalar(key_, value);
+  const auto found = codes_.find(key_);
+  if (found != codes_.end()) {
+    column_.codes_.push_back(found->second);
+    return;
+  }
+  const auto code = static_cast<std::uint32_t>(column_.dictionary_.size());
+  Column::Entry& entry = column_.dictionary_.emplace_back();
+  entry.key = key_;
+  entry.hash = hash64(entry.key);
+  ByteReader in(entry.key);
+  FJORD_CHECK(read_scalar(in, entry.value));
+  codes_.emplace(entry.key, code);
+  column_.codes_.push_back(code);
+  dictionary_bytes_ += sizeof(entry) + entry.key.capacity();
+}
+
+void ColumnBuilder::become_numbers() {
+  Column before = std::exchange(column_, {});
+  column_.form_ = Column::Form::Numbers;
+  for (std::size_t row = 0; row < before.rows_; ++row) {
+    if (!add_number(before.at(row))) {
+      // An integer that is no floating-point number: only a dictionary can hold it beside other numbers.
+      column_ = std::move(before);
+      become_dictionary();
+      return;
+    }
+  }
+  column_.rows_ = before.rows_;
+}
+
+void ColumnBuilder::become_dictionary() {
+  const Column before = std::exchange(column_, {});
+  column_.form_ = Column::Form::Dictionary;
+  for (std::size_t row = 0; row < before.rows_; ++row) add_code(before.at(row));
+  column_.rows_ = before.rows_;
+}
+
+std::size_t ColumnBuilder::bytes() const {
+  return bytes_of(column_.integers_) + bytes_of(column_.numbers_) + bytes_of(column_.codes_) + dictionary_bytes_;
+}
+
+Column ColumnBuilder::finish() {
+  codes_.clear();
+  column_.integers_.shrink_to_fit();
+  column_.absent_.shrink_to_fit();
+  column_.numbers_.shrink_to_fit();
+  column_.codes_.shrink_to_fit();
+  return std::move(column_);
+}
+
+std::size_t BucketColumns::bytes() const {
+  std::size_t bytes = sizeof(*this) + columns.capacity() * sizeof(Column);
+  for (const Column& column : columns) bytes += column.bytes();
+  return bytes;
+}
+
+std::size_t ColumnsBuilder::bytes() const {
+  std::size_t bytes = 0;
+  for (const ColumnBuilder& column : columns_) bytes += column.bytes();
+  return bytes;
+}
+
+BucketColumns ColumnsBuilder::finish(std::uint64_t documents, std::uint64_t read_bytes) {
+  BucketColumns made;
+  made.documents = documents;
+  made.read_bytes = read_bytes;
+  for (ColumnBuilder& column : columns_) {
+    FJORD_CHECK(column.rows() == documents);
+    made.columns.push_back(column.finish());
+  }
+  return made;
+}
+
+}  // namespace fjord::mapreduce

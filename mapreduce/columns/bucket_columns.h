@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "aggregate/scalar.h"
+#include "incremental/partials.h"
+
+/// The values that an aggregation took from the documents of a bucket, kept for later aggregations
+/// (docs/design/0024-columns.md).
+namespace fjord::mapreduce {
+
+/// The values of one expression for the documents of a bucket, in the order in which these were read. All values are
+/// canonical (scalar.h).
+///
+/// Integers and other numbers are arrays. Texts, and values of different kinds, are numbers of entries of a dictionary;
+/// each entry occurs. Cannot be copied, because the values of a dictionary are views into it.
+class Column {
+ public:
+  struct Entry {
+    std::string key;  ///< put_scalar() of the value.
+    std::uint64_t hash = 0;
+    ScalarView value;  ///< A text is a view of `key`.
+  };
+
+  Column() = default;
+  Column(Column&&) = default;
+  Column& operator=(Column&&) = default;
+
+  std::size_t rows() const { return rows_; }
+  ScalarView at(std::size_t row) const;
+  /// Appends put_scalar() of the value.
+  void append_key(std::size_t row, std::string& key) const;
+
+  bool has_dictionary() const { return form_ == Form::Dictionary; }
+  const std::deque<Entry>& dictionary() const { return dictionary_; }
+  std::uint32_t code(std::size_t row) const { return codes_[row]; }
+  /// The values if all of them are integers; null otherwise.
+  const std::int64_t* integers() const { return form_ == Form::Integers && !has_absent_ ? integers_.data() : nullptr; }
+
+  /// Bytes in memory.
+  std::size_t bytes() const;
+
+ private:
+  friend class ColumnBuilder;
+  /// In the order in which a column that is built changes from one to the next.
+  enum class Form : std::uint8_t { Integers, Numbers, Dictionary };
+
+  Form form_ = Form::Integers;
+  bool has_absent_ = false;  ///< Integers: `absent_` has a place for each row.
+  std::size_t rows_ = 0;
+  std::vector<std::int64_t> integers_;
+  std::vector<bool> absent_;
+  std::vector<double> numbers_;  ///< Absent values are NaN.
+  std::vector<std::uint32_t> codes_;
+  std::deque<Entry> dictionary_;  ///< A deque: entries keep their places.
+};
+
+/// Makes a column, value by value.
+class ColumnBuilder {
+ public:
+  void add(const ScalarView& value);
+  std::size_t rows() const { return column_.rows_; }
+  std::size_t bytes() const;
+  /// Called last.
+  Column finish();
+
+ private:
+  bool add_integer(const ScalarView& value);
+  bool add_number(const ScalarView& value);
+  void add_code(const ScalarView& value);
+  void become_numbers();
+  void become_dictionary();
+
+  Column column_;
+  std::unordered_map<std::string_view, std::uint32_t> codes_;  ///< By Entry::key.
+  std::size_t dictionary_bytes_ = 0;
+  std::string key_;
+};
+
+/// Columns of the documents of a bucket that match a selection. Immutable.
+struct BucketColumns {
+  ContentVersion version;        ///< The bucket's content that they were made of.
+  std::uint64_t documents = 0;   ///< Number of documents: rows of each column.
+  std::uint64_t read_bytes = 0;  ///< Bytes of these documents.
+  std::vector<Column> columns;
+
+  std::size_t bytes() const;
+};
+
+/// Makes the columns of one bucket while its documents are mapped.
+class ColumnsBuilder {
+ public:
+  explicit ColumnsBuilder(std::size_t columns) : columns_(columns) {}
+
+  /// Adds the value of the next document to a column. Each document gives one value to each column.
+  void add(std::size_t column, const ScalarView& value) { columns_[column].add(value); }
+  std::size_t bytes() const;
+  /// Returns the columns without `version`. Called last.
+  BucketColumns finish(std::uint64_t documents, std::uint64_t read_bytes);
+
+ private:
+  std::vector<ColumnBuilder> columns_;
+};
+
+}  // namespace fjord::mapreduce

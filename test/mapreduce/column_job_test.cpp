@@ -1,0 +1,188 @@
+// Aggregations that take the values of documents from columns of an earlier one.
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <string>
+
+#include "fjord/mapreduce/aggregate_spec.h"
+#include "mapreduce/aggregate_world.h"
+#include "mapreduce/job_world.h"
+
+namespace fjord {
+namespace {
+
+using mapreduce::AggregateSpec;
+using test::JobWorld;
+using test::Sale;
+using Rows = std::map<std::string, std::string>;
+
+AggregateSpec by_city() {
+  AggregateSpec spec;
+  spec.type = "sale";
+  spec.group_by = {"city"};
+  spec.aggregates = {"count()",   "sum(year)",      "avg(amount)",         "min(cents)", "max(amount)",
+                     "min(city)", "distinct(year)", "quantile(0.5,cents)", "count(year)"};
+  return spec;
+}
+
+class ColumnWorld {
+ public:
+  explicit ColumnWorld(std::uint64_t seed, int nodes = 1)
+      : jobs(seed, static_cast<std::uint16_t>(nodes), test::kSaleSchema), random(seed), nodes_(nodes) {}
+
+  void put(int n) {
+    Sale sale;
+    if (random.chance(0.9)) sale.city = "city " + std::to_string(random.below(12));
+    if (random.chance(0.9)) sale.year = 1990 + static_cast<int>(random.below(40));
+    if (random.chance(0.9)) sale.amount = static_cast<double>(random.below(1000)) * (random.chance(0.2) ? 1e25 : 0.1);
+    if (random.chance(0.9)) sale.cents = static_cast<std::int64_t>(random.below(50)) - 20;
+    jobs.world.put(test::document_of(jobs.world.types(), n, sale));
+  }
+  void remove(int n) { jobs.world.remove("id:t:sale:n=" + std::to_string(n) + ":" + std::to_string(n)); }
+  void set(const std::string& tunable, std::int64_t value) {
+    for (auto& node : jobs.world.nodes) REQUIRE(node.runtime->tunables.set(tunable, value).is_ok());
+  }
+
+  Rows run(const AggregateSpec& spec, const std::string& selection = "") {
+    rpc::JobSpec job;
+    job.application = "aggregate";
+    job.document_type = spec.type;
+    job.parameters = {{"spec", spec.to_json()}};
+    job.selection = selection;
+    const std::string name = "job" + std::to_string(++number_);
+    const Status submitted = jobs.submit(name, job);
+    INFO(submitted);
+    REQUIRE(submitted.is_ok());
+    status = jobs.finish(name);
+    INFO(status.error);
+    REQUIRE(status.phase == rpc::JobPhase::Done);
+    const auto results = jobs.results(status);
+    REQUIRE(results.has_value());
+    return {results->begin(), results->end()};
+  }
+  /// Runs the aggregation so often that each node has read each bucket.
+  void run_everywhere(const AggregateSpec& spec) {
+    for (int i = 0; i < nodes_; ++i) run(spec);
+  }
+  /// Runs the aggregation with columns, and without any. Returns how many documents came from columns.
+  std::uint64_t check(const AggregateSpec& spec, const std::string& selection = "") {
+    const std::uint64_t before = from_columns();
+    const Rows rows = run(spec, selection);
+    const std::uint64_t found = from_columns() - before;
+    const rpc::JobStatus with_columns = status;
+    set("mapreduce.incremental_bytes", 0);
+    CHECK(rows == run(spec, selection));
+    CHECK(from_columns() == before + found);
+    CHECK(with_columns.documents_read == status.documents_read);
+    CHECK(with_columns.bytes_read == status.bytes_read);
+    set("mapreduce.incremental_bytes", 256 << 20);
+    return found;
+  }
+  std::uint64_t from_columns() {
+    std::uint64_t sum = 0;
+    for (auto& node : jobs.world.nodes) {
+      sum += node.runtime->metrics.counter("fjord_job_documents_in_columns_total", "").value();
+    }
+    return sum;
+  }
+
+  JobWorld jobs;
+  Random random;
+  rpc::JobStatus status;
+
+ private:
+  int nodes_;
+  int number_ = 0;
+};
+
+TEST_CASE("columns: a second aggregation reads only the buckets that have changed", "[columns]") {
+  ColumnWorld world(1);
+  for (int i = 0; i < 800; ++i) world.put(i);
+  const Rows first = world.run(by_city());
+  CHECK(world.from_columns() == 0);
+  CHECK(world.run(by_city()) == first);
+  CHECK(world.from_columns() == 800);
+
+  world.put(5);
+  world.remove(6);
+  CHECK(world.run(by_city()) != first);
+  const std::uint64_t unchanged = world.from_columns() - 800;
+  CHECK(unchanged > 0);
+  CHECK(unchanged < 799);
+  CHECK(world.status.documents_read == 799);
+}
+
+TEST_CASE("columns: other aggregates over the same values read nothing", "[columns]") {
+  ColumnWorld world(2);
+  for (int i = 0; i < 300; ++i) world.put(i);
+  world.run(by_city());
+  AggregateSpec spec;
+  spec.type = "sale";
+  spec.aggregates = {"max(year)", "sum(amount)"};
+  for (const std::string group : {"", "city", "amount", "year"}) {
+    INFO("by " << group);
+    spec.group_by.clear();
+    if (!group.empty()) spec.group_by = {group};
+    const std::uint64_t before = world.from_columns();
+    const Rows rows = world.run(spec);
+    CHECK(world.from_columns() == before + 300);
+    world.set("mapreduce.incremental_bytes", 0);
+    CHECK(world.run(spec) == rows);
+    world.set("mapreduce.incremental_bytes", 256 << 20);
+    world.run(by_city());
+  }
+  // Two values in the key, and one that is computed.
+  spec.group_by = {"city", "year + 1"};
+  world.run(spec);
+  CHECK(world.check(spec) == 300);
+}
+
+TEST_CASE("columns: each selection has its own, and one with now() has none", "[columns]") {
+  ColumnWorld world(3);
+  for (int i = 0; i < 300; ++i) world.put(i);
+  world.run(by_city());
+  const std::string selection = "sale.year > 2010";
+  const std::uint64_t before = world.from_columns();
+  const Rows some = world.run(by_city(), selection);
+  CHECK(world.from_columns() == before);
+  CHECK(world.run(by_city(), selection) == some);
+  const std::uint64_t selected = world.from_columns() - before;
+  CHECK(selected > 0);
+  CHECK(selected < 300);
+  world.run(by_city(), "sale.year < now()");
+  world.run(by_city(), "sale.year < now()");
+  CHECK(world.from_columns() == before + selected);
+}
+
+TEST_CASE("columns: aggregates that may fail on a document read documents", "[columns]") {
+  ColumnWorld world(4);
+  for (int i = 0; i < 50; ++i) world.put(i);
+  AggregateSpec spec = by_city();
+  spec.aggregates = {"top(3,year)"};
+  world.run(spec);
+  world.run(spec);
+  CHECK(world.from_columns() == 0);
+}
+
+TEST_CASE("columns: whatever is written between two runs, the rows are those of the documents", "[columns]") {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    INFO("seed " << seed);
+    ColumnWorld world(seed, seed % 3 == 0 ? 3 : 1);
+    const auto count = static_cast<int>(20 + world.random.below(300));
+    for (int i = 0; i < count; ++i) world.put(i);
+    std::uint64_t found = 0;
+    for (int round = 0; round < 6; ++round) {
+      world.run_everywhere(by_city());
+      found += world.check(by_city());
+      for (auto changes = world.random.below(6); changes > 0; --changes) {
+        const auto n = static_cast<int>(world.random.below(static_cast<std::uint64_t>(count) + 20));
+        world.random.chance(0.3) ? world.remove(n) : world.put(n);
+      }
+    }
+    CHECK(found > 0);
+  }
+}
+
+}  // namespace
+}  // namespace fjord
