@@ -8,6 +8,7 @@
 #include "fjord/common/callback_guard.h"
 #include "fjord/common/check.h"
 #include "fjord/common/retry.h"
+#include "fjord/common/run_inline.h"
 #include "fjord/rpc/deadline.h"
 
 namespace fjord {
@@ -82,10 +83,10 @@ Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock
 
 void Dispatcher::submit(rpc::Operation operation, Duration timeout, AsyncClient::OperationDone done) {
   if (!inbox_.add(std::move(operation), timeout, std::move(done))) return;
-  executor_.post(while_alive(weak_from_this(), [](Dispatcher& self) {
-    self.drain();
-    self.pump();
-  }));
+  run_or_post(executor_, while_alive(weak_from_this(), [](Dispatcher& self) {
+                self.drain();
+                self.pump();
+              }));
 }
 
 void Dispatcher::drain() {

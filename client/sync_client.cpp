@@ -10,11 +10,15 @@
 #include <utility>
 
 #include "fjord/common/check.h"
+#include "fjord/common/run_inline.h"
 #include "fjord/common/thread_annotations.h"
 
 namespace fjord {
 
 namespace {
+
+/// Time for which a caller works for the client before it waits.
+constexpr Duration kBeginBudget = milliseconds(1);
 
 /// Holds the answer of one call for the thread that waits for it.
 template <typename T>
@@ -64,7 +68,12 @@ template <typename T, typename Start>
 std::optional<T> blocking_call(const AsyncClient& client, Start start) {
   FJORD_CHECK_MSG(!client.executor().is_current(), "a blocking call on the executor that would end it");
   auto slot = std::make_shared<Slot<T>>();
-  start(SlotWriter<T>(slot));
+  {
+    // The caller is about to wait. A callback of another call that takes a lock of this caller would have to wait for
+    // this call anyway.
+    const InlineScope begins_here(kBeginBudget);
+    start(SlotWriter<T>(slot));
+  }
   return slot->wait();
 }
 

@@ -4,6 +4,8 @@
 
 #include "fjord/cluster/feature.h"
 #include "fjord/common/log.h"
+#include "fjord/common/run_inline.h"
+#include "fjord/rpc/short_work.h"
 #include "foreground_cpus.h"
 #include "maintenance_budget.h"
 #include "space_monitor.h"
@@ -178,20 +180,26 @@ void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
     join->done();
     return;
   }
+  const bool is_short = rpc::is_short(request);
   auto shared = std::make_shared<const rpc::Apply>(std::move(request));
   const MonotonicTime arrived = clock_.now();
   for (std::size_t s = 0; s < parts.size(); ++s) {
     if (parts[s].empty()) continue;
-    stripes_[s]->executor().post(
-        [this, &stripe = *stripes_[s], join, shared, arrived, indexes = std::move(parts[s])]() mutable {
-          const MonotonicTime begun = clock_.now();
-          if (shared->timeout_us > 0 && begun - arrived > Duration(shared->timeout_us)) {
-            refuse_late_gets(*shared, indexes, join->reply.results);
-          }
-          stripe.operations().apply(*shared, arrived, indexes, join->reply.results);
-          utilisation_->add(clock_.now() - begun);
-          join->done();
-        });
+    Executor& executor = stripes_[s]->executor();
+    Task task = [this, &stripe = *stripes_[s], join, shared, arrived, indexes = std::move(parts[s])]() mutable {
+      const MonotonicTime begun = clock_.now();
+      if (shared->timeout_us > 0 && begun - arrived > Duration(shared->timeout_us)) {
+        refuse_late_gets(*shared, indexes, join->reply.results);
+      }
+      stripe.operations().apply(*shared, arrived, indexes, join->reply.results);
+      utilisation_->add(clock_.now() - begun);
+      join->done();
+    };
+    if (is_short) {
+      run_or_post(executor, std::move(task));
+    } else {
+      executor.post(std::move(task));
+    }
   }
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "fjord/common/run_inline.h"
 #include "fjord/document/document.h"
 #include "fjord/document/document_format.h"
 #include "fjord/document/json.h"
+#include "fjord/rpc/short_work.h"
 
 namespace fjord::distributor {
 namespace {
@@ -50,9 +52,15 @@ void OperationIntake::arrive(rpc::Execute request, rpc::Responder respond) {
     refuse_batch(std::move(request), std::move(respond), arrival);
     return;
   }
-  context_.executor.post([this, request = std::move(request), respond = std::move(respond), arrival]() mutable {
+  const bool is_short = rpc::is_short(request);
+  Task task = [this, request = std::move(request), respond = std::move(respond), arrival]() mutable {
     open(std::move(request), std::move(respond), arrival);
-  });
+  };
+  if (is_short) {
+    run_or_post(context_.executor, std::move(task));
+  } else {
+    context_.executor.post(std::move(task));
+  }
 }
 
 /// Answers without the executor, which may be overloaded. Only the numbers of the operations are posted to the

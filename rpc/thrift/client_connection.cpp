@@ -10,8 +10,10 @@
 #include <utility>
 
 #include "fjord/common/log.h"
+#include "fjord/common/run_inline.h"
 #include "fjord/rpc/codec.h"
 #include "fjord/rpc/refusal.h"
+#include "fjord/rpc/short_work.h"
 
 namespace fjord::rpc {
 namespace {
@@ -52,6 +54,21 @@ void ClientConnection::call(ClientCall call) {
   }
   waiting_.push_back({seqid, std::move(call.request)});
   if (state_ == State::Idle) connect();
+}
+
+void ClientConnection::end() {
+  if (state_ == State::Connected) metrics_.connections.add(-1);
+  metrics_.unanswered.add(-static_cast<double>(pending_.size()));
+  state_ = State::Ended;
+  ++generation_;
+  Error ignored;
+  socket_.close(ignored);
+  resolver_.cancel();
+  connect_timer_.cancel();
+  timer_.cancel();
+  // The destructor of a callback can use the transport, so the calls are moved out of the object first.
+  const std::unordered_map<std::int32_t, Pending> dropped = std::exchange(pending_, {});
+  const std::deque<Waiting> unsent = std::exchange(waiting_, {});
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -187,6 +204,7 @@ void ClientConnection::flush() {
   const std::uint64_t frames = std::exchange(frames_queued_, 0);
   asio::async_write(socket_, output_.start_writing(),
                     [self = shared_from_this(), frames](const Error& error, std::size_t bytes) {
+                      if (self->state_ == State::Ended) return;
                       self->output_.written(bytes);
                       self->metrics_.bytes_sent.add(bytes);
                       if (self->state_ == State::Broken) {
@@ -215,6 +233,7 @@ void ClientConnection::read() {
 }
 
 void ClientConnection::on_read() {
+  const InlineScope runs_callbacks(kInlineBudget);
   while (const auto frame = input_.next()) {
     metrics_.frames_received.add();
     on_reply(*frame);
@@ -242,7 +261,11 @@ void ClientConnection::on_reply(std::string_view frame) {
     return;
   }
   Pending pending;
-  if (take(decoded->seqid, pending)) answer(std::move(pending), std::move(decoded->reply));
+  if (!take(decoded->seqid, pending)) return;
+  if (!decoded->reply || !is_short(*decoded->reply)) return answer(std::move(pending), std::move(decoded->reply));
+  run_or_post(*pending.executor, [done = std::move(pending.done), reply = std::move(decoded->reply)]() mutable {
+    done(std::move(reply));
+  });
 }
 
 void ClientConnection::break_connection(const std::string& why) {
@@ -314,6 +337,7 @@ void ClientConnection::arm_timer() {
 }
 
 void ClientConnection::on_timer() {
+  if (state_ == State::Ended) return;
   const SteadyTime now = std::chrono::steady_clock::now();
   timer_at_ = SteadyTime::max();
   while (!deadlines_.empty() && (deadlines_.front().first <= now || !pending_.contains(deadlines_.front().second))) {

@@ -30,13 +30,16 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   ClientConnection(boost::asio::io_context& context, Address address, const ThriftTransportOptions& options,
                    RpcClientMetrics& metrics);
 
+  /// May be called from the callback of another call of this connection.
   void call(ClientCall call);
+  /// Closes the connection and drops the calls without an answer. Afterwards no handler uses `options` or `metrics`.
+  void end();
 
  private:
   using Socket = boost::asio::ip::tcp::socket;
   using Error = boost::system::error_code;
   /// Broken: the connection is closed, and the handler of a write has yet to report how many bytes the kernel took.
-  enum class State { Idle, Connecting, Connected, Broken };
+  enum class State { Idle, Connecting, Connected, Broken, Ended };
 
   struct Pending {
     Executor* executor = nullptr;
@@ -67,7 +70,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   void add_deadline(SteadyTime deadline, std::int32_t seqid);
   void arm_timer();
   void on_timer();
-  void answer(Pending pending, Result<Reply> reply);
+  static void answer(Pending pending, Result<Reply> reply);
   bool take(std::int32_t seqid, Pending& pending);
 
   boost::asio::io_context& context_;

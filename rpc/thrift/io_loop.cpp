@@ -6,6 +6,7 @@
 
 #include "fjord/common/check.h"
 #include "fjord/common/fatal_signals.h"
+#include "fjord/rpc/thrift_transport.h"
 
 namespace fjord::rpc {
 
@@ -18,7 +19,7 @@ void LoopInbox::submit(Task task) {
 }
 
 void LoopInbox::run_or_submit(Task task) {
-  if (std::this_thread::get_id() == thread_) {
+  if (is_current()) {
     task();
   } else {
     submit(std::move(task));
@@ -56,6 +57,17 @@ IoLoop::IoLoop(const std::string& name)
 
 IoLoop::~IoLoop() { stop(); }
 
+void IoLoop::run_and_settle(Task task) {
+  FJORD_CHECK_MSG(std::this_thread::get_id() != thread_.get_id(), "an I/O loop cannot wait for itself");
+  const auto settled = std::make_shared<std::promise<void>>();
+  inbox_->submit([this, settled, task = std::move(task)] {
+    task();
+    // Asio has queued the handlers of cancelled operations already.
+    boost::asio::post(context_, [settled] { settled->set_value(); });
+  });
+  settled->get_future().wait();
+}
+
 void IoLoop::stop() {
   if (!thread_.joinable()) return;
   FJORD_CHECK_MSG(std::this_thread::get_id() != thread_.get_id(), "an I/O loop cannot end itself");
@@ -63,6 +75,15 @@ void IoLoop::stop() {
   thread_.join();
   inbox_->thread_ = std::thread::id();
   inbox_->close();
+}
+
+IoThreads::IoThreads(const std::string& name, int threads) {
+  FJORD_CHECK(threads > 0);
+  for (int i = 0; i < threads; ++i) loops_.push_back(std::make_unique<IoLoop>(name + "-" + std::to_string(i)));
+}
+
+IoThreads::~IoThreads() {
+  for (const auto& loop : loops_) loop->stop();
 }
 
 }  // namespace fjord::rpc

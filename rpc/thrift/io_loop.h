@@ -24,6 +24,8 @@ class LoopInbox {
   void submit(Task task);
   /// Runs the task at once if called on the loop's own thread, and submits it otherwise.
   void run_or_submit(Task task);
+  /// Returns true on the loop's own thread.
+  bool is_current() const { return std::this_thread::get_id() == thread_.load(std::memory_order_relaxed); }
   void close();
 
  private:
@@ -46,6 +48,9 @@ class IoLoop {
 
   boost::asio::io_context& context() { return context_; }
   const std::shared_ptr<LoopInbox>& inbox() { return inbox_; }
+  /// Runs the task on the loop. Returns after the handlers have run that were queued before it or that it cancelled.
+  /// Must not be called on the loop's own thread.
+  void run_and_settle(Task task);
   /// Ends the thread. No handler runs after this returns. Must not be called on the loop's own thread.
   void stop();
 

@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "fjord/common/log.h"
+#include "fjord/common/run_inline.h"
 #include "fjord/rpc/dispatch.h"
+#include "fjord/rpc/short_work.h"
 
 namespace fjord::rpc {
 
@@ -50,6 +52,7 @@ bool ServerConnection::is_full() const {
 }
 
 void ServerConnection::process() {
+  const InlineScope runs_requests(kInlineBudget);
   processing_ = true;
   while (!closed_ && !draining_ && !is_full()) {
     const auto frame = input_.next();
@@ -171,6 +174,14 @@ void ServerConnection::flush() {
                       if (self->draining_) return;
                       if (self->paused_ && !self->processing_ && !self->is_full()) self->process();
                     });
+}
+
+void ServerConnection::end() {
+  if (closed_) return;
+  closed_ = true;
+  context_.metrics.connections.add(-1);
+  Error ignored;
+  socket_.close(ignored);
 }
 
 void ServerConnection::close(const std::string& why) {

@@ -33,6 +33,9 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   void start();
   /// Begins no more requests, answers those that have begun, and then says goodbye by an empty frame.
   void drain();
+  /// Closes the connection without calling its owner. Afterwards no handler uses what Context refers to, except the
+  /// destructor, which uses `metrics`.
+  void end();
 
  private:
   using Error = boost::system::error_code;

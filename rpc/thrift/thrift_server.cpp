@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "fjord/common/check.h"
 #include "fjord/common/log.h"
 #include "fjord/rpc/thrift_transport.h"
 #include "io_loop.h"
@@ -29,17 +28,28 @@ class ThriftServer::Impl {
  public:
   Impl(const ThriftServerOptions& options, std::vector<Service*> services, MetricRegistry& registry)
       : options_(options), services_(std::move(services)), metrics_(registry) {
-    FJORD_CHECK(options.io_threads > 0);
-    for (int i = 0; i < options.io_threads; ++i)
-      loops_.push_back(std::make_unique<Loop>("rpc-server-" + std::to_string(i)));
+    if (options_.shared_threads == nullptr) {
+      options_.shared_threads = std::make_shared<IoThreads>("rpc-server", options.io_threads);
+    }
+    for (const auto& io : options_.shared_threads->loops()) loops_.push_back(std::make_unique<Loop>(*io));
     acceptor_ = std::make_unique<tcp::acceptor>(loops_[0]->io.context());
     accept_again_ = std::make_unique<asio::steady_timer>(loops_[0]->io.context());
   }
 
+  /// The threads may go on, so no handler may be left that uses this object. The first loop comes first, because it
+  /// gives new connections to the others.
   ~Impl() {
-    for (const auto& loop : loops_) loop->io.stop();
-    accept_again_.reset();
-    acceptor_.reset();
+    for (const auto& loop : loops_) {
+      loop->io.run_and_settle([this, &loop = *loop] {
+        loop.draining = true;
+        if (&loop == loops_[0].get()) {
+          accept_again_.reset();
+          acceptor_.reset();
+        }
+        for (const auto& [raw, connection] : loop.connections) connection->end();
+        loop.connections.clear();
+      });
+    }
   }
 
   Status listen() {
@@ -84,11 +94,11 @@ class ThriftServer::Impl {
 
  private:
   struct Loop {
-    explicit Loop(const std::string& name) : io(name) {}
-    IoLoop io;
+    explicit Loop(IoLoop& io_loop) : io(io_loop) {}
+    IoLoop& io;
     /// Used by the loop's thread only.
     std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;
-    bool draining = false;  ///< Used by the loop's thread only.
+    bool draining = false;  ///< Takes no connections any more. Used by the loop's thread only.
   };
   struct Drain {
     std::mutex mutex;
@@ -131,10 +141,11 @@ class ThriftServer::Impl {
   }
 
   void accept() {
+    if (loops_[0]->draining) return;
     Loop& loop = *loops_[next_loop_++ % loops_.size()];
     acceptor_->async_accept(
         loop.io.context(), [this, &loop](const boost::system::error_code& error, tcp::socket socket) {
-          if (error == asio::error::operation_aborted) return;
+          if (error == asio::error::operation_aborted || loops_[0]->draining) return;
           if (error) {
             // The usual reason is too many open files, so an immediate second attempt would fail too.
             log::warning("rpc", "cannot accept a connection on {}: {}", address_, error.message());
@@ -160,7 +171,7 @@ class ThriftServer::Impl {
     connection->start();
   }
 
-  const ThriftServerOptions options_;
+  ThriftServerOptions options_;  // Holds the threads, which the loops refer to.
   const std::vector<Service*> services_;
   RpcServerMetrics metrics_;
   Address address_;

@@ -10,9 +10,10 @@ namespace {
 /// Longest time for which an ending node still works on accepted calls.
 constexpr Duration kDrainMax = seconds(2);
 
-std::unique_ptr<rpc::Transport> make_transport(const config::ClusterConfig& config, MetricRegistry& metrics) {
+std::unique_ptr<rpc::Transport> make_transport(const config::ClusterConfig& config,
+                                               std::shared_ptr<rpc::IoThreads> threads, MetricRegistry& metrics) {
   rpc::ThriftTransportOptions options;
-  options.io_threads = static_cast<int>(config.io_threads);
+  options.shared_threads = std::move(threads);
   options.max_frame_bytes = static_cast<std::size_t>(config.frame_bytes_max);
   return std::make_unique<rpc::ThriftTransport>(options, metrics);
 }
@@ -24,7 +25,8 @@ ProcessRuntime::ProcessRuntime(const config::ClusterConfig& config)
       env_(make_posix_env()),
       random_(Random::from_system()),
       runtime_{clock_, scheduler_, *bulk_, *env_, random_, metrics_, tunables_},
-      transport_(std::make_unique<rpc::GatedTransport>(make_transport(config, metrics_))) {}
+      io_threads_(std::make_shared<rpc::IoThreads>("rpc", static_cast<int>(config.io_threads))),
+      transport_(std::make_unique<rpc::GatedTransport>(make_transport(config, io_threads_, metrics_))) {}
 
 ProcessRuntime::~ProcessRuntime() = default;
 
@@ -34,7 +36,7 @@ Status ProcessRuntime::serve(const config::ClusterConfig& config, config::Proces
   const config::ProcessConfig& process = *config.find(name);
   rpc::ThriftServerOptions options;
   options.address = process.address;
-  options.io_threads = static_cast<int>(config.io_threads);
+  options.shared_threads = io_threads_;
   options.max_frame_bytes = static_cast<std::size_t>(config.frame_bytes_max);
   options.other_calls = other_calls;
   auto server = rpc::ThriftServer::listen(options, std::move(services), metrics_);

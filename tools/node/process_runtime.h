@@ -20,6 +20,7 @@
 
 namespace fjord::rpc {
 class FrameService;
+class IoThreads;
 class ThriftServer;
 }  // namespace fjord::rpc
 namespace fjord {
@@ -61,6 +62,7 @@ class ProcessRuntime {
   MetricRegistry metrics_;
   TunableRegistry tunables_;
   Runtime runtime_;
+  std::shared_ptr<rpc::IoThreads> io_threads_;
   std::unique_ptr<rpc::GatedTransport> transport_;
   std::unique_ptr<rpc::ThriftServer> server_;
   std::unique_ptr<MetricHttpServer> http_;

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fjord/common/metrics.h"
@@ -11,9 +12,27 @@
 
 namespace fjord::rpc {
 
+class IoLoop;
+
+/// The I/O threads of transports and servers. A process that gives the same ones to its transport and its server can
+/// receive a request, ask other nodes and send the answer on one thread.
+/// Lifetime: those that use the threads share them; the last one ends them.
+class IoThreads {
+ public:
+  /// Starts the threads; they are called `name`-0, `name`-1 and so on.
+  IoThreads(const std::string& name, int threads);
+  ~IoThreads();
+
+  const std::vector<std::unique_ptr<IoLoop>>& loops() const { return loops_; }
+
+ private:
+  std::vector<std::unique_ptr<IoLoop>> loops_;
+};
+
 struct ThriftTransportOptions {
-  int io_threads = 1;
-  std::size_t max_frame_bytes = 64u << 20;  ///< An answer longer than this breaks its connection.
+  int io_threads = 1;                         ///< Number of own threads, without `shared_threads`.
+  std::shared_ptr<IoThreads> shared_threads;  ///< The threads to use; null: own ones.
+  std::size_t max_frame_bytes = 64u << 20;    ///< An answer longer than this breaks its connection.
   Duration connect_timeout = seconds(1);
   /// Wait after the first failed connect; doubles with each failure up to `back_off_max`. A call during this wait fails
   /// at once with NotReady.
@@ -30,9 +49,10 @@ struct ThriftTransportOptions {
 /// The first call to an address opens the connection, and the next call after a break opens it again. A call is
 /// NotReady if the connection broke before the kernel took any byte of its request, and Timeout otherwise.
 ///
-/// Threading: like Transport; messages are encoded and decoded on the transport's own I/O threads.
-/// Lifetime: `metrics` outlives it. An executor outlives the transport, or at least the calls that name it. The
-/// destructor drops calls without an answer.
+/// Threading: like Transport; messages are encoded and decoded on I/O threads. The callback of a short answer runs on
+/// the I/O thread that received it if the executor is idle (common/run_inline.h, short_work.h). Lifetime: `metrics`
+/// outlives it. An executor outlives the transport, or at least the calls that name it. The destructor drops calls
+/// without an answer.
 class ThriftTransport final : public Transport {
  public:
   ThriftTransport(const ThriftTransportOptions& options, MetricRegistry& metrics);
@@ -46,8 +66,9 @@ class ThriftTransport final : public Transport {
 };
 
 struct ThriftServerOptions {
-  Address address = "127.0.0.1:0";  ///< With port 0 the system chooses a port.
-  int io_threads = 1;
+  Address address = "127.0.0.1:0";            ///< With port 0 the system chooses a port.
+  int io_threads = 1;                         ///< Number of own threads, without `shared_threads`.
+  std::shared_ptr<IoThreads> shared_threads;  ///< The threads to use; null: own ones.
   std::size_t max_frame_bytes = 64u << 20;
   /// Number of unanswered requests of a connection at which the server stops reading from it.
   std::size_t unanswered_max = 4096;
@@ -61,8 +82,9 @@ struct ThriftServerOptions {
 /// A frame that is too long or not a call closes its connection and no other. Answers leave in the order in which
 /// services give them, not in the order of the requests.
 ///
-/// Threading: Service::handle runs on an I/O thread. Any thread may call a responder, also after the server is
-/// destroyed. Lifetime: services and `metrics` outlive it. The destructor closes all connections.
+/// Threading: Service::handle runs on an I/O thread, within an InlineScope (common/run_inline.h). Any thread may call a
+/// responder, also after the server is destroyed. Lifetime: services and `metrics` outlive it. The destructor closes
+/// all connections.
 class ThriftServer {
  public:
   /// Errors: InvalidArgument if the address is not host:port or the host is not found; IoError if it cannot be bound.
