@@ -26,12 +26,12 @@ class PlacesTest(unittest.TestCase):
     def test_the_folder_is_where_others_can_go(self):
         folder = compare.make_work_folder()
         self.assertEqual(folder.parent, self.parent)
-        self.assertTrue(systems.can_enter(folder, self.user))
+        self.assertTrue(systems.postgres_server.can_enter(folder, self.user))
 
     def test_a_folder_that_the_user_cannot_enter_is_said(self):
         self.parent.chmod(0o700)
         folder = compare.make_work_folder()
-        self.assertFalse(systems.can_enter(folder, self.user))
+        self.assertFalse(systems.postgres_server.can_enter(folder, self.user))
         try:
             server = systems.Postgres(folder)
         except systems.Unavailable:

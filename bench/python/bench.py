@@ -4,13 +4,16 @@
 It starts 3 storage nodes, a distributor and a fleet controller with redundancy 1 in a temporary folder and prints lines
 `name value unit`: feeding dicts, importing an Arrow table, reading one document (beside the C++ client), visits to Arrow and to
 dicts, an aggregation as a data frame (beside the same without the frame), and `import fjord`. Each is the median of the turns.
+With --postgresql, psycopg's COPY of the same rows, in the same turns as the feed and the import. A server that is not asked sleeps.
 """
 
 import argparse
+import contextlib
 import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -21,6 +24,9 @@ from fjord.aggregate import count
 from fjord.testing import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+from postgres_server import PostgresServer  # noqa: E402, as it lies beside this folder
+
 BODY_BYTES = 700
 GETS = 20000
 
@@ -61,6 +67,53 @@ def feed(client, rows):
     stats = client.feed(rows)
     if stats.ok != len(rows):
         sys.exit(f"bench: {len(rows) - stats.ok} of {len(rows)} documents were not stored")
+
+
+class Copy:
+    """psycopg's COPY of the rows of a table into PostgreSQL: columns, and a primary key."""
+
+    def __init__(self, stack):
+        import psycopg
+
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="fjord-bench-python.")))
+        folder.chmod(0o755)  # PostgreSQL runs as another user.
+        server = PostgresServer(folder)
+        stack.callback(server.stop)
+        server.start_server()
+        self.connection = stack.enter_context(psycopg.connect(
+            host="127.0.0.1", port=server.port, user="bench", dbname="postgres", autocommit=True))
+        self.connection.execute("CREATE TABLE listing (id text PRIMARY KEY, city text, country text, title text, price integer, "
+                                "description text)")
+
+    def empty(self):
+        self.connection.execute("TRUNCATE listing")
+        self.connection.execute("CHECKPOINT")
+
+    def load(self, rows):
+        with self.connection.cursor() as cursor, cursor.copy("COPY listing FROM STDIN") as copy:
+            for id, fields in rows:
+                copy.write_row((id, fields["city"], fields["country"], fields["title"], fields["price"], fields["description"]))
+
+    def check(self, documents):
+        found = self.connection.execute("SELECT count(*) FROM listing").fetchone()[0]
+        if found != documents:
+            sys.exit(f"bench: PostgreSQL has {found} of {documents} rows")
+
+
+def load_by_turns(client, table, rows, copy, turns):
+    """Feeds the dicts, imports the table, and copies the rows into PostgreSQL if wanted, one after the other in each turn."""
+    fed, imported, copied = [], [], []
+    for _ in range(turns):
+        fed.append(len(rows) / seconds_of(lambda: feed(client, rows)))
+        imported.append(len(rows) / seconds_of(lambda: import_table(client, table)))
+        if copy is not None:
+            copy.empty()
+            copied.append(len(rows) / seconds_of(lambda: copy.load(rows)))
+            copy.check(len(rows))
+    report("feed of dicts", fed, "/s")
+    report("import of a table", imported, "/s")
+    if copy is not None:
+        report("COPY into PostgreSQL", copied, "/s")
 
 
 def import_table(client, table):
@@ -128,6 +181,7 @@ def main():
     parser.add_argument("--documents", type=int, default=300000, help="of 0.8 kB (300000)")
     parser.add_argument("--seed", type=int, default=1, help="what they are made from (1)")
     parser.add_argument("--turns", type=int, default=3, help="of each measurement (3)")
+    parser.add_argument("--postgresql", action="store_true", help="also COPY the rows into PostgreSQL")
     options = parser.parse_args()
 
     report("import fjord", measure_import(), "ms")
@@ -137,9 +191,9 @@ def main():
     turns = range(options.turns)
     with LocalCluster(storage=3, redundancy=1, schemas=schema, keep_logs=False) as cluster:
         client = cluster.client(timeout=60)
-        report("feed of dicts", [len(rows) / seconds_of(lambda: feed(client, rows)) for _ in turns], "/s")
+        with contextlib.ExitStack() as stack:
+            load_by_turns(client, table, rows, Copy(stack) if options.postgresql else None, options.turns)
         del rows
-        report("import of a table", [table.num_rows / seconds_of(lambda: import_table(client, table)) for _ in turns], "/s")
         sizes = []
         took = [seconds_of(lambda: sizes.append(visit_arrow(client, options.documents))) for _ in turns]
         report("visit to Arrow", [size / seconds / 1e6 for size, seconds in zip(sizes, took)], "MB/s")
