@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "fjord/document/document.h"
+#include "fjord/document/validate_fields.h"
 #include "text.h"
 #include "wire.h"
 
@@ -106,6 +107,11 @@ Status check_part(const DocumentType& type, std::string_view fields, bool is_hea
 
 }  // namespace
 
+Status validate_fields(const DocumentType& type, std::string_view header_fields, std::string_view body) {
+  FJORD_TRY(check_part(type, header_fields, true));
+  return check_part(type, body, false);
+}
+
 Status validate(const DocumentTypeRepo& repo, std::string_view header, std::string_view body) {
   const auto prefix = read_header_prefix(header);
   if (!prefix) return corrupt(fmt::format("malformed document header of {} bytes", header.size()));
@@ -118,8 +124,7 @@ Status validate(const DocumentTypeRepo& repo, std::string_view header, std::stri
   if (!id.type().empty() && id.type() != type->name()) {
     return {StatusCode::InvalidId, fmt::format("document {}: its type is {}", id.str(), type->name())};
   }
-  Status status = check_part(*type, prefix->fields, true);
-  if (status) status = check_part(*type, body, false);
+  const Status status = validate_fields(*type, prefix->fields, body);
   return status ? status : status.with_context(fmt::format("document {}", id.str()));
 }
 

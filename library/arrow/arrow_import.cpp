@@ -10,6 +10,7 @@
 #include "fjord/client/feeder.h"
 #include "fjord/client/operations.h"
 #include "fjord/common/thread_annotations.h"
+#include "fjord/document/validate_fields.h"
 #include "fjord/library/arrow.h"
 #include "fjord/library/detail/client_core.h"
 
@@ -39,10 +40,17 @@ Status stream_error(ArrowArrayStream* stream, int code) {
           fmt::format("the stream of rows failed: {}", text != nullptr ? text : fmt::format("error {}", code).c_str())};
 }
 
+/// The id of a row, and the document type that it names; empty: none.
+struct RowId {
+  std::string text;
+  std::string type;
+};
+
 /// Makes ids from the cells of one column.
 class RowIds {
  public:
-  /// Errors: InvalidArgument if there is no such column; InvalidField if it has no texts.
+  /// Errors: InvalidArgument if there is no such column or no id can have the type and the namespace; InvalidField if
+  /// the column has no texts.
   static Result<RowIds> make(const ArrowSchema& table, const ArrowImportOptions& options) {
     const std::string column = options.id_column.empty() ? kIdColumn : options.id_column;
     for (std::int64_t i = 0; i < table.n_children; ++i) {
@@ -52,8 +60,14 @@ class RowIds {
       RowIds ids(std::move(*reader), i);
       ids.has_whole_ids_ = column == kIdColumn;
       if (!options.type.empty()) {
+        ids.type_ = options.type;
         ids.prefix_ =
             fmt::format("id:{}:{}::", options.id_namespace.empty() ? options.type : options.id_namespace, options.type);
+        const auto probe = DocumentId::parse(ids.prefix_ + "1");
+        if (!probe || probe->type() != options.type || probe->user_part() != "1") {
+          return Status(StatusCode::InvalidArgument,
+                        fmt::format("no id begins with \"{}\": the namespace or the type is wrong", ids.prefix_));
+        }
       }
       return ids;
     }
@@ -66,15 +80,18 @@ class RowIds {
     if (child_ >= batch.n_children) return {StatusCode::InvalidArgument, "a batch lacks the column of the ids"};
     return reader_.set(*batch.children[child_]);
   }
-  Result<DocumentId> id(std::int64_t row) const {
+  /// Returns the id. One that is made of type and namespace is not checked here, as the client parses each id anyway,
+  /// which computes hashes. Errors: InvalidId.
+  Result<RowId> id(std::int64_t row) const {
     const std::optional<std::string> text = reader_.text(offset_ + row);
     if (!text) return Status(StatusCode::InvalidId, "the row has no id");
     if (has_whole_ids_ && (text->starts_with("id:") || text->starts_with("doc:") || text->starts_with("userdoc:"))) {
-      return DocumentId::parse(*text);
+      FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(*text));
+      return RowId{id.str(), std::string(id.type().empty() ? std::string_view(type_) : id.type())};
     }
     if (prefix_.empty())
       return Status(StatusCode::InvalidId, fmt::format("\"{}\" is no whole id: give the type", *text));
-    return DocumentId::parse(prefix_ + *text);
+    return RowId{prefix_ + *text, type_};
   }
 
  private:
@@ -83,6 +100,7 @@ class RowIds {
   std::int64_t child_;
   std::int64_t offset_ = 0;
   bool has_whole_ids_ = false;
+  std::string type_;    ///< Empty if no type is given.
   std::string prefix_;  ///< Empty if no type is given.
 };
 
@@ -174,18 +192,18 @@ class ArrowImport {
   }
 
   Status feed_row(std::int64_t i) {
-    FJORD_TRY_ASSIGN(const DocumentId id, ids_->id(i));
-    const std::string type(id.type().empty() ? std::string_view(options_.type) : id.type());
-    if (!options_.type.empty() && type != options_.type) {
-      return {StatusCode::InvalidId, fmt::format("{} is of another type than {}", id.str(), options_.type)};
+    FJORD_TRY_ASSIGN(RowId id, ids_->id(i));
+    if (!options_.type.empty() && id.type != options_.type) {
+      return {StatusCode::InvalidId, fmt::format("{} is of another type than {}", id.text, options_.type)};
     }
-    FJORD_TRY_ASSIGN(const RowEncoder* encoder, encoder_of(type));
-    FJORD_TRY_ASSIGN(EncodedDocument document, encoder->encode(i, id));
+    FJORD_TRY_ASSIGN(const RowEncoder* encoder, encoder_of(id.type));
+    FJORD_TRY_ASSIGN(EncodedDocument document, encoder->encode(i, id.text));
     // What Arrow permits and documents do not: texts that are not UTF-8, keys that are there twice.
-    if (const Status valid = validate(*types_, document.header, document.body); !valid) {
-      return {StatusCode::InvalidField, valid.message()};
+    FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types_, document.header, document.body));
+    if (const Status valid = validate_fields(*view.type(), view.header_fields(), view.body_fields()); !valid) {
+      return {StatusCode::InvalidField, fmt::format("document {}: {}", id.text, valid.message())};
     }
-    feeder_.submit(put_operation(id.str(), std::move(document)), row_);
+    feeder_.submit(put_operation(std::move(id.text), std::move(document)), row_);
     return Status::ok();
   }
 

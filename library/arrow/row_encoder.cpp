@@ -54,11 +54,11 @@ Status RowEncoder::set(const ArrowArray& batch) {
   return Status::ok();
 }
 
-Result<EncodedDocument> RowEncoder::encode(std::int64_t row, const DocumentId& id) const {
+Result<EncodedDocument> RowEncoder::encode(std::int64_t row, std::string_view id) const {
   EncodedDocument document;
   put_fixed(document.header, kDocumentFormatVersion);
   put_fixed(document.header, type_.id());
-  put_string(document.header, id.str());
+  put_string(document.header, id);
   std::string value;
   for (const Column& column : columns_) {
     if (column.reader->is_null(offset_ + row)) continue;
@@ -74,11 +74,12 @@ Result<EncodedDocument> RowEncoder::encode(std::int64_t row, const DocumentId& i
   return document;
 }
 
-Status RowEncoder::append_value(const Column& column, std::int64_t row, const DocumentId& id, std::string& out) const {
+Status RowEncoder::append_value(const Column& column, std::int64_t row, std::string_view id, std::string& out) const {
   FJORD_TRY(column.reader->append(row, out));
   if (!column.is_json) return Status::ok();
+  FJORD_TRY_ASSIGN(const DocumentId parsed, DocumentId::parse(id));
   FJORD_TRY_ASSIGN(const EncodedDocument encoded,
-                   fields_from_json(type_, id, fmt::format("{{\"{}\":{}}}", column.field->name, out)));
+                   fields_from_json(type_, parsed, fmt::format("{{\"{}\":{}}}", column.field->name, out)));
   FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(types_, encoded.header, encoded.body));
   const std::optional<FieldSlice> slice = view.field(*column.field);
   if (!slice)

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "arrow/column_reader.h"
@@ -25,8 +26,9 @@ class RowEncoder {
                                                   const DocumentType& type, std::vector<std::string>& warnings);
   /// Errors: InvalidArgument for a batch that does not have the form of the table.
   Status set(const ArrowArray& batch);
-  /// Errors: InvalidField that names the column.
-  Result<EncodedDocument> encode(std::int64_t row, const DocumentId& id) const;
+  /// `id` is that of a document of the type. Errors: InvalidField that names the column; InvalidId for a wrong id,
+  /// which is noticed only if there is a column of JSON.
+  Result<EncodedDocument> encode(std::int64_t row, std::string_view id) const;
 
  private:
   struct Column {
@@ -37,7 +39,7 @@ class RowEncoder {
   };
   RowEncoder(const DocumentTypeRepo& types, const DocumentType& type) : types_(types), type_(type) {}
   Status add(const ArrowSchema& column, std::int64_t child, std::vector<std::string>& warnings);
-  Status append_value(const Column& column, std::int64_t row, const DocumentId& id, std::string& out) const;
+  Status append_value(const Column& column, std::int64_t row, std::string_view id, std::string& out) const;
 
   const DocumentTypeRepo& types_;
   const DocumentType& type_;

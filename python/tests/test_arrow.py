@@ -406,6 +406,17 @@ def test_what_does_not_fit_is_reported():
         schema.from_arrow(columns, "a b")
 
 
+def test_ids_that_are_wrong_are_refused(client):
+    failures = []
+    table = pa.table({"_id": ["good", "b\x01d", "g" * 70000, None], "price": [1, 2, 3, 4]})
+    done = client.import_arrow(table, type="item", namespace="ids", on_failure=lambda row, error: failures.append((row, error)))
+    assert (done.stored, done.failed, done.failed_by_code) == (1, 3, {"INVALID_ID": 3})
+    assert sorted(row for row, _ in failures) == [1, 2, 3] and all(isinstance(error, fjord.InvalidId) for _, error in failures)
+    assert client.get("id:ids:item::good")["price"] == 1
+    with pytest.raises(fjord.InvalidArgument, match="no id begins with"):
+        client.import_arrow(table, type="item", namespace="a:b")
+
+
 # --- Parquet
 
 
