@@ -9,6 +9,7 @@ import tempfile
 import unittest
 
 import harness
+from python_package import PYTHON, has_module
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = harness.BIN.parent
@@ -92,6 +93,7 @@ class PluginTest(unittest.TestCase):
             wrong = cluster.fjord("job", "run", "word_count", "--type", "page", "--param", "field=title")
             self.assertIn("the type page has no field title of text", wrong.err)
             self.check_chain(cluster, expected)
+            self.check_python(cluster, expected)
             self.check_killed(cluster, expected)
             self.check_versions(cluster, plugins, expected)
 
@@ -110,6 +112,37 @@ class PluginTest(unittest.TestCase):
             self.assertEqual(sum(row["value"][1] for row in rows), len(expected), shuffle)
         wrong = cluster.fjord("job", "run", "word_count", "--type", "page", "--then", '{"application": "words"}')
         self.assertIn('pass 2: there is no application "words"', wrong.err)
+
+    def check_python(self, cluster, expected):
+        """The Python package, if there is one, sees the plugin, runs it with parameters, and names what is wrong."""
+        if not has_module("fjord"):
+            return
+        done = subprocess.run([PYTHON, "-c", """
+import json, sys, fjord
+from fjord.jobs import aggregation, application
+with fjord.Client(sys.argv[1]) as client:
+    plugins = client.admin.plugins()
+    every = client.jobs.run(application("word_count", "page"))
+    longer = client.jobs.run(application("word_count", "page", "page.text != ''", parameters={"min_length": 4}))
+    counted = client.jobs.run([application("word_count", "page"), aggregation(group_by=["value"], aggregates=["count() as words"])])
+    try:
+        client.jobs.submit(application("word_count", "page", parameters={"field": "title"}))
+        error = None
+    except fjord.InvalidRequest as refused:
+        error = str(refused)
+    print(json.dumps([[one._asdict() for one in plugins.functions], plugins.problems, plugins.storage_nodes,
+                      {row.key: row.value for row in every.results()}, sorted(row.key for row in longer.results()),
+                      sum(row.value[1] for row in counted.results()), error]))""", cluster.address],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        functions, problems, nodes, every, longer, words, error = json.loads(done.stdout)
+        self.assertEqual([(one["name"], one["kind"]) for one in functions], [("word_count", "application")])
+        self.assertEqual(len(functions[0]["nodes"]), 4)  # Three storage nodes and the distributor.
+        self.assertEqual((problems, nodes), ([], 3))
+        self.assertEqual(every, expected)
+        self.assertEqual(longer, ["more", "words"])
+        self.assertEqual(words, len(expected))
+        self.assertIn("the type page has no field title of text", error)
 
     def check_killed(self, cluster, expected):
         """Kills a node in the middle of the job."""
