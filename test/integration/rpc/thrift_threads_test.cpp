@@ -6,6 +6,7 @@
 #include <functional>
 #include <future>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -27,6 +28,7 @@ class CountingService final : public Service {
     ++taken;
     ExecuteReply reply;
     reply.results.resize(batch->operations.size());
+    for (std::size_t i = 0; i < reply.results.size(); ++i) reply.results[i].header = batch->operations[i].header;
     if (hold) {
       held.push_back(std::move(respond));
     } else {
@@ -166,6 +168,33 @@ TEST_CASE("thrift threads: threads end after all that use them", "[rpc]") {
   CHECK(f.call(*transport, address).status);
   server.reset();
   CHECK(f.call(*transport, address).status.code() != StatusCode::Ok);
+}
+
+TEST_CASE("thrift threads: messages of which the kernel takes a part at a time arrive whole", "[rpc]") {
+  Fixture f;
+  CountingService service;
+  const auto server = f.listen(service);
+  const auto transport = f.make_transport();
+  Execute request;
+  std::vector<std::string> sent;
+  for (std::size_t i = 0; i < 200; ++i)
+    sent.emplace_back(i % 3 == 0 ? 300'000 : 5'000, static_cast<char>('a' + i % 23));
+  for (const std::string& header : sent) request.operations.emplace_back().header = header;
+  for (int round = 0; round < 3; ++round) {
+    std::vector<std::promise<Result<ExecuteReply>>> answers(3);
+    for (auto& answer : answers) {
+      rpc::call(*transport, server->address(), request, seconds(60), *f.executor,
+                [&](Result<ExecuteReply> reply) { answer.set_value(std::move(reply)); });
+    }
+    for (auto& answer : answers) {
+      const Result<ExecuteReply> reply = answer.get_future().get();
+      REQUIRE(reply);
+      REQUIRE(reply->results.size() == sent.size());
+      bool is_equal = true;
+      for (std::size_t i = 0; i < sent.size(); ++i) is_equal = is_equal && reply->results[i].header == sent[i];
+      CHECK(is_equal);
+    }
+  }
 }
 
 TEST_CASE("short work: small batches, but no writes to a disk and no answers that take long", "[rpc]") {
