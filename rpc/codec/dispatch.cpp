@@ -1,21 +1,37 @@
 #include "fjord/rpc/dispatch.h"
 
 #include <memory>
+#include <type_traits>
 #include <utility>
+#include <variant>
 
 namespace fjord::rpc {
 namespace {
 
-/// The answer that a call still needs. Owned by its responder. If there was no answer, the destructor sends
-/// `if_dropped`.
+/// Makes the answer to a request whose responder was destroyed without an answer.
+using MakeDropped = Reply (*)();
+
+template <typename Message>
+Reply make_dropped() {
+  typename Message::Reply reply;
+  reply.status = Status(StatusCode::NotReady, "the node dropped the request unanswered");
+  return reply;
+}
+
+MakeDropped make_dropped_for(const Request& request) {
+  return std::visit([](const auto& one) -> MakeDropped { return &make_dropped<std::decay_t<decltype(one)>>; }, request);
+}
+
+/// The answer that a call still needs. Owned by its responder. If there was no answer, the destructor sends the one
+/// that `if_dropped` makes.
 class PendingAnswer {
  public:
-  PendingAnswer(CallHeader call, Reply if_dropped, AnswerFunction answer)
-      : call_(std::move(call)), if_dropped_(std::move(if_dropped)), answer_(std::move(answer)) {}
+  PendingAnswer(CallHeader call, MakeDropped if_dropped, AnswerFunction answer)
+      : call_(std::move(call)), if_dropped_(if_dropped), answer_(std::move(answer)) {}
   PendingAnswer(const PendingAnswer&) = delete;
   PendingAnswer& operator=(const PendingAnswer&) = delete;
   ~PendingAnswer() {
-    if (answer_) answer_(call_, Result<Reply>(std::move(if_dropped_)));
+    if (answer_) answer_(call_, Result<Reply>(if_dropped_()));
   }
 
   void answer(Result<Reply> reply) {
@@ -26,7 +42,7 @@ class PendingAnswer {
 
  private:
   CallHeader call_;
-  Reply if_dropped_;
+  MakeDropped if_dropped_;
   AnswerFunction answer_;
 };
 
@@ -37,9 +53,8 @@ void dispatch(DecodedRequest decoded, std::span<Service* const> services, Answer
     answer(decoded.header, Status(StatusCode::NotImplemented, "there is no call " + decoded.header.method));
     return;
   }
-  Reply if_dropped =
-      error_reply(*decoded.request, Status(StatusCode::NotReady, "the node dropped the request unanswered"));
-  auto pending = std::make_unique<PendingAnswer>(std::move(decoded.header), std::move(if_dropped), std::move(answer));
+  auto pending =
+      std::make_unique<PendingAnswer>(std::move(decoded.header), make_dropped_for(*decoded.request), std::move(answer));
   PendingAnswer* const view = pending.get();
   Responder respond = [pending = std::move(pending)](Reply reply) { pending->answer(std::move(reply)); };
   for (Service* service : services) {
