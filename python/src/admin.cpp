@@ -270,8 +270,11 @@ void bind_options(nb::module_& module) {
       .def_rw("reason", &NodeChange::reason)
       .def_rw("dry_run", &NodeChange::dry_run)
       .def_rw("force", &NodeChange::force)
-      .def_prop_rw("action", &get_nothing<NodeChange>,
-                   [](NodeChange& self, std::string_view name) { self.action = value_of(node_action_of(name)); });
+      .def_prop_rw("action", &get_nothing<NodeChange>, [](NodeChange& self, std::string_view name) {
+        const Result<NodeAction> action = node_action_of(name);
+        if (!action) raise(action.error().with_context("action"));
+        self.action = *action;
+      });
   nb::class_<SetOptions>(module, "SetOptions")
       .def(nb::init<>())
       .def_rw("dry_run", &SetOptions::dry_run)

@@ -61,7 +61,8 @@ class AdminTest(HttpCluster):
         done = self.must(200, "POST", NODES, {**change, "dry_run": False})
         self.assertTrue(done["done"])
         events = self.follow("retire", done)
-        self.assertEqual(events[-1], ("end", {"known": True, "in_force": True, "buckets_left": 0, "fraction_done": 1.0, "seconds_left": None}))
+        self.assertEqual(events[-1], ("end", {"known": True, "in_force": True, "waits_for": [], "buckets_left": 0, "fraction_done": 1.0,
+                                              "seconds_left": None}))
         self.assertTrue(all(name == "progress" for name, _ in events[:-1]))
         self.assertEqual(self.state_of("storage.2"), "retired")
         self.assertEqual(self.must(200, "GET", f"{NODES}/storage.2")["buckets"], 0)
