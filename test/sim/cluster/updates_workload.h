@@ -252,8 +252,10 @@ class UpdatesWorkload {
                              : kind_of(key) == Kind::Append  ? "appends"
                                                              : "test-and-sets";
     if (kind_of(key) != Kind::Append && static_cast<std::uint64_t>(content.count) != ledger.applied) {
-      fail("I5: {} counts {} after {} {} that were applied and {} that were not", id(key), content.count,
-           ledger.applied, kind, ledger.refused);
+      std::string refused;
+      for (const auto& [member, why] : ledger.not_added) refused += fmt::format("; {}: {}", member, why);
+      fail("I5: {} counts {} after {} {} that were applied and {} that were not{}", id(key), content.count,
+           ledger.applied, kind, ledger.refused, refused);
     }
     if (kind_of(key) == Kind::Increment) return;
     std::set<std::string> seen;
