@@ -17,8 +17,8 @@ namespace fjord {
 /// The executor of ThreadScheduler: a queue of tasks and a thread that runs them. run_or_post() can run a task on
 /// another thread while the executor's own thread has nothing to do.
 ///
-/// Whoever runs tasks holds the turn (`turn_`): the own thread while it works through a batch, or another thread in
-/// try_run(). Only the queue is shared; the heap of timers belongs to the own thread.
+/// The thread that runs tasks holds the turn (`turn_`): the own thread while it works through a batch, or another
+/// thread in try_run(). Only the queue is shared; the heap of timers belongs to the own thread.
 class ThreadExecutor final : public Executor {
  public:
   using SteadyTime = std::chrono::steady_clock::time_point;

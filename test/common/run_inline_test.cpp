@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <exception>
 #include <functional>
 #include <future>
@@ -21,6 +22,12 @@ namespace fjord {
 namespace {
 
 constexpr Duration kLongBudget = seconds(100);  // Longer than a test takes on any machine.
+
+/// Works for at least so long, as a task that computes.
+void work_for(std::chrono::milliseconds duration) {
+  const auto end = std::chrono::steady_clock::now() + duration;
+  while (std::chrono::steady_clock::now() < end) std::this_thread::yield();
+}
 
 /// Waits until the executor has run all tasks posted so far.
 void finish(Executor& executor) {
@@ -148,7 +155,7 @@ TEST_CASE("run inline: what is left when the time is over goes to the own thread
         for (int i = 0; i < 100; ++i) {
           executor->post([&, i] {
             ran.push_back(i);
-            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            work_for(std::chrono::milliseconds(1));
             ended_elsewhere = std::this_thread::get_id() != here;
           });
         }
@@ -210,15 +217,15 @@ TEST_CASE("run inline: timers that a task sets on another thread fire") {
     executor->post_after(milliseconds(20), [&] { later.set_value(); });
     executor->post_after(milliseconds(1), [&] { soon.set_value(); });
   });
-  soon.get_future().wait();
-  later.get_future().wait();
+  CHECK(soon.get_future().wait_for(std::chrono::seconds(100)) == std::future_status::ready);
+  CHECK(later.get_future().wait_for(std::chrono::seconds(100)) == std::future_status::ready);
 }
 
 TEST_CASE("run inline: after a long task the executor's own thread runs tasks for a while") {
   ThreadScheduler scheduler;
   const auto executor = scheduler.make_executor("one");
   const auto here = std::this_thread::get_id();
-  run_here(*executor, [] { std::this_thread::sleep_for(std::chrono::seconds(1)); });
+  run_here(*executor, [] { work_for(std::chrono::seconds(1)); });
   std::atomic<bool> ran_here{false};
   {
     const InlineScope scope(kLongBudget);
@@ -248,18 +255,21 @@ TEST_CASE("run inline: an executor's end waits for a task on another thread, and
   ThreadScheduler scheduler;
   auto executor = scheduler.make_executor("one");
   std::promise<void> begun;
+  std::promise<void> is_ending;
   std::atomic<bool> ended{false};
   std::atomic<bool> ran_later{false};
   Executor& one = *executor;
   std::thread other([&] {
     run_here(one, [&] {
       begun.set_value();
-      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      is_ending.get_future().wait();
+      work_for(std::chrono::milliseconds(50));
       one.post([&] { ran_later = true; });
       ended = true;
     });
   });
   begun.get_future().wait();
+  is_ending.set_value();
   end_executor(executor);
   CHECK(ended);
   other.join();

@@ -26,6 +26,7 @@ class CountingService final : public Service {
     if (batch == nullptr) return false;
     thread = std::this_thread::get_id();
     ++taken;
+    taken.notify_all();
     ExecuteReply reply;
     reply.results.resize(batch->operations.size());
     for (std::size_t i = 0; i < reply.results.size(); ++i) reply.results[i].header = batch->operations[i].header;
@@ -146,7 +147,7 @@ TEST_CASE("thrift threads: the end of a server or transport leaves others on the
             [&](const Result<ExecuteReply>& reply) { broken.set_value(reply.status()); });
   rpc::call(*leaving, ending->address(), Execute{}, seconds(20), *f.executor,
             [&](const Result<ExecuteReply>&) { dropped_ran = true; });
-  while (holding.taken < 2) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  for (int taken = holding.taken; taken < 2; taken = holding.taken) holding.taken.wait(taken);
   leaving.reset();
   ending.reset();
   CHECK(broken.get_future().get().code() == StatusCode::Timeout);
