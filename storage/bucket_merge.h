@@ -15,8 +15,9 @@ namespace fjord::storage {
 /// missing here in blocks. The newest timestamp wins, so writes may go on meanwhile, and a repeated merge continues
 /// where the last one ended. The result is OK only if every window of every source was compared.
 ///
-/// Entries with the same timestamp (a document and the token of its operation) were written together and are written
-/// together here too. They belong to one group, so they are in one window.
+/// A document and the tokens of its operations belong to one group, so they are in one window, and they are written
+/// here in one call of the engine. A document without the token of its version would be changed twice by a repetition
+/// of the operation. A token without the document would count as applied what is not there.
 ///
 /// MergeTokens decides about tokens, and MergeHistory about remove entries that were dropped.
 ///
@@ -48,6 +49,8 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   void window_done();
   void source_done();
   Status apply_blocks();
+  /// Returns true if the source has written the document again since it was listed.
+  bool is_newer_than_listed(const EntryView& entry) const;
   /// Returns true if the engine refuses an entry because it has lost a newer version of the document.
   bool is_refused_for_loss(const spi::Write& write, const spi::WriteResult& result);
   /// Starts to fetch the refused entries again, now to be accepted. Returns false if there are
@@ -70,9 +73,9 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   MergeHistory history_;
   MergeTokens tokens_;
   MonotonicTime deadline_;
-  std::vector<MissingEntry> missing_;  // Entries to fetch, sorted, so that entries written together are neighbours.
+  std::vector<MissingEntry> missing_;  // Entries to fetch, sorted, so that those of a group are neighbours.
   std::size_t fetched_ = 0;            // Number of entries of missing_ that have been fetched.
-  // Fetched blocks that wait to be applied: the last one ends between two entries of the same timestamp.
+  // Fetched blocks that wait to be applied: the last one ends between two entries of a group.
   std::vector<std::string> blocks_;
   // Entries of the source that the engine refused.
   std::vector<MissingEntry> refused_;

@@ -10,16 +10,13 @@
 
 namespace fjord::storage {
 
-/// An entry that is newer on the source than on this replica. Ordered by its fields, so that entries written together
-/// are neighbours.
+/// An entry that is newer on the source than on this replica. Ordered by its fields, so that a document and the tokens
+/// of its operations are neighbours.
 struct MissingEntry {
   std::uint64_t group = 0;
   std::uint64_t timestamp_us = 0;
   GlobalId gid;
 
-  bool is_written_with(const MissingEntry& other) const {
-    return group == other.group && timestamp_us == other.timestamp_us;
-  }
   friend auto operator<=>(const MissingEntry&, const MissingEntry&) = default;
 };
 

@@ -359,6 +359,7 @@ bool SimCluster::damage_storage(unsigned index) {
   const std::uint64_t size = must(file->size());
   if (size == 0) return false;
   const std::uint64_t offset = random_.below(size);
+  ++damages_;
   // A truncated end of a journal cannot be told from one that was never written.
   if (path.ends_with(".slot") && random_.below(8) == 0) {
     scheduler_.trace("cut off storage." + std::to_string(index) + " " + path + " " + std::to_string(offset));

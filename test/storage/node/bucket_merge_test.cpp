@@ -1,10 +1,13 @@
 #include <catch2/catch.hpp>
+#include <deque>
 #include <map>
+#include <set>
 
 #include "fjord/common/random.h"
 #include "fjord/document/docblock.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/spi/entry_window.h"
+#include "fjord/storage/spi/token_entry.h"
 #include "storage/node/node_world.h"
 
 namespace fjord::test {
@@ -305,6 +308,128 @@ TEST_CASE("merge: windows are not for nodes of an earlier version: they are told
   }
   REQUIRE(pages.size() == 10);
   for (std::size_t i = 1; i < pages.size(); ++i) CHECK(pages[i - 1].gid < pages[i].gid);
+}
+
+namespace {
+
+/// A replica in the place of storage.1 that is written to between its answers.
+struct ChangingSource final : rpc::Service {
+  bool handle(rpc::Request& request, rpc::Responder& respond) override {
+    if (std::get_if<rpc::ListEntries>(&request) != nullptr) {
+      rpc::ListEntriesReply reply;
+      for (const auto& [gid, entry] : listed) reply.entries.push_back({gid, entry.timestamp.us, entry.remove});
+      std::sort(reply.entries.begin(), reply.entries.end(), [](const rpc::EntryKey& a, const rpc::EntryKey& b) {
+        return std::pair(spi::group_of(a.gid), a.gid) < std::pair(spi::group_of(b.gid), b.gid);
+      });
+      reply.by_group = true;
+      respond(std::move(reply));
+      return true;
+    }
+    auto* fetch = std::get_if<rpc::FetchEntries>(&request);
+    if (fetch == nullptr) return false;
+    rpc::FetchEntriesReply reply;
+    if (fetches++ == fetches_answered) {
+      reply.status = Status(StatusCode::NotReady, "the source has been stopped");
+    } else {
+      DocBlockBuilder block;
+      for (std::size_t i = 0; i < std::min(fetch->gids.size(), entries_a_block); ++i) {
+        const spi::Write& entry = stored.at(fetch->gids[i]);
+        block.add({.gid = entry.gid,
+                   .timestamp = entry.timestamp,
+                   .removed = entry.remove,
+                   .id = entry.id,
+                   .header = entry.header,
+                   .body = entry.body});
+        ++reply.done;
+      }
+      reply.docblock = block.take();
+    }
+    respond(std::move(reply));
+    return true;
+  }
+  void add(std::map<GlobalId, spi::Write>& entries, const std::string& id, std::uint64_t timestamp) {
+    const GlobalId gid = get_of(id).gid;
+    entries[gid] = {.bucket = kBucket,
+                    .gid = gid,
+                    .timestamp = Timestamp{timestamp},
+                    .remove = true,
+                    .id = keep(id),
+                    .header = {},
+                    .body = {}};
+  }
+  void add_token(std::map<GlobalId, spi::Write>& entries, const std::string& id, std::uint64_t timestamp) {
+    const GlobalId document = get_of(id).gid;
+    const std::string token = "T" + std::to_string(timestamp);
+    const GlobalId gid = spi::token_gid(document, token);
+    entries[gid] = {.bucket = kBucket,
+                    .gid = gid,
+                    .timestamp = Timestamp{timestamp},
+                    .remove = true,
+                    .id = keep(spi::TokenEntry::of(document, token, true).id()),
+                    .header = {},
+                    .body = {}};
+  }
+
+  std::map<GlobalId, spi::Write> listed;
+  std::map<GlobalId, spi::Write> stored;
+  std::size_t entries_a_block = 100;
+  int fetches_answered = 1000;
+
+ private:
+  std::string_view keep(std::string id) { return ids_.emplace_back(std::move(id)); }
+
+  std::deque<std::string> ids_;
+  int fetches = 0;
+};
+
+/// Returns the timestamps of the entries of node 0.
+std::set<std::uint64_t> timestamps_of_0(MergeWorld& nodes) {
+  const rpc::ListEntriesReply list =
+      nodes.ask(0, rpc::ListEntries{.bucket = kBucket, .after = {}, .max_entries = 1000});
+  REQUIRE(list.status);
+  std::set<std::uint64_t> timestamps;
+  for (const rpc::EntryKey& entry : list.entries) timestamps.insert(entry.timestamp_us);
+  return timestamps;
+}
+
+}  // namespace
+
+TEST_CASE("merge: a document that was written after it was listed stays away, since its token was not listed") {
+  ChangingSource source;
+  source.add(source.listed, id_in(1, 0), 300);
+  source.add_token(source.listed, id_in(1, 0), 200);
+  source.add(source.listed, id_in(1, 1), 310);
+  source.add_token(source.listed, id_in(1, 1), 310);
+  source.stored = source.listed;
+  source.add(source.stored, id_in(1, 0), 400);
+  source.add_token(source.stored, id_in(1, 0), 400);
+  source.entries_a_block = GENERATE(1, 2, 100);
+  MergeWorld nodes({});
+  nodes.world.network.node_down("storage.1");
+  nodes.world.network.listen(storage_address(1), {&source}, "storage.1");
+
+  REQUIRE(nodes.merge(0, {1}).status);
+  CHECK(timestamps_of_0(nodes) == std::set<std::uint64_t>{310});
+
+  source.listed = source.stored;
+  REQUIRE(nodes.merge(0, {1}).status);
+  CHECK(timestamps_of_0(nodes) == std::set<std::uint64_t>{200, 310, 400});
+}
+
+TEST_CASE("merge: a source that stops between a document and its tokens leaves neither behind") {
+  ChangingSource source;
+  source.add_token(source.listed, id_in(1, 0), 200);
+  source.add_token(source.listed, id_in(1, 0), 300);
+  source.add(source.listed, id_in(1, 0), 300);
+  source.stored = source.listed;
+  source.entries_a_block = 1;
+  source.fetches_answered = GENERATE(1, 2);
+  MergeWorld nodes({});
+  nodes.world.network.node_down("storage.1");
+  nodes.world.network.listen(storage_address(1), {&source}, "storage.1");
+
+  CHECK(nodes.merge(0, {1}).status.code() == StatusCode::NotReady);
+  CHECK(timestamps_of_0(nodes).empty());
 }
 
 TEST_CASE("merge: writes that come meanwhile are kept") {

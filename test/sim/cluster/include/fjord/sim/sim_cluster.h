@@ -94,6 +94,8 @@ class SimCluster {
   /// Flips a bit in a slotfile or in the journal of the node, or truncates a slotfile. The node may be down. Returns
   /// false if there is no such file.
   bool damage_storage(unsigned index);
+  /// Returns how often damage_storage() has damaged a file.
+  std::uint64_t damages() const { return damages_; }
   /// Returns the number of damaged buckets that were repaired, over all nodes and incarnations.
   std::uint64_t repaired_buckets();
   void crash_distributor(unsigned index);
@@ -191,6 +193,7 @@ class SimCluster {
   std::string unsteady_;  ///< Why run_until_steady() kept waiting the last time; empty: it did not.
   SimScheduler scheduler_;
   Random random_;
+  std::uint64_t damages_ = 0;
   SimNetwork network_;
   std::unique_ptr<BulkExecutor> bulk_;
   std::vector<std::unique_ptr<StorageProcess>> storage_;
