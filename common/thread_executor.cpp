@@ -148,9 +148,11 @@ bool ThreadExecutor::take_work(std::vector<Task>& batch, std::vector<Timer>& arr
     asleep_ = true;
     const SteadyTime first = heap.empty() ? first_new_timer_ : std::min(first_new_timer_, heap.front().due);
     if (turn_ == Turn::Elsewhere || first == SteadyTime::max()) {
-      // The thread that holds the turn wakes this one up if it leaves anything to do.
+      // The thread that holds the turn wakes this one up if anything is to be done, now or later.
       wakes_at_ = SteadyTime::max();
+      first_old_timer_ = heap.empty() ? SteadyTime::max() : heap.front().due;
       wake_.wait(lock);
+      first_old_timer_ = SteadyTime::max();
     } else {
       wakes_at_ = std::max(first, began + kTimerPause);
       wake_.wait_until(lock, wakes_at_);
@@ -208,7 +210,7 @@ bool ThreadExecutor::take_more(std::vector<Task>& batch, std::size_t done, Stead
   turn_ = Turn::Free;
   if (is_stopping) {
     wake_.notify_all();
-  } else if (asleep_ && (!tasks_.empty() || first_new_timer_ < wakes_at_)) {
+  } else if (asleep_ && (!tasks_.empty() || std::min(first_new_timer_, first_old_timer_) < wakes_at_)) {
     asleep_ = false;
     wake_.notify_one();
   }

@@ -70,6 +70,8 @@ class ThreadExecutor final : public Executor {
   bool asleep_ FJORD_GUARDED_BY(mutex_) = false;  // The own thread waits. Only then a post has to wake it up.
   SteadyTime wakes_at_ FJORD_GUARDED_BY(mutex_);  // When the own thread wakes up by itself; a later timer can wait.
   SteadyTime first_new_timer_ FJORD_GUARDED_BY(mutex_) = SteadyTime::max();
+  // The first timer that the own thread has taken, while it waits for its turn; else the end of time.
+  SteadyTime first_old_timer_ FJORD_GUARDED_BY(mutex_) = SteadyTime::max();
   SteadyTime own_thread_until_ FJORD_GUARDED_BY(mutex_){};  // Until then no other thread runs tasks.
   std::atomic<bool> stopping_{false};                       // written under the mutex, read between tasks without it
   std::thread thread_;                                      // the last member, because the thread uses all others

@@ -221,6 +221,19 @@ TEST_CASE("run inline: timers that a task sets on another thread fire") {
   CHECK(later.get_future().wait_for(std::chrono::seconds(100)) == std::future_status::ready);
 }
 
+TEST_CASE("run inline: a timer that is due while a task runs on another thread fires after it") {
+  ThreadScheduler scheduler;
+  const auto executor = scheduler.make_executor("one");
+  for (int round = 0; round < 3; ++round) {
+    std::promise<void> fired;
+    executor->post_after(milliseconds(20), [&] { fired.set_value(); });
+    finish(
+        *executor);  // The own thread has taken the timer. It wakes up during the task, and has to wait for its turn.
+    run_here(*executor, [] { work_for(std::chrono::milliseconds(50)); });
+    REQUIRE(fired.get_future().wait_for(std::chrono::seconds(100)) == std::future_status::ready);
+  }
+}
+
 TEST_CASE("run inline: after a long task the executor's own thread runs tasks for a while") {
   ThreadScheduler scheduler;
   const auto executor = scheduler.make_executor("one");
