@@ -709,12 +709,15 @@ struct FetchEntries {
   3: optional u32 max_bytes = 0
   /** As MergeBucket.only_moves of the merge. */
   4: optional bool only_moves = false
+  /** Timestamp of each of `gids` as ListEntriesReply gave it. With a document that has been written since, the reply brings the tokens of its later writes. */
+  5: optional list<u64> listed_us = []
 }
 
 struct FetchEntriesReply {
   1: optional Status status
   /** Number of `gids` dealt with, from the first; the caller requests the rest again. */
   2: optional u32 done = 0
+  /** The entries of `gids`, and tokens as FetchEntries.listed_us says. */
   3: optional binary docblock = ""
   /** The replica is damaged and may have lost some of `gids`. */
   4: optional bool damaged = false

@@ -246,7 +246,11 @@ void BucketMerge::send_ask_block() {
   fetch.only_moves = merge_.request.only_moves;
   const std::size_t end = std::min(missing_.size(), fetched_ + merge_.stripe.options.merge_page_entries);
   fetch.gids.reserve(end - fetched_);
-  for (std::size_t i = fetched_; i < end; ++i) fetch.gids.push_back(missing_[i].gid);
+  fetch.listed_us.reserve(end - fetched_);
+  for (std::size_t i = fetched_; i < end; ++i) {
+    fetch.gids.push_back(missing_[i].gid);
+    fetch.listed_us.push_back(missing_[i].timestamp_us);
+  }
   rpc::call(merge_.stripe.transport, *address, std::move(fetch), merge_.stripe.options.peer_timeout, executor_,
             [self = shared_from_this()](Result<rpc::FetchEntriesReply> block) { self->on_block(std::move(block)); });
 }
@@ -277,33 +281,18 @@ void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   ask_block();
 }
 
-bool BucketMerge::is_newer_than_listed(const EntryView& entry) const {
-  const std::uint64_t group = spi::group_of(entry.gid);
-  auto listed =
-      std::lower_bound(missing_.begin(), missing_.end(), MissingEntry{.group = group, .timestamp_us = 0, .gid = {}});
-  for (; listed != missing_.end() && listed->group == group; ++listed) {
-    if (listed->gid == entry.gid) return listed->timestamp_us < entry.timestamp.us;
-  }
-  return false;
-}
-
-/// Leaves out documents that the source has written again since it listed them: the tokens of those writes were not
-/// listed, and so they were not fetched. The distributor sends such a write here too, or asks for another merge.
 Status BucketMerge::apply_blocks() {
   std::uint64_t bytes = 0;
   for (const std::string& block : blocks_) bytes += block.size();
   FJORD_TRY(merge_.parts.space.check_merge(bytes));
   std::vector<std::string> blocks = std::exchange(blocks_, {});
   std::vector<spi::Write> writes;
-  std::deque<std::string> cancelled;         // Ids of the cancelling writes, which refer to these strings.
-  std::vector<std::uint64_t> written_again;  // Groups.
+  std::deque<std::string> cancelled;  // Ids of the cancelling writes, which refer to these strings.
   const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = merge_.stripe.snapshots.get();
   for (const std::string& block : blocks) {
     DocBlockReader reader(block);
     while (std::optional<EntryView> entry = reader.next()) {
-      const bool is_token = spi::is_token_id(entry->id);
-      if (history_.is_closed(entry->timestamp) && !is_token) continue;
-      if (!is_token && is_newer_than_listed(*entry)) written_again.push_back(spi::group_of(entry->gid));
+      if (history_.is_closed(entry->timestamp) && !spi::is_token_id(entry->id)) continue;
       writes.push_back({.bucket = merge_.request.bucket,
                         .gid = entry->gid,
                         .timestamp = entry->timestamp,
@@ -326,11 +315,6 @@ Status BucketMerge::apply_blocks() {
     }
     if (!reader.ok()) return {StatusCode::Corruption, "a merge source sent a malformed docblock"};
     merge_.reply.bytes_copied += block.size();
-  }
-  if (!written_again.empty()) {
-    std::erase_if(writes, [&](const spi::Write& write) {
-      return std::find(written_again.begin(), written_again.end(), spi::group_of(write.gid)) != written_again.end();
-    });
   }
   std::vector<spi::WriteResult> results;
   FJORD_TRY(merge_.apply(writes, results));

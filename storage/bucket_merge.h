@@ -49,8 +49,6 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   void window_done();
   void source_done();
   Status apply_blocks();
-  /// Returns true if the source has written the document again since it was listed.
-  bool is_newer_than_listed(const EntryView& entry) const;
   /// Returns true if the engine refuses an entry because it has lost a newer version of the document.
   bool is_refused_for_loss(const spi::Write& write, const spi::WriteResult& result);
   /// Starts to fetch the refused entries again, now to be accepted. Returns false if there are

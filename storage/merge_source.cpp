@@ -1,6 +1,10 @@
 #include "merge_source.h"
 
 #include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <vector>
 
 namespace fjord::storage {
 
@@ -59,14 +63,37 @@ rpc::FetchEntriesReply MergeSource::fetch_entries(const rpc::FetchEntries& reque
   std::size_t max_bytes = request.max_bytes == 0 ? context_.options.merge_block_bytes : request.max_bytes;
   Result<std::size_t> done = context_.provider->read_entries(request.bucket, request.gids, block, max_bytes);
   reply.damaged = damaged_.contains(request.bucket);
-  if (!done) {
-    reply.status = done.error();
+  Status status = done ? add_tokens_of_newer(request, *done, block) : done.error();
+  if (!status) {
+    reply.status = std::move(status);
     return reply;
   }
   reply.done = static_cast<std::uint32_t>(*done);
   reply.docblock = block.take();
   context_.budget.charge(context_.clock.now(), reply.docblock.size(), MaintenanceBudget::Direction::Out, purpose);
   return reply;
+}
+
+Status MergeSource::add_tokens_of_newer(const rpc::FetchEntries& request, std::size_t done, DocBlockBuilder& block) {
+  if (request.listed_us.size() != request.gids.size()) return Status::ok();  // A node of an earlier version asks.
+  std::map<std::uint64_t, std::uint64_t> listed_us;  // Of the documents written since then, by their group.
+  DocBlockReader reader(block.bytes());
+  std::size_t i = 0;  // The block has the entries in the order of the gids.
+  while (const std::optional<EntryView> entry = reader.next()) {
+    while (i < done && request.gids[i] != entry->gid) ++i;
+    if (i == done) break;
+    if (entry->timestamp.us > request.listed_us[i]) listed_us.emplace(spi::group_of(entry->gid), request.listed_us[i]);
+  }
+  if (listed_us.empty()) return Status::ok();
+  std::vector<GlobalId> newer;
+  FJORD_TRY(context_.provider->for_each_entry(request.bucket, [&](const spi::EntryMeta& entry) {
+    const auto found = listed_us.find(spi::group_of(entry.gid));
+    if (found != listed_us.end() && entry.removed && entry.timestamp.us > found->second) newer.push_back(entry.gid);
+  }));
+  FJORD_TRY_ASSIGN(const std::size_t added, context_.provider->read_entries(request.bucket, newer, block,
+                                                                            std::numeric_limits<std::size_t>::max()));
+  if (added != newer.size()) return {StatusCode::Corruption, "a token cannot be read"};
+  return Status::ok();
 }
 
 }  // namespace fjord::storage

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "damaged_buckets.h"
+#include "fjord/document/docblock.h"
 #include "fjord/rpc/messages.h"
 #include "fjord/storage/spi/entry_window.h"
 #include "stripe_context.h"
@@ -20,6 +21,9 @@ class MergeSource {
 
  private:
   Result<spi::EntryWindow> list_by_gid(const rpc::ListEntries& request, std::size_t limit);
+  /// Adds the tokens that go with the documents that have been written since they were listed. `done`: how many of the
+  /// request's gids are in `block`. Errors: those of the engine.
+  Status add_tokens_of_newer(const rpc::FetchEntries& request, std::size_t done, DocBlockBuilder& block);
 
   StripeContext& context_;
   DamagedBuckets& damaged_;

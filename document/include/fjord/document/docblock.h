@@ -43,6 +43,7 @@ class DocBlockBuilder {
   void rewind(std::size_t size, std::size_t count);
 
   char* data() { return bytes_.data(); }
+  std::string_view bytes() const { return bytes_; }
   std::size_t size() const { return bytes_.size(); }
   std::size_t count() const { return count_; }
   bool empty() const { return count_ == 0; }
