@@ -76,7 +76,7 @@ rpc::FetchEntriesReply MergeSource::fetch_entries(const rpc::FetchEntries& reque
 
 Status MergeSource::add_tokens_of_newer(const rpc::FetchEntries& request, std::size_t done, DocBlockBuilder& block) {
   if (request.listed_us.size() != request.gids.size()) return Status::ok();  // A node of an earlier version asks.
-  std::map<std::uint64_t, std::uint64_t> listed_us;  // Of the documents written since then, by their group.
+  std::map<std::uint64_t, std::uint64_t> listed_us;  // By the group of each document that has been written since then.
   DocBlockReader reader(block.bytes());
   std::size_t i = 0;  // The block has the entries in the order of the gids.
   while (const std::optional<EntryView> entry = reader.next()) {

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import random
+import select
 import shutil
 import signal
 import socket
@@ -25,6 +26,7 @@ SCHEMA = """document item {
 }
 """
 PR_SET_PDEATHSIG = 1
+ANSWER_S = 120  # Operations of fjord-torture have deadlines of at most a minute.
 ENOUGH_S = 180  # A cluster with hardly any progress is a failure; a slow machine is not.
 LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -214,9 +216,19 @@ class Torture:
     def say(self, command):
         self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
+        # fjord-torture writes one line at a time, so nothing is left in the file's buffer.
+        ready, _, _ = select.select([self.process.stdout], [], [], ANSWER_S)
+        assert ready, f"fjord-torture does not answer '{command}'\n{self.stacks()}{self.cluster.logs()}"
         answer = self.process.stdout.readline()
         assert answer, "fjord-torture has ended"
         return json.loads(answer)
+
+    def stacks(self):
+        """Returns where the threads of fjord-torture are; empty without a debugger."""
+        if not shutil.which("gdb"):
+            return ""
+        return subprocess.run(["gdb", "-p", str(self.process.pid), "-batch", "-ex", "thread apply all bt"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120).stdout
 
     def start(self):
         self.say("start")

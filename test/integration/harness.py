@@ -3,6 +3,7 @@
 Standard library only. FJORD_BIN names the folder of the programs, FJORD_SHARED_DIR that of the data sets.
 """
 
+import faulthandler
 import json
 import os
 import pathlib
@@ -215,4 +216,7 @@ class Cluster:
 
 
 def main():
+    # A test that hangs says where before the runner ends it.
+    if "FJORD_TEST_SECONDS" in os.environ:
+        faulthandler.dump_traceback_later(max(1, int(os.environ["FJORD_TEST_SECONDS"]) - 10))
     unittest.main(verbosity=2)
