@@ -2,7 +2,7 @@
 
 - a comment of C++ begins with what it is about: not with "Of", "What of", "Which", "Who" and the like;
 - a function that a comment names as `name()` is there;
-- a link of a page leads to a file of the repository;
+- a link of a page leads to a file of the repository, and so does a page that any text names as `docs/….md`;
 - no file of code has more than 800 lines;
 - the papers are cited by the keys of docs/references.md;
 - nothing names a path of the machine that it was written on;
@@ -23,6 +23,7 @@ SETTINGS = "common/include/fjord/common/setting.h"
 BAD_START = re.compile(r"(Of|What of|Which|Who|Whoever|Nobody|Somebody|Those of|That of)\b(?!:)")
 CALL = re.compile(r"(?<![\w.:>`-])(?:\w+::)*(~?[A-Za-z_]\w*)\(\)")
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+PAGE = re.compile(r"(?<![\w./-])docs/[\w/.-]+\.md\b")
 MACHINE = re.compile(r"(?<![\w/.])/(?:work|root|home/\w+)/\w")
 SEED = re.compile(r"\bseeds? `?00\d\b", re.I)
 # Functions of the language, the system or of text that a user writes, which the sources do not define.
@@ -100,6 +101,9 @@ def main():
         for number, line in enumerate(lines, 1):
             if MACHINE.search(line):
                 faults.append(f"{name}:{number}: a path of this machine")
+            for page in PAGE.findall(line):
+                if not (ROOT / page).is_file():
+                    faults.append(f"{name}:{number}: there is no page {page}")
             if SEED.search(line):
                 faults.append(f"{name}:{number}: cites a seed; docs/references.md has the keys")
             if name.endswith(".md"):

@@ -43,7 +43,7 @@ class Admin {
   Status wait_for(const NodeChange& change, const NodePlan& plan, Duration timeout,
                   const std::function<void(const NodeChangeProgress&)>& on_progress = {},
                   const std::stop_token& stop = {});
-  /// Rebuilds the records of a fleet controller that has lost them (docs/operating/fleet-controllers.md).
+  /// Rebuilds the records of a fleet controller that has lost them (docs/operating/controllers.md).
   Result<RecoveredState> recover_state(const RecoverOptions& options);
   /// Asks all nodes for the plugins that they use. A node that does not answer is a problem in the result.
   Result<Plugins> plugins();
