@@ -51,8 +51,8 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   Status apply_blocks();
   /// Returns true if the engine refuses an entry because it has lost a newer version of the document.
   bool is_refused_for_loss(const spi::Write& write, const spi::WriteResult& result);
-  /// Starts to fetch the refused entries again, now to be accepted. Returns false if there are
-  /// none.
+  /// Starts to fetch again the entries that the engine refused; this time it has to accept them. Returns false if
+  /// there are none.
   bool take_refused();
   /// Returns OK while the distributor that asked for the merge still owns the bucket, the replica set is not newer than
   /// the merge, and the time limit has not passed. Errors: WrongDistribution, Busy.

@@ -23,7 +23,7 @@ class RemovedCensus {
   /// Sets BucketReport::may_forget and surplus_tokens_us. If this pass has looked at enough entries, a bucket that is
   /// due for a count waits for the next pass.
   void judge(const rpc::GetBucketInfo& question, MonotonicTime now, rpc::BucketReport& report);
-  /// Has the bucket counted again in the next pass.
+  /// Marks the bucket to be counted again in the next pass.
   void count_again(BucketId bucket);
   /// Ends a pass in which all buckets were asked about. `here` lists the existing buckets, sorted; the others are
   /// forgotten.

@@ -26,7 +26,7 @@ class SpaceGate {
   StripeContext& context_;
   SpaceState space_;
   std::uint64_t put_bytes_ = 0;  ///< Bytes of the puts accepted since the last measurement of the space.
-  /// Bytes of writes that other members had, accepted in RefuseAll since the last measurement.
+  /// Bytes accepted at the stage RefuseAll since the last measurement: of writes that other members of the bucket have.
   std::uint64_t last_bytes_ = 0;
   unsigned refused_share_ = 0;  ///< Sum of the percentages of puts to refuse; when it reaches 100, a put is refused.
 };

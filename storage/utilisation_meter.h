@@ -8,8 +8,8 @@
 
 namespace fjord::storage {
 
-/// The load of this node that its answers tell: the share of their time that stripes spend on operations, or what the
-/// process uses of the machine if that is more. An average over about the last second.
+/// The load that this node reports in its answers: the share of their time that stripes spend on operations, or what
+/// the process uses of the machine if that is more. An average over about the last second.
 ///
 /// Threading: add() and permille() from any thread, without a lock; end_period() from one thread.
 class UtilisationMeter {
@@ -21,7 +21,7 @@ class UtilisationMeter {
   void add(Duration busy) { busy_us_.fetch_add(busy.count(), std::memory_order_relaxed); }
   /// To be called several times a second.
   void end_period(MonotonicTime now);
-  /// 1 to 1000.
+  /// Returns the load in thousandths, 1 to 1000.
   std::uint32_t permille() const { return permille_.load(std::memory_order_relaxed); }
 
  private:

@@ -44,7 +44,7 @@ std::string catalog_prefix();
 std::string catalog_key(BucketId bucket);
 std::string garbage_prefix();
 std::string garbage_key(std::uint64_t uid);
-/// Returns the prefix of all keys of a bucket's entries, or of those of one kind.
+/// Returns the prefix that the keys of the entries of bucket `uid` have in common; with `kind`, only of that kind.
 std::string entries_prefix(std::uint64_t uid);
 std::string entries_prefix(std::uint64_t uid, Kind kind);
 std::string entry_key(std::uint64_t uid, Kind kind, const GlobalId& gid);

@@ -309,7 +309,7 @@ void Engine::lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const 
 
 struct Engine::Batch {
   leveldb::WriteBatch changes;
-  /// Heads of the entries after the part of the batch that is staged so far. Empty: the entry is gone.
+  /// Heads of the entries as the writes staged so far will leave them. Empty: the entry is gone.
   std::map<std::pair<std::uint64_t, GlobalId>, std::optional<EntryHead>> heads;
   std::map<Bucket*, BucketInfo> infos;
   std::map<Bucket*, std::uint64_t> dead_bytes;
@@ -326,7 +326,7 @@ void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResul
   }
   if (batch.empty()) return;
   if (const Status status = store_->write(batch.changes, syncs(durability)); !status) {
-    // Includes writes that another entry of this batch superseded: without that entry, they would have been stored.
+    // Writes that a later one of this batch superseded fail too: without that one, they would have been stored.
     for (spi::WriteResult& result : results) {
       if (result.status) result = {.status = status};
     }

@@ -47,7 +47,7 @@ std::optional<RecordHeader> decode_record_header(std::string_view bytes, std::ui
 /// One write in a record of type Writes, with its parts in stored form.
 struct JournalWrite {
   std::uint64_t uid = 0;  ///< Uid of the bucket.
-  MetaEntry entry;        ///< Its positions are not set.
+  MetaEntry entry;        ///< Description of the document, without positions in a file.
   std::string_view header;
   std::string_view body;
 };

@@ -160,7 +160,7 @@ class Slot {
   /// Makes an empty index for a new slot. adopt() then adds entries of other slots together with their files.
   void make_index(std::uint64_t expected_entries);
   void adopt(MetaEntry entry, const FileRef& from);
-  /// Stages those held entries of another slot that belong to this slot.
+  /// Stages the entries that `other` still holds in memory and that belong to this slot.
   void adopt_held(const Slot& other);
   void inherit_damage(const Slot& other);
 

@@ -403,9 +403,9 @@ void SlotfileIterator::report(const MetaEntry& entry) {
   table_.note_damage(*bucket_);
 }
 
-/// Returns the offset at which the next read should end. Without a selection, the list determines the wanted parts.
-/// With a selection, only some bodies are wanted, so the distance doubles each time that the last read-ahead was
-/// useful.
+/// Returns the offset up to which to read the file, so that the read includes the next wanted parts. These are the
+/// parts of the entries that the iterator has yet to return. If a selection looks at headers alone, only some bodies
+/// are wanted; the distance then doubles as long as the next wanted body lies close behind the previous read.
 std::uint64_t SlotfileIterator::read_ahead(const MetaEntry& entry, Part part) {
   const std::uint64_t begin = entry.position(part);
   const std::uint64_t length = stored_bytes(entry.length(part));
