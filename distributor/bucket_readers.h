@@ -33,8 +33,9 @@ class BucketReaders {
   rpc::BucketNode node_of(BucketId bucket, const rpc::GetBucketNodes& request);
   /// Returns a node from which all of `parts`, which together are `bucket`, can be read.
   rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts, const rpc::GetBucketNodes& request);
-  /// Creates the parts of `bucket` that do not exist: after a rise of the distribution bits, nothing was written to
-  /// them yet, and a node that has only some parts could not tell. Returns true if a part was missing.
+  /// Creates the parts of `bucket` that do not exist. After a rise of the distribution bits, a part to which nothing
+  /// was written does not exist, and a storage node cannot know that it lacks nothing. Returns true if a part was
+  /// missing.
   bool create_missing(BucketId bucket);
   /// Returns the node from which changes of a bucket can be read, and the timestamp up to which they can be read. It
   /// lies before the oldest write in flight, and no merge may still bring older writes (docs/design/0008).

@@ -33,7 +33,7 @@ class BucketMaintainer {
   void collect() { transition_.collect(); }
   /// Creates a bucket that no storage node holds; bucket_ready is called when it can be used.
   BucketEntry& create(BucketId bucket);
-  /// Has the bucket merged, because a write missed a replica or members were found to differ.
+  /// Queues a merge of the bucket, because a write missed a replica or members were found to differ.
   void repair(BucketEntry& entry);
   /// Merges the bucket before all others, because an operation waits until its members are known to have equal content.
   void await_sync(BucketEntry& entry) { merges_.await_sync(entry); }

@@ -71,7 +71,7 @@ class MergeScheduler {
   const Tunable& merges_max_;
   const Tunable& paused_;
   MergeQueue queue_;
-  /// Buckets that only need to fill a replica, on a node that has no space for it.
+  /// Buckets whose merges would only fill a replica on a node without space for it. They wait here.
   std::vector<BucketTicket> held_back_;
   unsigned under_way_ = 0;
   std::uint32_t last_run_ = 0;

@@ -32,8 +32,8 @@ class ReportCollector {
   /// Calls `done` once with the reports of all nodes, or never if a new cluster state comes first. Ends an earlier
   /// collection.
   void ask(std::map<std::uint16_t, Question> questions, UniqueFunction<void(Reports)> done);
-  /// Has these replicas split. None of them contains another one on its node. Calls `done` like ask(), with the reports
-  /// of the halves.
+  /// Asks storage nodes to split these replicas. None contains another one on its node. Calls `done` like ask(), with
+  /// the reports of the halves.
   void divide(std::vector<Undivided> replicas, UniqueFunction<void(Reports)> done);
 
  private:

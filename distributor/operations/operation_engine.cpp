@@ -334,7 +334,7 @@ std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() {
   };
   for (const auto& [number, batch] : answers_.batches()) {
     for (const Op& op : batch->ops) {
-      // Includes a write that waits until its bucket is known again: it keeps its timestamp.
+      // A write that waits until its bucket is known again counts too: it keeps its timestamp.
       if (op.settled || op.timestamp_us == 0) continue;
       add(op.gid, op.timestamp_us);
     }

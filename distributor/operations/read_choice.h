@@ -37,12 +37,12 @@ class ReadChoice {
     LeastLoaded,  ///< At random, nodes with less load more often.
     Affinity      ///< Reads of one document go to one replica, while the loads stay as they are.
   };
-  /// A node's share changes at most once in this time: the load that answers tell is an average over a second.
+  /// A node's share changes at most once in this time: answers report a load that is an average over a second.
   static constexpr Duration kStepPause = std::chrono::milliseconds(100);
 
   explicit ReadChoice(TunableRegistry& tunables) : by_(tunables.declare("balancer.reads")) {}
 
-  /// Takes in the load that an answer of a storage node tells (ApplyReply::utilisation_permille).
+  /// Takes in the load that a storage node reports in an answer (ApplyReply::utilisation_permille).
   void on_answer(std::uint16_t node, std::uint32_t utilisation_permille, MonotonicTime now);
   /// Chooses one of the nodes (at least one) for a read of the document; `shares`: the read shares of its bucket.
   std::uint16_t choose(const std::vector<std::uint16_t>& nodes, const GlobalId& document,
