@@ -78,7 +78,7 @@ class Planner {
 
   static constexpr Index kNone = UINT32_MAX;
 
-  BalanceModel model_;  // Its slices are in the order of their indexes; links_ gives the order of ranges.
+  BalanceModel model_;  // Slices are in the order of their indexes; links_ gives the order of ranges.
   std::vector<std::pair<Index, Index>> links_;  // The previous and the next slice of each slice, by range.
   std::vector<bool> alive_;
   std::size_t count_ = 0;

@@ -14,8 +14,8 @@ class AimdWindow {
 
   std::size_t size() const { return size_; }
 
-  /// Halves the window. To be called by users of the window that track themselves which operations were sent before a
-  /// cut.
+  /// Halves the window at once. For callers that know themselves which operations were sent before an earlier cut;
+  /// others call on_result().
   void cut() {
     size_ = std::max(min_, size_ / 2);
     results_ = 0;

@@ -15,7 +15,8 @@
 
 namespace fjord {
 
-/// The state that an executor shares with its turns, protected by the pool's mutex.
+/// The tasks of one executor, used by the executor and by the thread that runs its turns. The pool's mutex protects
+/// them.
 class TurnPool::Strand {
  public:
   enum class State { Idle, Waiting, Running };

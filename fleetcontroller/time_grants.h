@@ -20,7 +20,7 @@ class TimeGrants {
   /// Distance of the stored limit from the leader's clock.
   static constexpr std::uint64_t kStoredAheadUs = 10'000'000;
 
-  /// Begins a term; `limit_us` is the stored limit.
+  /// Begins a term. `limit_us`: the limit in the store, above which no earlier leader has granted times.
   void begin(std::uint64_t limit_us);
   /// Returns the limit to store if the stored one is too close.
   std::optional<std::uint64_t> limit_to_store(WallTime now) const;

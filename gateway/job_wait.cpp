@@ -35,7 +35,7 @@ void JobWait::ask() {
   if (!done_) return;
   rpc::ListJobs request;
   request.job_id = job_;
-  // The first question does not wait, so that a status is known by the deadline.
+  // The first question asks for an answer at once, so that a status is known by the deadline.
   if (last_) request.wait_us = std::clamp<Duration>(deadline_ - clock_.now(), Duration(0), kAskMax).count();
   request.records = with_records_;
   ask_for_job(client_.core().connection(), std::move(request), kCallTimeout,

@@ -34,7 +34,7 @@ class VisitSource {
 
   Visit visit_;
   EntryWriter writer_;
-  std::string cursor_;  ///< Covers the documents given so far.
+  std::string cursor_;  ///< Cursor after the documents that were given so far.
   Status failure_;      ///< Error of a document that could not be written.
 };
 

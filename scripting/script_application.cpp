@@ -104,7 +104,7 @@ class Combining {
   std::size_t key_ = 0;                ///< The key being combined.
   std::size_t value_ = 0;              ///< Index of the first value of that key that is not combined.
   std::optional<std::string> so_far_;  ///< Combined value of the values before value_.
-  std::vector<std::size_t> sent_;      ///< Number of values of each key, from key_ on, in the last message.
+  std::vector<std::size_t> sent_;      ///< Number of values in the last message, for key_ and each later key.
 };
 
 /// Passes documents and keys to a process in batches. If a process is lost, the documents of that batch are sent to the

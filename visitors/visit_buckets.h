@@ -23,7 +23,7 @@ class VisitBuckets {
     unsigned errors = 0;    ///< Times that its visitor reported an error.
     Duration backoff{0};
     std::unordered_set<GlobalId> given;
-    bool is_begun = false;               ///< Some of its documents were given.
+    bool is_begun = false;               ///< The visit has delivered some of its documents.
     bool may_be_missing = false;         ///< No list named it, so it may never have held a document.
     std::optional<std::uint16_t> avoid;  ///< The node that the bucket was taken from for keeping the visit waiting.
     bool even_damaged = false;           ///< No replica is intact: the remaining documents are read.
@@ -33,7 +33,7 @@ class VisitBuckets {
 
   explicit VisitBuckets(SessionContext& context) : context_(context) {}
 
-  /// Leaves out what the visit of the token has done.
+  /// Leaves out the buckets that the visit of this token has completed.
   void resume_from(const VisitToken& token);
   /// From now on, buckets in which no document can match are not added.
   void set_selection(Selection selection) { selection_ = std::move(selection); }

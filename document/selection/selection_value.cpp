@@ -119,7 +119,7 @@ class ValueCursor {
  public:
   explicit ValueCursor(const Value& several) { enter(several); }
 
-  /// The next value that is set; empty at the end.
+  /// Returns the next value that is set; nothing at the end.
   std::optional<Value> next() {
     while (!levels_.empty()) {
       Level& level = levels_.back();

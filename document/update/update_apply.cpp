@@ -129,7 +129,7 @@ Status calculate(const DataType& type, const FieldUpdate& update, FieldValue& va
 
 // ---- Collections
 
-/// An index of keys; new keys are added by position().
+/// The positions of the keys of a map. position() adds keys that are new.
 class KeyIndex {
  public:
   explicit KeyIndex(const DataType& key_type) : type_(key_type) {}

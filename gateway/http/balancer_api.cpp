@@ -113,7 +113,7 @@ JsonShape shape_of(MoveBody& body) {
 
 Status apply_plan(Client& client, const std::string& body, JsonText& json) {
   BalancePlan plan;
-  std::list<MoveBody> moves;  // Its members do not move while they are read.
+  std::list<MoveBody> moves;  // A list, so that its members keep their addresses while they are read.
   std::string reason;
   FJORD_TRY(read_json(body, JsonShape()
                                 .count("state_version", plan.state_version)

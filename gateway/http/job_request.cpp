@@ -108,7 +108,7 @@ JsonShape aggregation_shape(AggregateRequest& request) {
 Result<SubmittedJob> read_job(const std::string& body) {
   SubmittedJob job;
   JobRequest& request = job.request;
-  std::list<PassBody> passes;  // Their members do not move while they are read.
+  std::list<PassBody> passes;  // A list, so that its members keep their addresses while they are read.
   std::string shuffle = "auto";
   std::uint64_t output_buckets = 0;
   std::uint64_t visitors_per_node = 0;

@@ -191,7 +191,7 @@ Result<DocumentBody> read_document_body(std::string_view json) {
     return Status(StatusCode::InvalidArgument, fmt::format("the body has a zero byte at byte {}", stream.Tell()));
   }
   if (!handler.has_fields) return Status(StatusCode::InvalidArgument, "the body has no object 'fields'");
-  text = {};  // Before the fields are copied.
+  text = {};  // Frees the parsed text before the fields are copied.
   handler.body.fields = handler.fields;
   return std::move(handler.body);
 }

@@ -58,7 +58,7 @@ struct LoadFigures {
   Duration period{0};
   LoadPoint total;
   std::vector<OperationLoad> operations;  ///< By name.
-  std::vector<NodeLoadFigures> nodes;     ///< Those whose metrics are known.
+  std::vector<NodeLoadFigures> nodes;     ///< Nodes whose metrics are known.
   std::vector<std::string> silent;        ///< Nodes whose metrics are not known.
 };
 

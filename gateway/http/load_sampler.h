@@ -24,8 +24,8 @@ struct Load {
 
 /// What the last look at a process has shown.
 struct SeenProcess {
-  bool answers = false;  ///< Its metrics could be read.
-  bool leads = false;    ///< It is the fleet controller that leads.
+  bool answers = false;  ///< The metrics of the process could be read.
+  bool leads = false;    ///< The process is the leading fleet controller.
 };
 
 /// Reads the metrics of the nodes: every two seconds while somebody asks, else once a minute.

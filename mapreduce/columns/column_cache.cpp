@@ -46,7 +46,7 @@ void ColumnCache::drop(std::list<Set>::iterator set) {
 bool ColumnCache::make_room(const Set& set, std::size_t bytes) {
   const std::size_t limit = limit_();
   while (bytes_ + bytes > limit) {
-    // The set itself is the one that was used last.
+    // `set` was used last: if it is the oldest one, no other set is left to drop.
     const auto first = oldest();
     if (&*first == &set) return false;
     drop(first);

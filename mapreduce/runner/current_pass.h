@@ -59,7 +59,8 @@ class CurrentPass {
   std::vector<BucketId> output_buckets() const;
   std::string input_selection() const;
   std::string tuples_selection() const;
-  /// Returns the selection of the pages of rows. `is_whole`: the pages of all rows, from which the runner selects some.
+  /// Returns the selection of the documents with pages of rows. `is_whole`: of the pages that hold all rows, before the
+  /// runner has applied its limits.
   std::string rows_selection(bool is_whole) const;
   std::string target_selection() const;
   /// Documents of all runs and passes that clean-up removes.

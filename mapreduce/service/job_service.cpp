@@ -8,7 +8,7 @@
 
 namespace fjord::mapreduce {
 
-/// Puts the parts together. Threading: confined to `executor_`, except post().
+/// Makes the parts of the service and connects them. Threading: confined to `executor_`, except post().
 class JobService::Impl {
  public:
   Impl(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport, rpc::SnapshotHolder& snapshot,

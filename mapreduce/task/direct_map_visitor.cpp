@@ -81,7 +81,7 @@ class DirectMapVisitor final : public visitors::Visitor {
     std::shared_ptr<ColumnReader> reader;
     std::optional<ColumnsBuilder> columns;  ///< Made of the documents that are read; nullopt: given up.
   };
-  /// As long as it lives, the table also fills the columns of the bucket.
+  /// While it exists, documents that are added to `table` also fill the columns of the bucket, if it has any.
   class Recording {
    public:
     Recording(Accumulator& table, std::map<BucketId, BucketInput>& inputs, BucketId bucket) : table_(table) {

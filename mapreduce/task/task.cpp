@@ -19,8 +19,8 @@ namespace {
 constexpr std::uint8_t kReportVersion = 1;
 constexpr std::uint8_t kLongReportVersion = 2;       // Adds the fields from spilled_bytes to unit_chunks.
 constexpr std::uint8_t kFullReportVersion = 3;       // Adds the fields from sent_bytes to dead_letters.
-constexpr std::uint8_t kReuseReportVersion = 4;      // Adds `reused`.
-constexpr std::uint8_t kProcessorReportVersion = 5;  // Adds `processor_us`.
+constexpr std::uint8_t kReuseReportVersion = 4;      // Adds the field `reused`.
+constexpr std::uint8_t kProcessorReportVersion = 5;  // Adds the field `processor_us`.
 constexpr std::size_t kDeadLetterErrorMax = 300;
 constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";

@@ -13,7 +13,7 @@ namespace fjord::python {
 
 /// What an exception says beside the status.
 struct ErrorContext {
-  bool is_in_doubt = false;  ///< A write that was sent and whose outcome is not known.
+  bool is_in_doubt = false;  ///< A write was sent, and its outcome is not known.
   std::optional<std::uint64_t> current_version =
       {};  ///< Version of the document that a condition was compared with; 0: none.
 };

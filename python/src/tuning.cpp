@@ -85,7 +85,7 @@ nb::dict to_dict(const TuningEvent& event) {
       .take();
 }
 
-/// Calls `on_event` on the thread that waits.
+/// Returns callbacks that pass the tuner's events to `on_event`, on the Python thread that waits for the call.
 TuningCallbacks callbacks_to(const std::shared_ptr<Mailbox>& mailbox, nb::handle on_event) {
   TuningCallbacks callbacks;
   if (on_event.is_none()) return callbacks;
@@ -116,7 +116,7 @@ nb::object apply_and_watch(ClientHandle& handle, const std::map<std::string, std
   const std::shared_ptr<Client> client = handle.use_connected();
   const auto mailbox = std::make_shared<Mailbox>();
   const TuningCallbacks callbacks = callbacks_to(mailbox, on_event);
-  // It cannot be stopped: after an exception it goes on without its caller, to the verdict.
+  // The call cannot be stopped: after an exception it continues without its caller, until the verdict.
   return to_str(to_string(value_of(call_blocking(
       [client, values, reason, options, callbacks] {
         return client->admin().tuning().apply_and_watch(values, reason, options, callbacks);

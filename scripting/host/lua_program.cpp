@@ -98,7 +98,7 @@ bool LuaProgram::has_function(const char* name) {
 std::string LuaProgram::run(lua_CFunction call) {
   deadline_ = Clock::now() + call_time_;
   lua_settop(lua_, 0);
-  lua_pushcfunction(lua_, call);  // Needs no memory, so it cannot fail.
+  lua_pushcfunction(lua_, call);  // This call needs no memory, so it cannot fail.
   return lua_pcall(lua_, 0, 0, 0) == LUA_OK ? std::string() : error_text();
 }
 

@@ -316,7 +316,7 @@ void Http2Session::submit(Stream& stream) {
   };
   add(":status", status);
   add("date", http_date());
-  // It is another one each time: without a place in the table of headers it costs both sides less.
+  // Each response has another id, so it costs both sides less to leave it out of the table of headers.
   add("x-request-id", exchange.request().request_id, NGHTTP2_NV_FLAG_NO_COPY_NAME | NGHTTP2_NV_FLAG_NO_INDEX);
   if (!head.allow.empty()) add("allow", head.allow);
   if (head.retry_after_seconds > 0) add("retry-after", retry_after);

@@ -77,9 +77,9 @@ class Http2Session final : public Session {
   SessionHost& host_;
   nghttp2_session* session_ = nullptr;
   std::map<std::int32_t, std::unique_ptr<Stream>> streams_;
-  std::vector<std::shared_ptr<Exchange>> finished_;  ///< Their last bytes are produced and not flushed.
-  std::vector<std::weak_ptr<Exchange>> left_;        ///< The client reset them while their handlers work.
-  std::string* produced_ = nullptr;                  ///< While produce() runs.
+  std::vector<std::shared_ptr<Exchange>> finished_;  ///< Exchanges whose last bytes are produced and not flushed.
+  std::vector<std::weak_ptr<Exchange>> left_;        ///< Exchanges that the client reset while their handlers work.
+  std::string* produced_ = nullptr;                  ///< Set while produce() runs.
   std::size_t produced_max_ = 0;
   HttpClock::time_point idle_since_ = HttpClock::now();  ///< While there are no streams.
   HttpClock::time_point next_check_ = HttpClock::time_point::max();

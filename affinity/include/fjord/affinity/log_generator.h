@@ -34,7 +34,7 @@ enum class Split {
 
 enum class ListSizes {
   GrowWithUse,  ///< The number of pages of a list is proportional to the number of queries with its word.
-  UnlikeUse,    ///< Sizes grow more slowly than the use of words, and vary much among words of equal use.
+  UnlikeUse,    ///< Lists grow more slowly than the use of their words; equally used words have unlike lists.
 };
 
 struct GeneratorOptions {

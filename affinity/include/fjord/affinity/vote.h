@@ -23,8 +23,8 @@ class Multipliers {
     /// A report counts for less the older it is: by this part for each time that all replicas might have answered. A
     /// replica that got few queries since a busy moment would else seem busy, and would get none for ever.
     double fade = 0.05;
-    /// In the same time shares go this part of the way back to equal ones, so that reports of idle replicas, which
-    /// follow chance and not queries, do not add up.
+    /// For each time that all replicas might have answered, the shares return by this part to equal ones. So reports
+    /// of idle replicas, which follow chance and not queries, do not add up.
     double relax = 0.001;
   };
 

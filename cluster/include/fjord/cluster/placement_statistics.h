@@ -26,7 +26,7 @@ std::uint64_t moved_replicas(std::span<const NodeList> before, std::span<const N
 /// without available nodes.
 std::vector<double> fair_shares(const ClusterState& state, const DistributionConfig& distribution);
 
-/// How the loads of nodes relate to their fair parts of the sum: each figure is about the ratios of load to fair part.
+/// How evenly loads are placed. Each figure is about the ratio of a node's load to its fair part of the sum of loads.
 struct PlacementBalance {
   double max_over_mean = 0.0;
   double min_over_mean = 0.0;

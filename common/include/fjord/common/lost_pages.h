@@ -16,7 +16,7 @@ class LostPages {
   /// Installs the handler, unless SIGBUS already has another one. make_posix_env() calls this.
   static void guard();
 
-  /// Starts to watch for lost pages of this thread.
+  /// Starts to watch for lost pages that this thread meets.
   LostPages() : met_(met_by_this_thread()) {}
   /// Returns true if this thread met a lost page since the constructor: data read since then can be zeros.
   bool any() const { return met_by_this_thread() != met_; }

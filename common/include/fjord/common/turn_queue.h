@@ -43,7 +43,7 @@ class TurnQueue {
   void wait(Member member, TurnGroup group, MonotonicTime now);
   /// Starts a turn and returns its member; nullopt if no turn can start.
   std::optional<Member> next(MonotonicTime now);
-  /// Ends the turn of a member.
+  /// Ends the member's turn, and charges its length to the member's group.
   void end(Member member, MonotonicTime now);
   /// Removes a member, whether it waits, has a turn or neither.
   void remove(Member member, MonotonicTime now);

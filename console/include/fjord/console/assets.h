@@ -9,7 +9,7 @@ namespace fjord::console {
 struct Asset {
   std::string_view name;  ///< Below /console/: "index.html", "main-1F3A9C0D.js".
   std::string_view content_type;
-  std::string_view etag;      ///< With quotes.
+  std::string_view etag;      ///< The HTTP entity tag, with quotes.
   bool is_immutable = false;  ///< Other contents would have another name.
   std::string_view gzip;      ///< The contents, compressed.
 };

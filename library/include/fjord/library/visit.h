@@ -111,7 +111,7 @@ class Visit {
   //       co_await visit.ready();
   //     }
 
-  /// Returns what next() and next_entry() return; null or absent also if they would wait.
+  /// Returns what next() and next_entry() return, but nothing instead of waiting.
   const Document* try_next();
   std::optional<EntryView> try_next_entry();
   /// Returns true at the end and after an error.

@@ -60,8 +60,8 @@ struct BrokerDocuments {
   std::unique_ptr<QueryLogSink> queries = nullptr;
 };
 
-/// Returns documents of the cluster, read and written by one client. `broker`: name of the process, which has places of
-/// its own in the log of queries. Lifetime: `runtime` and `transport` outlive them.
+/// Returns sources and a sink that read and write documents of the cluster through one client. `broker`: name of the
+/// process; each broker writes to other places in the log of queries. Lifetime: `runtime` and `transport` outlive them.
 BrokerDocuments stored_broker_documents(ClientOptions options, std::string broker, Runtime& runtime,
                                         rpc::Transport& transport);
 

@@ -79,7 +79,7 @@ struct AutoTunerNote {
     Held,     ///< A wanted change that is not allowed now; not repeated while it stays the same.
     Adopted,  ///< Another party has set a knob.
     Kept,     ///< A change has proved itself.
-    Unknown,  ///< It cannot be judged whether a change was good.
+    Unknown,  ///< The tuner cannot judge whether a change was good.
     Idle,     ///< The value of a loop's knob is unknown; noted once.
   };
   Kind kind = Kind::Advice;
