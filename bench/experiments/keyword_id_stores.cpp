@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint32_t kUnknown = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kHead = 6;      // Number, kind, and how many words.
-constexpr std::size_t kRestHead = 8;  // The bid.
+constexpr std::size_t kRestHead = 8;  // Bytes of the bid, which the rest of a record begins with.
 
 /// Calls `use` with each word of a text that has one space between two words.
 template <typename F>

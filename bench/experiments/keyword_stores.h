@@ -41,7 +41,7 @@ struct Found {
   std::uint64_t matches = 0;
   std::uint64_t scanned = 0;
   std::uint64_t bytes = 0;  ///< Bytes of the records looked at; 0 for the map and the index.
-  std::uint64_t check = 0;  ///< Checksum of what was read of the matches; equal for all stores.
+  std::uint64_t check = 0;  ///< Checksum of the matching keywords; the same for all stores.
 };
 
 /// Returns the part of Found::check of one keyword that matches.

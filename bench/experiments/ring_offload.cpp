@@ -1,4 +1,4 @@
-// Repeats tables 1 to 3 of [ADLB] in a simulator whose two costs are fitted to two of the 27 cells.
+// Repeats tables 1 to 3 of [ADLB] in a simulator. Its two costs were fitted to two of the tables' 27 cells.
 
 #include <CLI/CLI.hpp>
 #include <array>

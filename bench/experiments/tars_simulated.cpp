@@ -20,7 +20,7 @@ struct Options {
   std::size_t log_queries = 150'000;
   std::size_t clusterings = 1000;
   std::uint64_t seed = 1;
-  std::string split;  ///< Only this one; empty: both.
+  std::string split;  ///< Split of the queries to measure; empty: both.
   bool quick = false;
   bool regions_only = false;
 };

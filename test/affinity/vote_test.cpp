@@ -89,7 +89,7 @@ TEST_CASE("a replica that reported a busy moment gets its share back without bei
   Multipliers multipliers(5);
   multipliers.on_answer(4, 1.0);
   for (int i = 0; i < 2'000; ++i) multipliers.on_answer(static_cast<unsigned>(i % 4), 0.1);
-  // The others are busier than what is left of the old report.
+  // The old report of replica 4 has faded to less than the 0.1 that the others report.
   CHECK(multipliers.share(4) > 0.2);
 }
 

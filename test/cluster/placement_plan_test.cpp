@@ -154,7 +154,7 @@ TEST_CASE("placement exceptions: they hold only while all that they say is true"
   const std::uint16_t elsewhere = list[1] ^ 1;  // A node of the same group as list[1].
   CHECK(with_row(list[0], neighbour) == NodeList{neighbour, list[1]});
   CHECK(with_row(list[1], elsewhere) == NodeList{list[0], elsewhere});
-  CHECK(with_row(list[0], elsewhere) == list);  // Both replicas would be in one group.
+  CHECK(with_row(list[0], elsewhere) == list);  // Ignored: both replicas would be in one group.
   CHECK(with_row(list[0], list[1]) == list);
   CHECK(with_row(neighbour, list[0]) == list);
   CHECK(with_row(list[0], 4) == list);     // The group of node 4 has no capacity.

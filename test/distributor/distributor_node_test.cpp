@@ -407,7 +407,7 @@ TEST_CASE("distributor: a write in doubt is the same write when its client repea
   world.mute[1] = true;
   rpc::OperationResult doubt = execute(world, put_batch(kId, 1, 1, "doubt"));
   CHECK(doubt.status.code() == StatusCode::Timeout);
-  CHECK(execute(world, put_batch(kId, 1, 1, "doubt")).status.code() == StatusCode::Timeout);  // A copy times out, too.
+  CHECK(execute(world, put_batch(kId, 1, 1, "doubt")).status.code() == StatusCode::Timeout);  // So does a duplicate.
   const std::uint64_t written = world.storage[0][kBucket.raw()].documents[kId].timestamp_us;
   world.mute[1] = false;
   rpc::OperationResult settled = execute(world, put_batch(kId, 1, 2, "doubt"));

@@ -157,7 +157,7 @@ class DistributorWorld {
   std::function<bool(const rpc::Request& request)> loses;
   /// Storage nodes of earlier versions do not return the bucket's content with a new replica set.
   bool has_contents = true;
-  /// Load that each node tells; 0: it does not.
+  /// Load that each storage node reports in its answers; 0: it reports none.
   std::vector<std::uint32_t> load_permille = std::vector<std::uint32_t>(16);
   /// Nodes that execute requests but never answer.
   std::vector<bool> mute = std::vector<bool>(16);

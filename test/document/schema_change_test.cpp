@@ -131,7 +131,7 @@ TEST_CASE("schema change: no longer inheriting is refused, also if the fields st
   CHECK(found.kind == Kind::InheritanceRemoved);
   CHECK(found.place == "song inherits media");
   CHECK(problems(kBefore, alone, {{"song inherits media"}}).empty());
-  CHECK(problems(kBefore, changed("song inherits media {", "song {")).size() == 2);  // One: song loses a field.
+  CHECK(problems(kBefore, changed("song inherits media {", "song {")).size() == 2);  // One of them: song loses a field.
 }
 
 TEST_CASE("schema change: a new name with the id of one that is given up is refused even if that may be dropped") {

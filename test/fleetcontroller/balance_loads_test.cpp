@@ -91,7 +91,7 @@ TEST_CASE("balance loads: a change of the distribution bits loses no load") {
     BalanceLoads loads;
     REQUIRE(loads.add(0, answer(7, 10, 2, 100)));
     rpc::GetLoadsReply next = answer(7, 20, bits, 0);
-    // The node has split or joined its counts; meanwhile each of the buckets of 2 bits got 200 more reads.
+    // The node now counts by buckets of `bits` bits. Meanwhile each bucket of 2 bits got 200 more reads.
     std::fill(next.buckets.begin(), next.buckets.end(), rpc::BucketLoad{});
     for (std::uint64_t i = 0; i < 16; ++i) {
       rpc::BucketLoad& load = next.buckets[i & ((1U << bits) - 1)];

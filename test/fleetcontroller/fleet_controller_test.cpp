@@ -736,7 +736,7 @@ TEST_CASE("fleet controller: the metrics have the nodes that are up from the fir
   CHECK(shows(3));
   CHECK(fleet.state().version() == version);  // No new state was needed for that.
   fleet.ensemble.disconnect(kController);
-  CHECK(shows(0));  // It leads no more, so it does not know.
+  CHECK(shows(0));  // Without the store the controller leads no more and counts no nodes.
 }
 
 }  // namespace fjord::fleetcontroller

@@ -130,7 +130,7 @@ TEST_CASE("state recovery: what operators wanted of nodes is taken from the stat
   }
   add_silent(known, "storage.2");
   const RecoveredRecords records = recover_records(known, {.dry_run = false, .force = true, .who = "ann"}, 1, kNow);
-  REQUIRE(records.cluster.wanted.size() == 1);  // The other node may be in maintenance only because it was silent.
+  REQUIRE(records.cluster.wanted.size() == 1);  // storage.2 may be in maintenance only because it was silent.
   CHECK(records.cluster.wanted.at("storage.1").state == NodeState::Retired);
 }
 

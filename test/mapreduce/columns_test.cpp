@@ -169,7 +169,7 @@ TEST_CASE("columns stay within their memory, and those of the query used last st
     REQUIRE(world.cache.bytes() <= world.limit);
   }
   CHECK_FALSE(world.has(old, 0, 1, kDocuments));
-  // Those that came first stay, so that the next run finds as many as have room.
+  // The buckets that came first stay, so that the next run finds as many as have room.
   unsigned kept = 0;
   while (world.has(used, kept, 1, kDocuments)) ++kept;
   CHECK(kept >= 8);

@@ -218,7 +218,7 @@ TEST_CASE(
   CHECK(world.started() == 1);
   run({});
   run({});
-  CHECK(world.started() == 2);  // Both tasks used processes one after the other.
+  CHECK(world.started() == 2);  // The last two tasks used one process, one after the other.
   run({{"combines", "0"}});
   CHECK(world.started() == 3);
   // A process in which a task was lost is not used again.

@@ -63,7 +63,7 @@ std::unique_ptr<fjord::fleetcontroller::ClusterStateStore> make_zookeeper_store(
   options.servers = config.zookeeper;
   options.root = config.zookeeper_root;
   options.session_timeout = fjord::milliseconds(config.session_timeout_ms);
-  // The seed only has to make the name of the member unique.
+  // The seed only has to make the name of this process in ZooKeeper unique.
   fjord::SystemClock clock;
   const auto seed =
       static_cast<std::uint64_t>(clock.wall_now().us) * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(::getpid());

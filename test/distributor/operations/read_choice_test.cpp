@@ -180,7 +180,7 @@ TEST_CASE("read choice: a share changes slowly, and not by what a node does not 
   CHECK(choice.choice.share_by_load(1) < 0.30);
   Choice old(ReadChoice::By::LeastLoaded);
   old.pass(seconds(60), 0);
-  // Only node 1 tells; the others have not been heard.
+  // Only node 1 has reported a load, so the others have equal shares.
   CHECK(old.choice.share_by_load(0) == old.choice.share_by_load(2));
   for (int i = 0; i < 100; ++i) old.choice.on_answer(0, 0, MonotonicTime{100'000'000 + i * 1'000'000});
   CHECK(old.choice.share_by_load(0) == old.choice.share_by_load(2));

@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kSettleTriesMax = 6;
 
-/// Returns the text stored beside the number, which shows a torn or mixed document.
+/// Returns the text that is stored beside the number. Another text would show a torn or mixed document.
 std::string text_of(std::string_view id, std::uint64_t value) {
   const std::string part = fmt::format("{}={} ", id, value);
   std::string text;

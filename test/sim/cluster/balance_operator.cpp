@@ -27,7 +27,7 @@ void BalanceOperator::plan_and_apply() {
   question.action = rpc::BalanceAction::Plan;
   cluster_.admin().call_any(std::move(question), seconds(5), [this](const Result<rpc::BalanceReply>& reply) {
     if (!reply || !reply->status || reply->plan.moves.empty()) return;
-    // Some plans are outdated when they are applied.
+    // Applies about half of the plans up to 3 s late, when they may be outdated.
     const Duration wait(cluster_.random().chance(0.5) ? 0 : cluster_.random().below(3'000'000));
     cluster_.scheduler().outside().post_after(wait, [this, plan = reply->plan] { apply(plan); });
   });

@@ -21,7 +21,7 @@ bool serves(const ClusterView& view, std::uint16_t node) {
   return state == NodeState::Up || state == NodeState::Retired;
 }
 
-/// Returns true if a node on which the bucket has its place is away, so that another node may keep a replica for it.
+/// Returns true if an ideal node of the bucket does not serve, so that another node may keep a replica in its place.
 bool lacks_a_node(const ClusterView& view, BucketId bucket) {
   const NodeList places = view_of_places(view).ideal_nodes(bucket);
   return !std::all_of(places.begin(), places.end(), [&](std::uint16_t node) { return serves(view, node); });

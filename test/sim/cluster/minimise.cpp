@@ -50,8 +50,8 @@ class Minimiser {
     }
   }
 
-  /// Searches for the earliest end by bisection. The schedule is drawn for the original span, so faults keep their
-  /// times.
+  /// Shortens the run by bisection, as long as it still fails. Faults keep their times, because the schedule is drawn
+  /// for the original span.
   void shorten() {
     Duration works = least_.result.span;
     Duration too_short{0};

@@ -111,7 +111,7 @@ TEST_CASE("ten times more reads than the disks can do: nobody is taken down, and
   REQUIRE(world.disk_operations > 0);
   const double during = world.open_loop(10 * before, 8);
   const std::string down = world.down();
-  // At first the queues may still hold reads whose deadline has passed.
+  // The throughput may recover late: at first the queues may still hold reads whose deadline has passed.
   int recovered_after = -1;
   double after = 0;
   for (int second = 1; second <= 30 && recovered_after < 0; ++second) {

@@ -604,7 +604,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   unsigned crashes = 0;
   unsigned disturbed = 0;
   const MonotonicTime until = cluster.scheduler().clock().now() + seconds(30);
-  // Then messages are no longer lost: a record is written only when all replicas of its bucket are equal.
+  // After 30 s messages are no longer lost: a record is written only when all replicas of its bucket are equal.
   cluster.scheduler().outside().post_after(seconds(30), [&cluster] { cluster.network().set_faults({}); });
   crash_at_random(cluster, until, stop, crashes);
   if (disturbs) disturb_distributors(cluster, until, stop, disturbed);

@@ -73,7 +73,7 @@ class MembershipDrawer {
     leaving_.insert(name);
     operator_.change_nodes(rpc::NodeAction::Retire, name, [this, name](const rpc::ChangeNodesReply& reply) {
       if (reply.status && reply.refusals.empty()) return remove(name);
-      leaving_.erase(name);  // The node stays.
+      leaving_.erase(name);  // It was refused, so the node stays.
     });
   }
 

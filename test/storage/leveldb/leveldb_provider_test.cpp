@@ -334,7 +334,7 @@ TEST_CASE("leveldb: flipped bits are never served: what cannot be read is missin
 }
 
 TEST_CASE("leveldb: a bucket with unreadable metadata is split with what is left, into damaged halves") {
-  constexpr std::size_t kDocuments = 400;  // Their metadata takes several blocks; the first has the catalog, too.
+  constexpr std::size_t kDocuments = 400;  // Their metadata takes several blocks; the first block also has the catalog.
   std::vector<DocumentId> ids;
   for (std::size_t i = 0; i < kDocuments; ++i) ids.push_back(test_id(static_cast<int>(i)));
   std::sort(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.gid() < b.gid(); });

@@ -141,7 +141,7 @@ TEST_CASE("retention: a replica that dropped more than the members do now takes 
   RetentionWorld nodes;
   for (const std::uint16_t node : kAll) nodes.fill(node, {{1, {10, "a"}}, {2, {11, ""}}});
   REQUIRE(nodes.install(2, kState, kBucket, {kEpoch, {0, 1, 2}}));
-  nodes.forget({2}, 30);  // Node 2 was a member, and the only one that received the order before it went down.
+  nodes.forget({2}, 30);  // Node 2 was a member. Only it was ordered to drop removes, and then went down.
   CHECK(nodes.report(2).forgotten_removes_us == 30);
   nodes.forget({0, 1}, 0);
   REQUIRE(nodes.merge(0, {1, 2}, {2}).status);

@@ -105,7 +105,7 @@ inline constexpr std::uint64_t kThinning = 10;
 inline constexpr std::uint64_t kThinning = 1;
 #endif
 
-/// Documents of two buckets: even numbers belong to kWhole, odd numbers to the two halves of kParent.
+/// Buckets of the tests. Documents with even numbers belong to kWhole, those with odd numbers to kParent and its half.
 inline const BucketId kWhole(9, 0x012);
 inline const BucketId kParent(9, 0x112);
 inline const BucketId kHalf0(10, 0x112);  ///< Documents with number % 4 == 1.

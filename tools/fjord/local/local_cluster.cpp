@@ -60,7 +60,7 @@ std::string start_time_of(pid_t pid) {
   if (name_end == std::string::npos) return {};
   std::istringstream fields(stat.substr(name_end + 1));
   std::string field;
-  fields >> field;  // Field 3 is the state.
+  fields >> field;  // Field 3 of the line is the state of the process.
   if (field == "Z" || field == "X") return {};
   constexpr int kStartTime = 22;
   for (int i = 4; i <= kStartTime; ++i) fields >> field;
