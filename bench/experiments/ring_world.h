@@ -20,7 +20,7 @@ std::string_view to_string(KeyShape shape);
 
 struct RingOptions {
   KeyShape shape = KeyShape::Equal;
-  std::uint32_t buckets_per_server = 9;  ///< The paper's N: equal parts of a server's range, which leave it whole.
+  std::uint32_t buckets_per_server = 9;  ///< The paper's N: equal parts of a server's range; each moves as a whole.
   double offloaded_part = 0.25;          ///< The paper's T: at least this part of its keys leaves a server at once.
   bool balances = true;                  ///< False: servers keep their ranges.
   /// Replaces the paper's rule by an algorithm of the module balancer.

@@ -31,7 +31,7 @@ TEST_CASE("yield: grows by a unit while the foreground is well, halves on a brea
   CHECK(controller.step(0.005, true).new_value == 260);
   CHECK(controller.step(0.02, true).is_change == false);  // 0.02 is within the dead band.
   CHECK(controller.step(0.021, true).is_change == false);
-  CHECK(controller.step(0.005, false).is_change == false);  // No waiting work asks for more.
+  CHECK(controller.step(0.005, false).is_change == false);  // No work waits, so there is no need for more.
   CHECK(controller.step(0.03, true).new_value == 130);
   for (int i = 0; i < 10; ++i) static_cast<void>(controller.step(1.0, true));
   CHECK(controller.value() == 10);

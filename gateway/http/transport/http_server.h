@@ -124,7 +124,7 @@ class HeldBytes {
 
   /// Returns false, and changes nothing, if the sum would exceed the bound.
   bool grow_to(std::size_t bytes);
-  /// Sets the number, even if the sum then exceeds the bound.
+  /// Sets this number of bytes, even if the sum of all numbers then exceeds the bound.
   void set(std::size_t bytes);
 
  private:

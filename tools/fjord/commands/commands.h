@@ -358,7 +358,7 @@ struct TuneArgs {
   std::string workload;  ///< File of the workload; empty: the running cluster.
   std::string profile;   ///< File of the hardware profile, or empty.
   bool live = false;
-  std::string directory = ".";  ///< Used by calibrate.
+  std::string directory = ".";  ///< For calibrate: folder to measure.
   std::string output_file = "fjord-profile.yaml";
   double seconds = 20;
   std::uint64_t file_mib = 512;
@@ -369,7 +369,7 @@ struct TuneArgs {
   std::string cluster_config;    ///< Configuration file with the addresses, instead of `metrics`.
   double sample_s = 10;          ///< For advise, plan, apply: seconds between two readings of the metrics.
   std::vector<std::string> set;  ///< For apply: NAME=VALUE instead of the advice.
-  bool watch = false;            ///< Used by apply.
+  bool watch = false;            ///< For apply: watch the change in periods, and judge it.
   double period_s = 10;          ///< For apply --watch, run: seconds of a period.
   double target_ms = 0;          ///< Target p99 latency in ms; 0: that of the workload file.
   bool show_periods = false;

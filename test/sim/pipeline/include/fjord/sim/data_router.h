@@ -54,8 +54,8 @@ class DataRouter {
     std::uint32_t slave = 0;
     std::uint32_t slices = 1;
   };
-  /// Called for each item that changes on the slave: its version; 0: the slave is to remove it. `clock` is that of the
-  /// change that is passed on; 0 if a move is the reason.
+  /// Called for each item that changes on the slave. `version`: the item's new version; 0: the slave is to remove it.
+  /// `clock`: that of the change that is passed on; 0: a move is the reason.
   using Send = std::function<void(std::uint32_t item, std::uint64_t version, std::uint64_t clock)>;
 
   /// `owners` has the slave of each slice, `items` the version of each item that exists at first.
