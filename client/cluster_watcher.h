@@ -56,7 +56,7 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
   /// Returns the distributors to ask: those that are up, in random order, then the configured addresses that are not
   /// among them.
   std::vector<rpc::Address> candidates();
-  /// Returns NotReady with each address of the last rounds and its reason.
+  /// Returns NotReady with each address that was asked in the last rounds, and why it gave no answer.
   Status why_not_ready() const;
   /// Ends all waiters with Cancelled.
   void close();

@@ -183,7 +183,8 @@ void NodePoller::take_answer(PolledNode& node, rpc::PollReply reply) {
 
 void NodePoller::take_failure(PolledNode& node, const Status& why) {
   if (rpc::is_refusal(why)) {
-    // A refusal says nothing while another poll is in flight, which a process may have accepted.
+    // While another poll is in flight, a refused connection does not prove that the process is gone: it may have
+    // accepted the other poll.
     if (node.polls_under_way > 0) return;
     node.monitor.on_refused(clock_.now(), settings_.monitor());
     if (node.monitor.is_suspect()) look_again(node);

@@ -25,9 +25,9 @@ std::span<const ReadShare> read_shares_of(BucketId bucket, const ClusterState& s
 std::uint16_t choose_by_share(const std::vector<std::uint16_t>& nodes, std::span<const ReadShare> shares,
                               Random& random);
 
-/// Chooses which of the replicas that may serve a read does, by the setting `balancer.reads`. It never decides who may,
-/// so neither the setting nor any load changes an answer (I24). Read shares count in each case: what a node gets is its
-/// read share times its share by load.
+/// Chooses one of the replicas that may serve a read, by the setting `balancer.reads`. It never decides which may serve
+/// it, so neither the setting nor any load changes an answer (I24). Read shares count in each case: what a node gets is
+/// its read share times its share by load.
 ///
 /// Confined to the distributor's executor.
 class ReadChoice {

@@ -57,7 +57,8 @@ Result<std::vector<std::string>> split_path(std::string_view path);
 /// The parameters of a request.
 class HttpQuery {
  public:
-  /// Errors: InvalidArgument for a known parameter without a value, or a malformed escape. Others are ignored.
+  /// Errors: InvalidArgument for a known parameter without a value, or a malformed escape. Unknown parameters are
+  /// ignored.
   static Result<HttpQuery> parse(std::string_view target);
   /// As parse(), but with parameters of these names only. Errors: InvalidArgument also for a parameter of another name,
   /// and for one that is there twice.

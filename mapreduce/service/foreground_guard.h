@@ -9,7 +9,7 @@
 
 namespace fjord::mapreduce {
 
-/// Adjusts the share of their tasks that jobs may run to the latency of users' operations.
+/// Adjusts how many of their tasks jobs may run at a time, as a share, by the latency of users' operations.
 ///
 /// Threading: confined to the service's executor. Lifetime: the arguments of the constructor outlive it.
 class ForegroundGuard {

@@ -204,7 +204,7 @@ TEST_CASE(
   world.run(seconds(2));
   REQUIRE(write->has_value());
   CHECK((*write)->results[0].status.code() == StatusCode::WrongDistribution);
-  // A split waits for all operations that the distributor has counted.
+  // A split waits until all operations that are under way on the bucket have ended.
   const auto id_of = [](int i) { return "id:test:item::" + std::to_string(i); };
   for (int i = 20; i < 60; ++i) REQUIRE(execute(world, sent_in(put_batch(id_of(i)), 3)).status);
   world.run(seconds(20));

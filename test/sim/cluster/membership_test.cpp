@@ -464,7 +464,7 @@ TEST_CASE("the fleet controller loses its records, and recovers them from nodes 
   const rpc::RecoverStateReply dry = world.ask(request);
   CHECK(dry.state_version >= known);
   if (seed % 2 == 0) {
-    CHECK_FALSE(dry.refusals.empty());  // Refused: the distributor that is down may know a newer state.
+    CHECK_FALSE(dry.refusals.empty());  // The recovery is refused: the distributor that is down may know a newer state.
     request.force = true;
   } else {
     CHECK(dry.refusals.empty());

@@ -29,10 +29,11 @@ struct Ledger {
   /// Operations in doubt between whose first attempt and answer a replica was damaged. The key of the first attempt may
   /// be lost, so each may have been applied once more than its answer says (docs/design/0002, "Known limits").
   std::uint64_t unsure = 0;
-  std::map<std::string, std::string> followed;   ///< Member that a test-and-set added, by the version that it was based
-                                                 ///< on.
-  std::set<std::string> added;                   ///< Members that were added by operations that were applied.
-  std::map<std::string, std::string> not_added;  ///< Members of operations that were certainly not applied, with the
+  // Appends and test-and-sets add an element to the document's field `members`.
+  std::map<std::string, std::string> followed;   ///< Element that a test-and-set added, by the version that it was
+                                                 ///< based on.
+  std::set<std::string> added;                   ///< Elements that were added by operations that were applied.
+  std::map<std::string, std::string> not_added;  ///< Elements of operations that were certainly not applied, with the
                                                  ///< error.
 };
 

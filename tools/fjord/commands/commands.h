@@ -73,7 +73,7 @@ struct DocumentArgs {
   std::string fields;  ///< Used by get.
   std::string consistency = "default";
   std::optional<std::uint64_t> if_version;  ///< Used by put, update and remove; 0: only if there is no document.
-  bool versions = false;                    ///< Used by get.
+  bool versions = false;                    ///< Used by get: prints the version with each document.
   std::string node;                         ///< Used by get: "storage.2", or empty.
 };
 int run_put(const DocumentArgs& args);

@@ -37,7 +37,8 @@ struct VisitorSessionOptions {
   bool snapshot = false;
   /// Only documents in this part of the bucket tree. With n clients, client k uses PositionRange::slice(k, n).
   PositionRange slice;
-  /// Continues a visit with the same fingerprint. Documents in the parts that were done are not given again.
+  /// Continues a visit with the same options (fingerprint() has them in one number). Documents in the parts that were
+  /// done are not given again.
   std::optional<VisitToken> resume;
   /// Splits waiting buckets into parts when the cluster gets more distribution bits. If false the visit fails then,
   /// which is right for visitors whose results are named after buckets.
