@@ -16,6 +16,7 @@ import time
 
 import experiment
 from experiment import harness
+from schemas import ADS
 
 NODES = 5
 LONG = 11  # Long keywords that fill about a page.
@@ -23,18 +24,6 @@ PINNED = 50  # The most frequent words take no part, as in tars-simulated.
 PADDING = "padding" * 50
 STILL = 4  # Looks at the files, a second apart, that find the same.
 QUERIES = harness.SHARED / "data" / "web-queries.tsv"
-SCHEMA = """schema search {
-  document ad_group {
-    field name type string { header index: group }
-    field advertiser type int { header }
-  }
-  document keyword {
-    field text type string { header index: keyword }
-    field match type string { header }
-    field bid_micros type long { header }
-  }
-  document ad { field title type string { header index: ad } }
-}"""
 CGROUPS = pathlib.Path("/sys/fs/cgroup/blkio")
 READS_A_SECOND = 100  # Of the disk, for each storage node, while queries a second are measured.
 CLIENTS = 24
@@ -277,7 +266,7 @@ def measure(options):
 def measure_on(options, logs, counts, limits):
     with harness.Cluster(storage=NODES, redundancy=NODES, settings="storage_options:\n  stripes: 1\n",
                          cluster_settings="  distribution_bits: 3\n") as cluster:
-        cluster.deploy(SCHEMA)
+        cluster.deploy(ADS)
         cluster.must("feed", cluster.file("ads.jsonl", "".join(json.dumps(line) + "\n" for line in logs.feed_lines())), timeout=1200)
         at_rest(cluster)
         searcher = Searcher(cluster)

@@ -6,19 +6,8 @@ import random
 import unittest
 
 import harness
+from schemas import ADS
 
-SCHEMA = """schema search {
-  document ad_group {
-    field name type string { header index: group }
-    field advertiser type int { header }
-  }
-  document keyword {
-    field text type string { header index: keyword }
-    field match type string { header }
-    field bid_micros type long { header }
-  }
-  document ad { field title type string { header index: ad } }
-}"""
 WORDS = 300
 LONG = 12  # Long keywords of a word: about a page.
 TOPIC = 12  # Words that are searched together.
@@ -56,7 +45,7 @@ class AffinityTest(unittest.TestCase):
                                       cluster_settings="  distribution_bits: 4\n")
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.__exit__, None, None, None)
-        cls.cluster.deploy(SCHEMA)
+        cls.cluster.deploy(ADS)
         cls.cluster.must("feed", cls.cluster.file("ads.jsonl", "".join(json.dumps(line) + "\n" for line in feed_lines())))
         cls.queries = cls.cluster.file("queries.tsv", "".join(f"{i}\t{query}\n" for i, query in enumerate(draw_queries(3000, 1))))
         cls.table = cls.cluster.folder / "t.ftbl"

@@ -9,22 +9,11 @@ import urllib.parse
 from harness import wait_until
 from http_documents import HttpCluster
 from http_jobs_test import Events
+from schemas import ADS
 
 NODES = "/cluster/v1/nodes"
 TUNER = "/cluster/v1/tuner"
 BALANCER = "/cluster/v1/balancer"
-ADS = """schema search {
-  document ad_group {
-    field name type string { header index: group }
-    field advertiser type int { header }
-  }
-  document keyword {
-    field text type string { header index: keyword }
-    field match type string { header }
-    field bid_micros type long { header }
-  }
-  document ad { field title type string { header index: ad } }
-}"""
 
 
 class AdminTest(HttpCluster):

@@ -11,29 +11,7 @@ import unittest
 import urllib.parse
 
 from harness import Cluster, free_ports, wait_until
-
-SCHEMA = """document item {
-  field title type string { }
-  field sold type long { header }
-  field tags type array<string> { }
-}"""
-ROOT = "/document/v1/shop/item/docid/"
-
-
-class Http:
-    """One keep-alive connection."""
-
-    def __init__(self, port):
-        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-
-    def send(self, method, target, body=None, headers=None):
-        if isinstance(body, dict):
-            body = json.dumps(body)
-        self.connection.request(method, target, body=body, headers=headers or {})
-        answer = self.connection.getresponse()
-        text = answer.read()
-        self.headers = answer.headers
-        return answer.status, json.loads(text) if text else None
+from http_documents import ROOT, SCHEMA, Http
 
 
 def raw_exchange(port, sent):

@@ -9,20 +9,8 @@ import time
 import unittest
 
 import harness
+from schemas import CAR
 
-CAR = """document car {
-  field make type string { header }
-  field model type string { header }
-  field year type int { header }
-  field price type int { header }
-  field transmission type string { header }
-  field mileage type int { header }
-  field fueltype type string { header }
-  field tax type int { header }
-  field mpg type double { header }
-  field enginesize type double { header }
-}
-"""
 CITY = """document city {
   field name type string { header }
   field country type string { header }

@@ -12,22 +12,11 @@ import unittest
 import harness
 import thrift_client
 from fjord_api.ttypes import Parameter, Search
+from schemas import ADS
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "operating" / "search.md"
 GROUPS = 60
 ADVERTISERS = 10
-SCHEMA = """schema search {
-  document ad_group {
-    field name type string { header index: group }
-    field advertiser type int { header }
-  }
-  document keyword {
-    field text type string { header index: keyword }
-    field match type string { header }
-    field bid_micros type long { header }
-  }
-  document ad { field title type string { header index: ad } }
-}"""
 
 
 def bid_of(group):
@@ -66,7 +55,7 @@ class SearchTest(unittest.TestCase):
         self.cluster = harness.Cluster(storage=3, redundancy=2)
         self.cluster.__enter__()
         self.addCleanup(self.cluster.__exit__, None, None, None)
-        self.cluster.deploy(SCHEMA)
+        self.cluster.deploy(ADS)
         lines = []
         for group in range(GROUPS):
             lines.append({"put": f"id:ads:ad_group:n={group}:1", "fields": {"name": "g", "advertiser": group % ADVERTISERS}})
