@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "fjord/common/random.h"
 #include "fjord/document/document.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 
@@ -46,6 +47,16 @@ struct Sale {
   std::optional<std::int64_t> cents = {};
   std::optional<bool> paid = {};
 };
+
+/// Returns a sale with values that aggregations have trouble with: absent ones, ties, and doubles whose sum rounds.
+inline Sale random_sale(Random& random) {
+  Sale sale;
+  if (random.chance(0.9)) sale.city = "city " + std::to_string(random.below(12));
+  if (random.chance(0.9)) sale.year = 1990 + static_cast<int>(random.below(40));
+  if (random.chance(0.9)) sale.amount = static_cast<double>(random.below(1000)) * (random.chance(0.2) ? 1e25 : 0.1);
+  if (random.chance(0.9)) sale.cents = static_cast<std::int64_t>(random.below(50)) - 20;
+  return sale;
+}
 
 inline Document document_of(const DocumentTypeRepo& types, int n, const Sale& sale) {
   Document document(*types.find("sale"),

@@ -31,14 +31,7 @@ class ColumnWorld {
   explicit ColumnWorld(std::uint64_t seed, int nodes = 1)
       : jobs(seed, static_cast<std::uint16_t>(nodes), test::kSaleSchema), random(seed), nodes_(nodes) {}
 
-  void put(int n) {
-    Sale sale;
-    if (random.chance(0.9)) sale.city = "city " + std::to_string(random.below(12));
-    if (random.chance(0.9)) sale.year = 1990 + static_cast<int>(random.below(40));
-    if (random.chance(0.9)) sale.amount = static_cast<double>(random.below(1000)) * (random.chance(0.2) ? 1e25 : 0.1);
-    if (random.chance(0.9)) sale.cents = static_cast<std::int64_t>(random.below(50)) - 20;
-    jobs.world.put(test::document_of(jobs.world.types(), n, sale));
-  }
+  void put(int n) { jobs.world.put(test::document_of(jobs.world.types(), n, test::random_sale(random))); }
   void remove(int n) { jobs.world.remove("id:t:sale:n=" + std::to_string(n) + ":" + std::to_string(n)); }
   void set(const std::string& tunable, std::int64_t value) {
     for (auto& node : jobs.world.nodes) REQUIRE(node.runtime->tunables.set(tunable, value).is_ok());

@@ -2,44 +2,15 @@
 #include <map>
 
 #include "mapreduce/job_world.h"
+#include "mapreduce/place_world.h"
 
 namespace fjord {
 namespace {
 
 using test::JobWorld;
-
-constexpr const char* kSchema = R"(document place {
-  field city type string { header }
-  field size type long { header }
-}
-)";
-
-/// Puts places; every tenth has no city. Returns their number by city.
-std::map<std::string, int> put_places(JobWorld& jobs, int count) {
-  std::map<std::string, int> counts;
-  for (int i = 0; i < count; ++i) {
-    Document document(*jobs.world.types().find("place"),
-                      *DocumentId::parse("id:t:place:n=" + std::to_string(i) + ":" + std::to_string(i)));
-    REQUIRE(document.set("size", std::int64_t{1}).is_ok());
-    if (i % 10 != 0) {
-      const std::string city = "city " + std::to_string(i * i % 37);
-      REQUIRE(document.set("city", city).is_ok());
-      ++counts[city];
-    }
-    jobs.world.put(document);
-  }
-  return counts;
-}
-
-rpc::JobSpec spec_of(rpc::Shuffle shuffle, std::vector<rpc::Parameter> settings = {}, const char* missing = "skip") {
-  rpc::JobSpec spec;
-  spec.application = "fieldstats";
-  spec.document_type = "place";
-  spec.parameters = {{"group", "city"}, {"value", "size"}, {"missing", missing}};
-  spec.shuffle = shuffle;
-  spec.settings = std::move(settings);
-  return spec;
-}
+using test::kPlaceSchema;
+using test::put_places;
+using test::spec_of;
 
 void check_results(JobWorld& jobs, const rpc::JobStatus& status, const std::map<std::string, int>& counts) {
   INFO(status.error);
@@ -76,7 +47,7 @@ mapreduce::JobServiceOptions recorded_at_once() {
 }
 
 TEST_CASE("a job goes on after the end of its process, whatever it was doing") {
-  JobWorld jobs(1, 3, kSchema, {}, recorded_at_once());
+  JobWorld jobs(1, 3, kPlaceSchema, {}, recorded_at_once());
   const auto counts = put_places(jobs, 500);
   const auto phase = GENERATE(rpc::JobPhase::Queued, rpc::JobPhase::Map, rpc::JobPhase::Reduce, rpc::JobPhase::CleanUp);
   bool ended = false;
@@ -107,7 +78,7 @@ TEST_CASE("a job goes on after the end of its process, whatever it was doing") {
 }
 
 TEST_CASE("a direct job begins anew after the end of its process, and its results outlive the next one") {
-  JobWorld jobs(2, 2, kSchema, {}, recorded_at_once());
+  JobWorld jobs(2, 2, kPlaceSchema, {}, recorded_at_once());
   const auto counts = put_places(jobs, 300);
   bool ended = false;
   jobs.records.on_write = [&](const mapreduce::JobState& record) {
@@ -127,7 +98,7 @@ TEST_CASE("a direct job begins anew after the end of its process, and its result
 }
 
 TEST_CASE("a direct job that is over soon has no record, and a longer one gets one") {
-  JobWorld jobs(3, 2, kSchema);
+  JobWorld jobs(3, 2, kPlaceSchema);
   const auto counts = put_places(jobs, 100);
   REQUIRE(jobs.submit("short", spec_of(rpc::Shuffle::Direct)).is_ok());
   check_results(jobs, jobs.finish("short"), counts);
@@ -143,7 +114,7 @@ TEST_CASE("a direct job that is over soon has no record, and a longer one gets o
 }
 
 TEST_CASE("who was taken to be gone stops when it sees that another process has its job") {
-  JobWorld jobs(4, 2, kSchema);
+  JobWorld jobs(4, 2, kPlaceSchema);
   put_places(jobs, 300);
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Store, {{"throttle", "100"}})).is_ok());
   jobs.world.scheduler.run_for(seconds(2));
@@ -167,7 +138,7 @@ TEST_CASE("who was taken to be gone stops when it sees that another process has 
 }
 
 TEST_CASE("a process that has heard only who leads does not say that there is no such document type") {
-  JobWorld jobs(4, 2, kSchema);
+  JobWorld jobs(4, 2, kPlaceSchema);
   const auto counts = put_places(jobs, 100);
   rpc::SnapshotHolder young;
   rpc::ClusterInfo only_who_leads;
@@ -189,7 +160,7 @@ TEST_CASE("a process that has heard only who leads does not say that there is no
 }
 
 TEST_CASE("a job that was submitted again, and is over, is ended where it was run before") {
-  JobWorld jobs(4, 2, kSchema);
+  JobWorld jobs(4, 2, kPlaceSchema);
   const auto counts = put_places(jobs, 300);
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Direct)).is_ok());
   const rpc::JobStatus done = jobs.finish("job");
@@ -221,7 +192,7 @@ TEST_CASE("a job that was submitted again, and is over, is ended where it was ru
 TEST_CASE("a job of a process that is up is taken over when its lease has run out, not before") {
   mapreduce::JobServiceOptions options;
   options.name = "distributor.5";
-  JobWorld jobs(5, 2, kSchema, {}, options);
+  JobWorld jobs(5, 2, kPlaceSchema, {}, options);
   const auto counts = put_places(jobs, 100);
   mapreduce::JobState record;
   record.job_id = "job";
@@ -242,7 +213,7 @@ TEST_CASE("a job of a process that is up is taken over when its lease has run ou
 }
 
 TEST_CASE("a job goes on while its record cannot be written, and waits for it where others must know") {
-  JobWorld jobs(6, 2, kSchema);
+  JobWorld jobs(6, 2, kPlaceSchema);
   const auto counts = put_places(jobs, 200);
   bool is_gone = false;
   jobs.records.on_write = [&](const mapreduce::JobState& record) {
@@ -258,7 +229,7 @@ TEST_CASE("a job goes on while its record cannot be written, and waits for it wh
 }
 
 TEST_CASE("a job is not done before its results are beside its record") {
-  JobWorld jobs(7, 2, kSchema, {}, recorded_at_once());
+  JobWorld jobs(7, 2, kPlaceSchema, {}, recorded_at_once());
   const auto counts = put_places(jobs, 200);
   jobs.records.are_rows_there = false;
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Direct, {{"throttle", "20kB"}})).is_ok());
@@ -274,7 +245,7 @@ TEST_CASE("a job is not done before its results are beside its record") {
 }
 
 TEST_CASE("a record that was late does not say that its job is done before the results are beside it") {
-  JobWorld jobs(17, 2, kSchema, {}, recorded_at_once());
+  JobWorld jobs(17, 2, kPlaceSchema, {}, recorded_at_once());
   const auto counts = put_places(jobs, 200);
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Direct, {{"throttle", "2kB"}})).is_ok());
   jobs.world.scheduler.run_for(milliseconds(10));
@@ -297,7 +268,7 @@ TEST_CASE("a record that was late does not say that its job is done before the r
 TEST_CASE("a process that has forgotten the results of its job reads them beside the record") {
   mapreduce::JobServiceOptions options = recorded_at_once();
   options.results_kept_bytes = 1;
-  JobWorld jobs(8, 2, kSchema, {}, options);
+  JobWorld jobs(8, 2, kPlaceSchema, {}, options);
   const auto counts = put_places(jobs, 200);
   for (const char* id : {"first", "second"}) {
     REQUIRE(jobs.submit(id, spec_of(rpc::Shuffle::Direct, {{"throttle", "20kB"}})).is_ok());
@@ -310,7 +281,7 @@ TEST_CASE("a process that has forgotten the results of its job reads them beside
 }
 
 TEST_CASE("a paused job does nothing within a second, and goes on where it was") {
-  JobWorld jobs(7, 2, kSchema);
+  JobWorld jobs(7, 2, kPlaceSchema);
   const auto counts = put_places(jobs, 500);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   REQUIRE(jobs.submit("job", spec_of(shuffle, {{"throttle", "1kB"}})).is_ok());
@@ -346,7 +317,7 @@ TEST_CASE("a paused job does nothing within a second, and goes on where it was")
 }
 
 TEST_CASE("a job can be paused again and again, at any moment") {
-  JobWorld jobs(8, 3, kSchema);
+  JobWorld jobs(8, 3, kPlaceSchema);
   const auto counts = put_places(jobs, 400);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   const auto step = GENERATE(1, 3, 7, 12);
@@ -363,7 +334,7 @@ TEST_CASE("a job can be paused again and again, at any moment") {
 }
 
 TEST_CASE("what is asked of a job without an owner is done when it has one") {
-  JobWorld jobs(9, 2, kSchema);
+  JobWorld jobs(9, 2, kPlaceSchema);
   put_places(jobs, 300);
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Store, {{"throttle", "1kB"}})).is_ok());
   jobs.world.scheduler.run_for(seconds(1));
@@ -377,7 +348,7 @@ TEST_CASE("what is asked of a job without an owner is done when it has one") {
 }
 
 TEST_CASE("jobs are cancelled within a second, paused or not, and settings change while they run") {
-  JobWorld jobs(10, 2, kSchema);
+  JobWorld jobs(10, 2, kPlaceSchema);
   put_places(jobs, 300);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   REQUIRE(jobs.submit("job", spec_of(shuffle, {{"throttle", "10"}})).is_ok());
@@ -396,7 +367,7 @@ TEST_CASE("jobs are cancelled within a second, paused or not, and settings chang
 }
 
 TEST_CASE("documents that map fails on are dead letters: counted, listed, and no more than allowed") {
-  JobWorld jobs(11, 2, kSchema);
+  JobWorld jobs(11, 2, kPlaceSchema);
   const auto counts = put_places(jobs, 300);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   REQUIRE(jobs.submit("job", spec_of(shuffle, {}, "error")).is_ok());
@@ -442,7 +413,7 @@ class Moody final : public mapreduce::Application {
 };
 
 TEST_CASE("nothing that map emitted for a dead letter counts, also if it threw") {
-  JobWorld jobs(12, 2, kSchema);
+  JobWorld jobs(12, 2, kPlaceSchema);
   jobs.applications.add({"moody", "For tests.", {}, [] { return std::make_unique<Moody>(); }});
   put_places(jobs, 200);
   rpc::JobSpec spec;
@@ -459,7 +430,7 @@ TEST_CASE("nothing that map emitted for a dead letter counts, also if it threw")
 }
 
 TEST_CASE("a job that takes more than it may fails and says what it may") {
-  JobWorld jobs(13, 2, kSchema);
+  JobWorld jobs(13, 2, kPlaceSchema);
   put_places(jobs, 300);
   const auto fails = [&](const std::string& id, rpc::Shuffle shuffle, const rpc::Parameter& setting) {
     REQUIRE(jobs.submit(id, spec_of(shuffle, {setting})).is_ok());
@@ -476,7 +447,7 @@ TEST_CASE("a job that takes more than it may fails and says what it may") {
 }
 
 TEST_CASE("a throttled job takes as long as its bytes do") {
-  JobWorld jobs(14, 3, kSchema);
+  JobWorld jobs(14, 3, kPlaceSchema);
   const auto counts = put_places(jobs, 500);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   REQUIRE(jobs.submit("job", spec_of(shuffle, {{"throttle", "1kB"}})).is_ok());
@@ -492,7 +463,7 @@ TEST_CASE("a throttled job takes as long as its bytes do") {
 }
 
 TEST_CASE("jobs yield to a slow foreground, and come back") {
-  JobWorld jobs(15, 2, kSchema);
+  JobWorld jobs(15, 2, kPlaceSchema);
   put_places(jobs, 300);
   REQUIRE(jobs.distributor_runtime.tunables.set("mapreduce.foreground_p99_target_ms", 10).is_ok());
   Histogram& foreground = jobs.distributor_runtime.metrics.histogram("fjord_distributor_foreground_seconds", "");
@@ -514,7 +485,7 @@ TEST_CASE("jobs yield to a slow foreground, and come back") {
 }
 
 TEST_CASE("a job whose documents are all dead letters fails, and says why") {
-  JobWorld jobs(13, 2, kSchema);
+  JobWorld jobs(13, 2, kPlaceSchema);
   put_places(jobs, 300);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   rpc::JobSpec spec = spec_of(shuffle, {}, "error");
@@ -537,7 +508,7 @@ TEST_CASE("a job whose documents are all dead letters fails, and says why") {
 TEST_CASE("records of jobs that ended long ago are removed, and all others are listed by everybody") {
   mapreduce::JobServiceOptions options;
   options.records_kept = 2;
-  JobWorld jobs(16, 1, kSchema, {}, options);
+  JobWorld jobs(16, 1, kPlaceSchema, {}, options);
   put_places(jobs, 20);
   for (const char* id : {"a", "b", "c", "d"}) {
     REQUIRE(jobs.submit(id, spec_of(rpc::Shuffle::Store)).is_ok());

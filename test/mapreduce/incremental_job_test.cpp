@@ -44,16 +44,8 @@ class IncrementalWorld {
   explicit IncrementalWorld(std::uint64_t seed, std::uint16_t nodes = 1, mapreduce::TaskOptions tasks = {})
       : jobs(seed, nodes, test::kSaleSchema, tasks), random(seed) {}
 
-  Sale random_sale() {
-    Sale sale;
-    if (random.chance(0.9)) sale.city = "city " + std::to_string(random.below(12));
-    if (random.chance(0.9)) sale.year = 1990 + static_cast<int>(random.below(40));
-    if (random.chance(0.9)) sale.amount = static_cast<double>(random.below(1000)) * (random.chance(0.2) ? 1e25 : 0.1);
-    if (random.chance(0.9)) sale.cents = static_cast<std::int64_t>(random.below(50)) - 20;
-    return sale;
-  }
   void put(int n) {
-    jobs.world.put(test::document_of(jobs.world.types(), n, random_sale()));
+    jobs.world.put(test::document_of(jobs.world.types(), n, test::random_sale(random)));
     there.insert(n);
   }
   static std::string id(int n) { return "id:t:sale:n=" + std::to_string(n) + ":" + std::to_string(n); }
@@ -156,8 +148,9 @@ TEST_CASE("incremental: whatever is written between two runs, the rows are those
         }
       }
       if (random.chance(0.2)) {
-        world.jobs.world.put_late(test::document_of(world.jobs.world.types(), 1000 + round, world.random_sale()),
-                                  500 + random.below(500));
+        world.jobs.world.put_late(
+            test::document_of(world.jobs.world.types(), 1000 + round, test::random_sale(world.random)),
+            500 + random.below(500));
       }
       if (random.chance(0.2)) world.jobs.world.forget_removes(Timestamp{world.jobs.world.last_timestamp() + 1});
       if (random.chance(0.2)) {

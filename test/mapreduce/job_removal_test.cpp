@@ -3,44 +3,15 @@
 #include <set>
 
 #include "mapreduce/job_world.h"
+#include "mapreduce/place_world.h"
 
 namespace fjord {
 namespace {
 
 using test::JobWorld;
-
-constexpr const char* kSchema = R"(document place {
-  field city type string { header }
-  field size type long { header }
-}
-)";
-
-/// Puts places; every tenth has no city. Returns their number by city.
-std::map<std::string, int> put_places(JobWorld& jobs, int count) {
-  std::map<std::string, int> counts;
-  for (int i = 0; i < count; ++i) {
-    Document document(*jobs.world.types().find("place"),
-                      *DocumentId::parse("id:t:place:n=" + std::to_string(i) + ":" + std::to_string(i)));
-    REQUIRE(document.set("size", std::int64_t{1}).is_ok());
-    if (i % 10 != 0) {
-      const std::string city = "city " + std::to_string(i * i % 37);
-      REQUIRE(document.set("city", city).is_ok());
-      ++counts[city];
-    }
-    jobs.world.put(document);
-  }
-  return counts;
-}
-
-rpc::JobSpec spec_of(rpc::Shuffle shuffle, std::vector<rpc::Parameter> settings = {}, const char* missing = "skip") {
-  rpc::JobSpec spec;
-  spec.application = "fieldstats";
-  spec.document_type = "place";
-  spec.parameters = {{"group", "city"}, {"value", "size"}, {"missing", missing}};
-  spec.shuffle = shuffle;
-  spec.settings = std::move(settings);
-  return spec;
-}
+using test::kPlaceSchema;
+using test::put_places;
+using test::spec_of;
 
 std::set<std::string> jobs_with_results(JobWorld& jobs) {
   std::set<std::string> found;
@@ -70,7 +41,7 @@ rpc::JobStatus listed(JobWorld& jobs, const std::string& id) {
 Status control(JobWorld& jobs, rpc::JobAction action) { return jobs.control("job", action, {}, true); }
 
 TEST_CASE("the results of a job are removed when that is asked for, and the job is still known") {
-  JobWorld jobs(21, 2, kSchema);
+  JobWorld jobs(21, 2, kPlaceSchema);
   put_places(jobs, 200);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   const bool is_elsewhere = GENERATE(false, true);
@@ -92,7 +63,7 @@ TEST_CASE("the results of a job are removed when that is asked for, and the job 
 }
 
 TEST_CASE("a job is removed with its results when that is asked for") {
-  JobWorld jobs(22, 2, kSchema);
+  JobWorld jobs(22, 2, kPlaceSchema);
   put_places(jobs, 200);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   const bool is_elsewhere = GENERATE(false, true);
@@ -109,7 +80,7 @@ TEST_CASE("a job is removed with its results when that is asked for") {
 }
 
 TEST_CASE("a job that runs is not removed") {
-  JobWorld jobs(23, 2, kSchema);
+  JobWorld jobs(23, 2, kPlaceSchema);
   put_places(jobs, 200);
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Store, {{"throttle", "500"}})).is_ok());
   for (const auto action : {rpc::JobAction::Remove, rpc::JobAction::RemoveResults}) {
@@ -121,7 +92,7 @@ TEST_CASE("a job that runs is not removed") {
 }
 
 TEST_CASE("results are removed when they are older than they are kept, and until then it is said how long that is") {
-  JobWorld jobs(24, 2, kSchema);
+  JobWorld jobs(24, 2, kPlaceSchema);
   put_places(jobs, 200);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   auto status = run(jobs, "job", shuffle);
