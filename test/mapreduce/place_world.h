@@ -34,7 +34,8 @@ inline std::map<std::string, int> put_places(JobWorld& jobs, int count) {
 }
 
 /// Returns a job that counts the places of each city and sums their sizes.
-inline rpc::JobSpec spec_of(rpc::Shuffle shuffle, std::vector<rpc::Parameter> settings = {}, const char* missing = "skip") {
+inline rpc::JobSpec spec_of(rpc::Shuffle shuffle, std::vector<rpc::Parameter> settings = {},
+                            const char* missing = "skip") {
   rpc::JobSpec spec;
   spec.application = "fieldstats";
   spec.document_type = "place";
