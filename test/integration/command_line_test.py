@@ -48,7 +48,7 @@ class HelpTest(unittest.TestCase):
 
     def test_all_commands_are_there(self):
         names = {" ".join(command) for command in all_commands()}
-        for name in ("dev", "local start", "local stop", "local status", "local kill", "local restart", "schema deploy",
+        for name in ("dev", "local create", "local start", "local stop", "local status", "local kill", "local restart", "schema deploy",
                      "schema list", "feed", "import", "put", "get", "remove", "visit", "job run", "job list", "job show",
                      "job watch", "job cancel", "job results", "status"):
             self.assertIn(name, names)
@@ -254,6 +254,21 @@ class DevTest(unittest.TestCase):
             self.assertEqual(second.code, FAILED, second)
             self.assertIn("in use by", second.err)
             self.stop(process)
+
+    def test_a_cluster_is_created_without_a_start(self):
+        with tempfile.TemporaryDirectory() as folder:
+            directory = pathlib.Path(folder) / "cluster"
+            create = ["local", "create", "--dir", directory, "--storage", 2, "--gateways", 1, "--ports", "any"]
+            created = harness.run_program("fjord", *create)
+            self.assertEqual((created.code, created.out), (OK, f"{directory}/cluster.yaml\n"))
+            self.assertEqual([path.name for path in directory.iterdir()], ["cluster.yaml"])
+            processes = json.loads(harness.run_program("fjord", "local", "status", "--dir", directory, "-o", "json").out)
+            self.assertEqual({process["state"] for process in processes}, {"stopped"})
+            ports = {int(process[key].split(":")[1]) for process in processes for key in ("address", "http") if process[key]}
+            self.assertEqual(len(ports), 2 * len(processes) - 1)  # A gateway has one.
+            self.assertTrue(all(20000 <= port < 32000 for port in ports), ports)
+            again = harness.run_program("fjord", *create)
+            self.assertEqual((again.code, again.err), (FAILED, f"fjord: ALREADY_EXISTS: {directory} holds a cluster\n"))
 
     def test_a_node_that_cannot_be_restarted_is_named_with_its_log(self):
         with harness.Cluster(storage=2, distributors=1, redundancy=1) as cluster:

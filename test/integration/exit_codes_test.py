@@ -37,7 +37,7 @@ CALLS = {
     "tune history": "", "tune revert": "tune-00000000",
 }
 # Commands without a request to the cluster of --cluster. `tune run` waits for a cluster.
-OTHERS = {"dev", "local start", "local stop", "local status", "local kill", "local restart", "local add-node",
+OTHERS = {"dev", "local create", "local start", "local stop", "local status", "local kill", "local restart", "local add-node",
           "placement compare", "balance simulate", "balance compare", "completion", "man", "tune example", "tune calibrate", "tune run"}
 
 SELECTIONS = ["visit --selection {}", "visit --type music --selection {}", "export new.jsonl --selection {}",

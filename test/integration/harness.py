@@ -55,6 +55,9 @@ def wait_until(condition, what, seconds=60, pause=0.02):
         time.sleep(pause)
 
 
+ATTEMPTS = 4  # To start a new cluster.
+
+
 class Finished:
     """The result of an ended program."""
 
@@ -109,26 +112,32 @@ class Cluster:
         self.close()
 
     def start(self):
-        config = self.directory / "cluster.yaml"
-        if (self.settings or self.cluster_settings) and not config.exists():
-            # The first start makes the file.
-            self.run_start()
-            self.local("stop")
-            config.write_text(config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings) + self.settings)
-            shutil.rmtree(self.directory / "fleetcontroller.0")
-            for folder in self.directory.glob("storage.*"):
-                shutil.rmtree(folder / "buckets", ignore_errors=True)
-        self.run_start()
-
-    def run_start(self):
-        # A cluster that exists may have gateways of `settings`.
-        gateways = [] if (self.directory / "cluster.yaml").exists() else ["--gateways", str(self.gateways)]
-        started = run_program("fjord", "local", "start", "--dir", self.directory, *self.shape, *gateways, "--timeout", 60)
+        """Makes the cluster if there is none, and starts what does not run of it."""
+        if (self.directory / "cluster.yaml").exists():
+            started = self.run_start()
+        else:
+            started = self.start_new()
         assert started.code == OK, str(started) + self.logs()
         last = started.out.splitlines()[-1]
         assert last.startswith("export FJORD_CLUSTER="), last
         self.address = last.split("=", 1)[1]
         return started
+
+    def start_new(self):
+        """Takes other ports if another program takes one of them between the choice and the start."""
+        for _ in range(ATTEMPTS):
+            self.local("create", *self.shape, "--gateways", self.gateways, "--ports", "any")
+            config = self.directory / "cluster.yaml"
+            config.write_text(config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings) + self.settings)
+            started = self.run_start()
+            if "cannot listen on" not in started.err:
+                break
+            self.local("stop")
+            shutil.rmtree(self.directory)
+        return started
+
+    def run_start(self):
+        return run_program("fjord", "local", "start", "--dir", self.directory, "--timeout", 60)
 
     def close(self):
         if (self.directory / "cluster.yaml").exists():

@@ -99,7 +99,7 @@ class LocalGatewayTest(unittest.TestCase):
     def test_a_local_cluster_can_have_gateways(self):
         cluster = Cluster(storage=1, redundancy=1, gateways=2)
         self.addCleanup(cluster.close)
-        started = cluster.run_start()
+        started = cluster.start()
         addresses = [address.split(":")[1] for address in self.PRINTED.findall(started.err)]
         self.assertEqual(len(set(addresses)), 2, started)
         for port in addresses:  # Without a wait: the command has waited.
@@ -117,7 +117,7 @@ class LocalGatewayTest(unittest.TestCase):
         nodes = {one["node"]: one["address"] for one in cluster.local("status", "-o", "json").json()}
         self.assertEqual(nodes["gateway.1"], f"127.0.0.1:{addresses[1]}")
         cluster.local("kill", "gateway.1")
-        again = cluster.run_start()
+        again = cluster.start()
         self.assertIn("1 of 5 processes started", again.err)
         self.check_stop(cluster, int(addresses[0]))
 

@@ -24,10 +24,12 @@ struct LocalArgs {
   int distributors = 0;
   int redundancy = 0;
   int gateways = -1;  ///< Number of gateways; -1: that of the folder, or the default.
+  std::string ports = "usual";
   double timeout_s = 30;
   std::string output = "text";
   bool json() const { return output == "json"; }
 };
+int run_local_create(const LocalArgs& args);
 int run_local_start(const LocalArgs& args);
 int run_local_stop(const LocalArgs& args);
 int run_local_status(const LocalArgs& args);

@@ -25,6 +25,7 @@ LocalShape shape_of(const LocalArgs& args) {
   if (args.gateways >= 0) shape.gateways = args.gateways;
   if (args.storage != 0) shape.storage = args.storage;
   if (args.distributors != 0) shape.distributors = args.distributors;
+  shape.usual_ports = args.ports == "usual";
   shape.redundancy = args.redundancy != 0 ? args.redundancy : std::min(2, shape.storage);
   return shape;
 }
@@ -290,6 +291,15 @@ Result<ProcessName> add_node(const LocalArgs& args) {
 }
 
 }  // namespace
+
+int run_local_create(const LocalArgs& args) {
+  if (LocalCluster::exists(args.directory)) {
+    return report(Status(StatusCode::AlreadyExists, args.directory + " holds a cluster"));
+  }
+  if (Status status = LocalCluster::create(args.directory, shape_of(args)); !status) return report(status);
+  print_line(args.directory + "/cluster.yaml");
+  return kOk;
+}
 
 int run_local_start(const LocalArgs& args) {
   Result<std::vector<ProcessName>> started = Status(StatusCode::Unknown, "not started");

@@ -13,6 +13,28 @@ void add_dev(CLI::App& app, DevArgs& args, Action& action) {
   dev->callback([&] { action = [&] { return run_dev(args); }; });
 }
 
+namespace {
+
+void add_local_shape(CLI::App& command, LocalArgs& args) {
+  command.add_option("--storage", args.storage, "Storage nodes of a new cluster (default: 3)")
+      ->check(CLI::Range(1, 50));
+  command.add_option("--distributors", args.distributors, "Distributors of a new cluster (default: 1)")
+      ->check(CLI::Range(1, 49));
+  command
+      .add_option("--redundancy", args.redundancy, "Copies of each document (default: 2, or 1 with one storage node)")
+      ->check(CLI::Range(1, 16));
+  command
+      .add_option("--gateways", args.gateways,
+                  "Gateways for HTTP clients of a new cluster, on port 8080 or the next free ones (default: 1)")
+      ->check(CLI::Range(0, 20));
+  command
+      .add_option("--ports", args.ports,
+                  "Ports of a new cluster: usual (8080, and from 19100 on, if they are free) or any (default: usual)")
+      ->check(CLI::IsMember({"usual", "any"}));
+}
+
+}  // namespace
+
 void add_local(CLI::App& app, LocalArgs& args, Action& action) {
   CLI::App* local = app.add_subcommand("local", "A cluster of separate processes on this machine");
   local->require_subcommand(1);
@@ -29,17 +51,12 @@ void add_local(CLI::App& app, LocalArgs& args, Action& action) {
         ->check(CLI::Range(0.001, 86'400.0))
         ->type_name("SECONDS");
   };
+  CLI::App* create =
+      add("create", "Writes the cluster.yaml of a new cluster, for changes before the first start",
+          "fjord local create --dir ./cluster --storage 4 && $EDITOR ./cluster/cluster.yaml", run_local_create);
   CLI::App* start = add("start", "Makes the cluster, or starts what does not run of it; ends with an export line",
                         "eval \"$(fjord local start --dir ./cluster --storage 4 --redundancy 2)\"", run_local_start);
-  start->add_option("--storage", args.storage, "Storage nodes of a new cluster (default: 3)")->check(CLI::Range(1, 50));
-  start->add_option("--distributors", args.distributors, "Distributors of a new cluster (default: 1)")
-      ->check(CLI::Range(1, 49));
-  start->add_option("--redundancy", args.redundancy, "Copies of each document (default: 2, or 1 with one storage node)")
-      ->check(CLI::Range(1, 16));
-  start
-      ->add_option("--gateways", args.gateways,
-                   "Gateways for HTTP clients of a new cluster, on port 8080 or the next free ones (default: 1)")
-      ->check(CLI::Range(0, 20));
+  for (CLI::App* one : {create, start}) add_local_shape(*one, args);
   add_timeout(start);
   add("stop", "Ends all processes of the cluster", "fjord local stop --dir ./cluster", run_local_stop);
   CLI::App* status =
