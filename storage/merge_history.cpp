@@ -66,10 +66,10 @@ bool MergeHistory::hides_what_source_has() const {
 
 /// Empties this replica. No acknowledged write is lost: the members have taken this replica's acknowledged writes
 /// before (BucketMerger::merge() of the owner). Errors: Corruption if this replica is a member itself, as a member
-/// holds what the other members hold.
+/// holds what the other members hold. A replica can have the members' replica set without being one of them.
 Status MergeHistory::empty_replica() {
   FJORD_TRY_ASSIGN(const ReplicaSet set, merge_.stripe.provider->replica_set(merge_.request.bucket));
-  if (set.epoch == merge_.request.epoch) {
+  if (set.epoch == merge_.request.epoch && set.contains(merge_.stripe.options.index)) {
     return {StatusCode::Corruption, "a member has a write of before what the members dropped, and the others have not"};
   }
   log::info("storage",

@@ -123,6 +123,29 @@ TEST_CASE("retention: a replica with writes of before that nobody acknowledged i
   CHECK(nodes.report(2).replica_set.epoch == 0);
 }
 
+TEST_CASE("retention: a replica that was told of a set without it is filled from nothing, too") {
+  RetentionWorld nodes;
+  for (const std::uint16_t node : kAll) nodes.fill(node, {{1, {10, "stays"}}});
+  REQUIRE(nodes.install(2, kState, kBucket, {kEpoch, {0, 1, 2}}));
+  nodes.fill(2, {{1, {20, "in doubt"}}});
+  nodes.forget({0, 1}, 30);
+  REQUIRE(nodes.install(2, kState, kBucket, {nodes.epoch_, {0, 1}}));
+  REQUIRE(nodes.report(2).replica_set.epoch == nodes.epoch_);
+  REQUIRE(nodes.merge(2, {0}).status);
+  CHECK(nodes.content_of(2) == Content{{1, {10, "stays"}}});
+  CHECK(nodes.metric("fjord_storage_merge_refilled_total") == 1);
+}
+
+TEST_CASE("retention: a member is never emptied") {
+  RetentionWorld nodes;
+  for (const std::uint16_t node : kMembers) nodes.fill(node, {{1, {10, "stays"}}});
+  nodes.fill(1, {{1, {20, "only here, against the rule"}}});
+  nodes.forget({0}, 30);
+  nodes.forget({0, 1}, 0);
+  CHECK(nodes.merge(1, {0}).status.code() == StatusCode::Corruption);
+  CHECK(nodes.content_of(1) == Content{{1, {20, "only here, against the rule"}}});
+}
+
 TEST_CASE("retention: an order that reached one member only is taken over by the other, as source and as receiver") {
   const bool primary_knows = GENERATE(true, false);
   RetentionWorld nodes;
