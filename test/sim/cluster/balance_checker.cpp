@@ -38,16 +38,45 @@ void BalanceChecker::watch(SimCluster& cluster, double bytes_part) {
 
 void BalanceChecker::ask() {
   if (stopped_) return;
-  for (const rpc::BalanceAction action : {rpc::BalanceAction::History, rpc::BalanceAction::Status}) {
-    rpc::Balance question;
-    question.action = action;
-    // see_answer() reads the answer on its way.
-    cluster_->admin().call_any(std::move(question), seconds(2), [this, action](const Result<rpc::BalanceReply>& reply) {
-      const bool is_history = action == rpc::BalanceAction::History && reply && reply->status;
-      if (is_history && reply->steps.empty() && !steps_.empty()) is_history_lost_ = true;
-    });
-  }
+  ask_history([](bool) {});
+  rpc::Balance question;
+  question.action = rpc::BalanceAction::Status;
+  // see_answer() reads the answer on its way.
+  cluster_->admin().call_any(std::move(question), seconds(2), [](const Result<rpc::BalanceReply>&) {});
   cluster_->scheduler().outside().post_after(seconds(1), [this] { ask(); });
+}
+
+void BalanceChecker::ask_history(std::function<void(bool is_answered)> then) {
+  rpc::Balance question;
+  question.action = rpc::BalanceAction::History;
+  cluster_->admin().call_any(
+      std::move(question), seconds(2), [this, then = std::move(then)](const Result<rpc::BalanceReply>& reply) {
+        const bool is_answered = reply && reply->status;
+        const bool had_steps = !steps_.empty() || std::ranges::any_of(states_, [](const auto& one) {
+          return !table_of(*one.second.state).empty();
+        });
+        if (is_answered && reply->steps.empty() && had_steps) is_history_lost_ = true;
+        then(is_answered);
+      });
+}
+
+std::string BalanceChecker::end() {
+  constexpr int kAttempts = 100;
+  stop();
+  if (!is_watching()) return {};
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::size_t states = states_.size();
+    bool has_ended = false;
+    bool is_answered = false;
+    ask_history([&](bool answered) {
+      has_ended = true;
+      is_answered = answered;
+    });
+    FJORD_CHECK(cluster_->run_until([&] { return has_ended; }, seconds(60)));
+    // The answer may lack the steps of states that became known meanwhile.
+    if (is_answered && states == states_.size()) return check();
+  }
+  return "I20: no controller says which steps it made";
 }
 
 void BalanceChecker::keep(std::string failure) {
@@ -190,7 +219,7 @@ std::string BalanceChecker::check_states(const std::map<std::uint64_t, Tables>& 
         legal[view.bits()], [&](const Table& known) { return visible_in(*view.state, known) == table; });
     if (table.empty() || is_legal) continue;
     // A step between the last question and a change of the bits, which ends the history, is never seen.
-    if (is_history_lost_ && version > steps_.rbegin()->second.state_version) continue;
+    if (is_history_lost_ && (steps_.empty() || version > steps_.rbegin()->second.state_version)) continue;
     return fmt::format("I20: state {} has {} rows, which are the table after no step", version, table.size());
   }
   return {};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -31,13 +32,9 @@ class BalanceChecker {
   void see_state(std::uint64_t version, const std::string& state, const std::string& distribution);
   void see_loads(const std::string& from, const rpc::GetLoadsReply& reply);
   void see_answer(const rpc::BalanceReply& reply);
-  /// Returns an empty string, or how an invariant was broken.
-  std::string check() const;
-  /// Ends the questions and checks, if watch() was called.
-  std::string end() {
-    stop();
-    return is_watching() ? check() : std::string();
-  }
+  /// Asks for the steps a last time and checks. Returns an empty string, or how an invariant was broken. Does nothing
+  /// if watch() was not called.
+  std::string end();
   std::size_t steps() const { return steps_.size(); }
   std::size_t moves() const;
   std::size_t loads_seen() const { return loads_seen_; }
@@ -53,6 +50,9 @@ class BalanceChecker {
   };
 
   void ask();
+  /// `then` gets false if no controller has answered.
+  void ask_history(std::function<void(bool is_answered)> then);
+  std::string check() const;
   void keep(std::string failure);
   static Table table_of(const ClusterState& state);
   /// The part of the table that the state may have: no read shares unless all nodes know them.

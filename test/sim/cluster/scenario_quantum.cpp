@@ -184,8 +184,6 @@ ScenarioResult run_quantum(const ScenarioOptions& options) {
   all_ended =
       cluster.run_until([&] { return operator_.is_idle() && balances.is_idle() && members.is_idle(); }, seconds(60)) &&
       all_ended;
-  // Lets the checker see the answers with the last steps.
-  cluster.scheduler().run_for(seconds(3));
   recorder.balance().stop();
   const bool steady = cluster.run_until_steady(seconds(60));
   const bool readable = steady && workload.read_all();
@@ -194,7 +192,7 @@ ScenarioResult run_quantum(const ScenarioOptions& options) {
   const History& history = workload.history();
   result.failure = history.check();
   if (result.failure.empty()) result.failure = recorder.failure();
-  if (result.failure.empty()) result.failure = recorder.balance().check();
+  if (result.failure.empty()) result.failure = recorder.balance().end();
   if (result.failure.empty()) result.failure = check_end(cluster, history, {all_ended, steady, readable});
   result.summary = summary_of(shape, chaos, recorder, balances, members);
   add_trace(cluster, result);
