@@ -5,17 +5,21 @@
 visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), search.tsv, http.tsv (the HTTP gateway), or all. A test is a test
 program, a run of fjord-sim with its arguments, or a script of test/integration; those of a row are tried in order until
 one fails. `--sample N --seed S` draws N of the rows. The copy and its build are in build/mutants, so that a run after the first builds
-little. A run of few rows compiles the sources in the groups of build/release, so that its first build finds most in the compiler cache;
-one of many compiles each source by itself, so that each row compiles little.
+little. A run of few rows builds as build/release is built, so that its first build finds most in the compiler cache; one of many
+compiles each source by itself and optimises less, so that each row compiles little. While a row is built, the rows before it are tested.
+`--log FILE` keeps the verdicts, and a run with the same file tries only the rows that are not in it.
 Exit code 1: a bug was not noticed, or the text it should replace is not there once. `--texts` looks at the latter only.
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
@@ -62,54 +66,106 @@ def build(programs):
     return subprocess.run(["nice", "-n", "5", "ninja", "-C", BUILD, *programs], capture_output=True, text=True)
 
 
-def fails(test, seconds):
-    """True if the test fails or never ends."""
+def program_of(name):
+    return next(path for path in BUILD.rglob(name) if path.is_file() and os.access(path, os.X_OK))
+
+
+def copy_programs(tests, folder):
+    """Copies what the tests start, because the next build replaces it."""
+    for name in {test.split()[0] for test in tests}:
+        if not name.endswith(".py"):
+            shutil.copy2(program_of(name), folder)
+        elif not (folder / "bin").exists():
+            (folder / "bin").mkdir()
+            for program in (BUILD / "bin").iterdir():
+                if program.name in PROGRAMS:
+                    shutil.copy2(program, folder / "bin")
+                else:
+                    (folder / "bin" / program.name).symlink_to(program)
+
+
+def fails(test, seconds, folder):
+    """True if the test fails or never ends. The programs that it starts are in `folder`."""
     name, *arguments = test.split()
+    environment = dict(os.environ)
+    where = None
     if name.endswith(".py"):
+        environment |= {"FJORD_BIN": str(folder / "bin"), "FJORD_SHARED_DIR": str(ROOT.parent / "shared"),
+                        "FJORD_GENERATED_PYTHON": str(BUILD / "test" / "integration" / "python" / "gen-py")}
         command = [sys.executable, "-B", COPY / name, *arguments]
-        environment = {**os.environ, "FJORD_BIN": str(BUILD / "bin")}
-        try:
-            return subprocess.run(command, capture_output=True, timeout=seconds, env=environment).returncode != 0
-        except subprocess.TimeoutExpired:
-            return True
-    program = next(path for path in BUILD.rglob(name) if path.is_file() and os.access(path, os.X_OK))
+    else:
+        command = [folder / name, *arguments]
+        where = program_of(name).parent
+        if name == "fjord-sim":
+            command.append("--expect-failure")  # It stops at the first seed that fails.
     try:
-        return subprocess.run([program, *arguments], capture_output=True, timeout=seconds, cwd=program.parent).returncode != 0
+        code = subprocess.run(command, capture_output=True, timeout=seconds, cwd=where, env=environment).returncode
     except subprocess.TimeoutExpired:
         return True
+    return code <= 0 if name == "fjord-sim" else code != 0
 
 
-def judge(tests, seconds):
-    """Returns the test that notices the bug in the copy; None: none does."""
-    for test in tests:
-        built = build(programs_of(test))
-        if built.returncode != 0:
-            return "CANNOT", "it does not compile: " + built.stdout[-400:]
-        if fails(test, seconds):
-            return "noticed", test
-    return "MISSED", ""
+def first_that_fails(tests, seconds, folder):
+    with folder:
+        return next((test for test in tests if fails(test, seconds, pathlib.Path(folder.name))), None)
 
 
-def try_one(file, text, replacement, tests, seconds):
+def build_and_copy(tests):
+    """Returns a temporary folder with the programs of the tests. Errors: ValueError if they cannot be built."""
+    built = build(sorted({program for test in tests for program in programs_of(test)}))
+    if built.returncode != 0:
+        raise ValueError("it does not compile: " + built.stdout[-400:])
+    folder = tempfile.TemporaryDirectory(prefix="fjord-mutant-")
+    copy_programs(tests, pathlib.Path(folder.name))
+    return folder
+
+
+def build_with_bug(file, text, replacement, tests):
+    """As build_and_copy(), with the bug in the copy. Errors: ValueError."""
     target = COPY / file
     before = target.read_text()
     if before.count(text) != 1:
-        return "CANNOT", f"the text is in {file} {before.count(text)} times"
+        raise ValueError(f"the text is in {file} {before.count(text)} times")
     try:
         target.write_text(before.replace(text, replacement))
-        return judge(tests, seconds)
+        return build_and_copy(tests)
     finally:
         target.write_text(before)
 
 
-def check_without_bugs(mutants, seconds):
+def try_all(mutants, seconds, jobs, report):
+    """Calls report(name, verdict, why) for each row, not in their order."""
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        running = {}
+
+        def report_ended(limit):
+            while len(running) > limit:
+                for ended in concurrent.futures.wait(running, return_when=concurrent.futures.FIRST_COMPLETED).done:
+                    noticed_by = ended.result()
+                    report(running.pop(ended), "noticed" if noticed_by else "MISSED", noticed_by or "")
+
+        for name, file, text, replacement, tests in mutants:
+            try:
+                folder = build_with_bug(file, text, replacement, tests.split("|"))
+            except ValueError as error:
+                report(name, "CANNOT", str(error))
+                continue
+            running[pool.submit(first_that_fails, tests.split("|"), seconds, folder)] = name
+            report_ended(2 * jobs)
+        report_ended(0)
+
+
+def check_without_bugs(mutants, seconds, jobs):
     every = sorted({test for *_, tests in mutants for test in tests.split("|")})
-    clean = build(sorted({program for test in every for program in programs_of(test)}))
-    if clean.returncode != 0:
-        sys.exit(clean.stdout[-3000:])
-    for test in every:
-        if fails(test, seconds):
-            sys.exit(f"mutants: {test} fails without any bug put in")
+    try:
+        folder = build_and_copy(every)
+    except ValueError as error:
+        sys.exit(str(error))
+    with folder, concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        outcomes = pool.map(lambda test: fails(test, seconds, pathlib.Path(folder.name)), every)
+        failed = [test for test, is_failed in zip(every, outcomes) if is_failed]
+    if failed:
+        sys.exit(f"mutants: without any bug put in, these fail: {', '.join(failed)}")
 
 
 def check_texts(mutants):
@@ -120,37 +176,63 @@ def check_texts(mutants):
     sys.exit(1 if gone else 0)
 
 
-def main():
+def read_log(path):
+    """Returns the verdicts of an earlier run, by name."""
+    if path is None or not path.is_file():
+        return {}
+    return dict(reversed(line.split("\t")[:2]) for line in path.read_text().splitlines())
+
+
+def configure(is_many):
+    options = {"FJORD_UNITY": "OFF" if is_many else "ON", "FJORD_SHARED_DIR": ROOT.parent / "shared",
+               "CMAKE_CXX_FLAGS_RELWITHDEBINFO": "-O1 -w -DNDEBUG" if is_many else "-O2 -g1 -DNDEBUG"}
+    run("cmake", "--preset", "release", *(f"-D{name}={value}" for name, value in options.items()), cwd=COPY,
+        stdout=subprocess.DEVNULL)
+
+
+def parse_options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", help="storage, cluster, visiting, balancing, library, search, http; all if there is none")
     parser.add_argument("--only", help="those with this in their names")
     parser.add_argument("--sample", type=int, metavar="N", help="N rows that are drawn at random; all if there are fewer")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (1)")
     parser.add_argument("--seconds", type=int, default=300, help="a test that takes longer has noticed (300)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests at a time (the number of processors)")
+    parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="add the verdicts to FILE; leave out the rows that it has")
     parser.add_argument("--unchecked", action="store_true", help="do not run all tests without any bug first")
     parser.add_argument("--texts", action="store_true", help="only see that each text to be replaced is in the sources once")
     options = parser.parse_args()
-    mutants = []
-    for table in options.tables or TABLES:
-        if table not in TABLES:
-            parser.error(f"there is no table {table}; there are: {', '.join(TABLES)}")
-        mutants += read_mutants(pathlib.Path(__file__).with_name(TABLES[table]))
-    if options.only:
-        mutants = [mutant for mutant in mutants if options.only in mutant[0]]
+    unknown = [table for table in options.tables if table not in TABLES]
+    if unknown:
+        parser.error(f"there is no table {unknown[0]}; there are: {', '.join(TABLES)}")
+    return options
+
+
+def main():
+    options = parse_options()
+    tables = [pathlib.Path(__file__).with_name(TABLES[table]) for table in options.tables or TABLES]
+    mutants = [mutant for table in tables for mutant in read_mutants(table) if (options.only or "") in mutant[0]]
     if options.sample is not None:
         mutants = random.Random(options.seed).sample(mutants, min(options.sample, len(mutants)))
     if options.texts:
         check_texts(mutants)
+    known = read_log(options.log)
+    verdicts = [known[name] for name, *_ in mutants if name in known]
+    left = [mutant for mutant in mutants if mutant[0] not in known]
     copy_sources()
-    run("cmake", "--preset", "release", f"-DFJORD_UNITY={'ON' if len(mutants) <= FEW else 'OFF'}", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
-    if not options.unchecked:
-        check_without_bugs(mutants, options.seconds)
-    counts = {}
-    for name, file, text, replacement, tests in mutants:
-        verdict, why = try_one(file, text, replacement, tests.split("|"), options.seconds)
-        counts[verdict] = counts.get(verdict, 0) + 1
+    configure(len(mutants) > FEW)
+    if left and not options.unchecked:
+        check_without_bugs(left, options.seconds, options.jobs)
+
+    def report(name, verdict, why):
+        verdicts.append(verdict)
         print(f"{verdict:8} {name}" + (f" ({why})" if why else ""), flush=True)
-    noticed = counts.get("noticed", 0)
+        if options.log:
+            with options.log.open("a") as log:
+                log.write(f"{verdict}\t{name}\t{' '.join(why.split())}\n")
+
+    try_all(left, options.seconds, options.jobs, report)
+    noticed = verdicts.count("noticed")
     print(f"mutants: {noticed} of {len(mutants)} noticed")
     sys.exit(1 if noticed < len(mutants) else 0)
 
