@@ -49,7 +49,7 @@ WriteResult write_result(OperationOutcome outcome, bool may_be_repeat) {
 static_assert(static_cast<int>(WriteOutcome::InDoubt) == static_cast<int>(Outcome::InDoubt));
 
 Pending<WriteResult> write(ClientCore& core, rpc::Operation operation, WriteOptions options) {
-  if (!core.address_error()) return failed<WriteResult>(core.address_error());
+  if (!core.settings_error()) return failed<WriteResult>(core.settings_error());
   operation.condition = std::move(options.condition);
   if (options.required_version) operation.required_version = options.required_version->us;
   operation.create = operation.create || options.create;
@@ -158,17 +158,17 @@ Client connect(std::string_view addresses, ClientSettings settings) {
 Status Client::ping() { return core_->wait_ready(); }
 
 Pending<ReadResult> Client::get(std::string id, ReadOptions options) {
-  if (!core_->address_error()) return failed<ReadResult>(core_->address_error());
+  if (!core_->settings_error()) return failed<ReadResult>(core_->settings_error());
   return read_document<ReadResult>(*core_, std::move(id), options);
 }
 
 Pending<JsonResult> Client::get_fields_json(std::string id, ReadOptions options) {
-  if (!core_->address_error()) return failed<JsonResult>(core_->address_error());
+  if (!core_->settings_error()) return failed<JsonResult>(core_->settings_error());
   return read_document<JsonResult>(*core_, std::move(id), options);
 }
 
 Pending<JsonResult> Client::get_json(std::string id, ReadOptions options) {
-  if (!core_->address_error()) return failed<JsonResult>(core_->address_error());
+  if (!core_->settings_error()) return failed<JsonResult>(core_->settings_error());
   rpc::Operation operation = read_operation(std::move(id), options);
   operation.want_json = true;
   auto state = std::make_shared<detail::PendingState<JsonResult>>(&core_->executor());

@@ -24,15 +24,36 @@ rpc::Priority wire_priority(ClientPriority priority) {
   return rpc::Priority::Default;
 }
 
+Status check(const RetryPolicy& retry) {
+  if (retry.attempt_timeout <= Duration(0)) {
+    return Status(StatusCode::InvalidArgument, "retry.attempt_timeout has to be above 0");
+  }
+  if (retry.backoff_min <= Duration(0) || retry.backoff_max < retry.backoff_min) {
+    return Status(StatusCode::InvalidArgument, "retry.backoff_min has to be above 0, and not above retry.backoff_max");
+  }
+  return Status::ok();
+}
+
+void apply(const RetryPolicy& retry, ClientOptions& options) {
+  options.attempt_timeout = retry.attempt_timeout;
+  options.backoff_min = retry.backoff_min;
+  options.backoff_max = retry.backoff_max;
+  options.retry_budget_percent = retry.budget_percent;
+  options.retry_budget_per_second = retry.budget_per_second;
+  options.retry_budget_burst = retry.budget_burst;
+}
+
 }  // namespace
 
 ClientCore::ClientCore(std::string_view addresses, const ClientSettings& settings) : settings_(settings) {
   auto parsed = parse_addresses(addresses);
   if (!parsed) {
-    address_error_ = parsed.error();
+    settings_error_ = parsed.error();
     return;
   }
+  if (settings_error_ = check(settings.retry); !settings_error_) return;
   ConnectOptions options;
+  apply(settings.retry, options.client);
   options.client.addresses = std::move(*parsed);
   options.client.default_timeout = settings.timeout;
   options.client.priority = wire_priority(settings.priority);
@@ -49,7 +70,7 @@ Status ClientCore::wait_for(F start) {
 }
 
 Status ClientCore::wait_ready() {
-  if (!address_error_) return address_error_;
+  if (!settings_error_) return settings_error_;
   if (client().snapshot() != nullptr) return Status::ok();
   const Duration timeout = std::min(kReadyTimeout, settings_.timeout);
   if (!seams_) return SyncClient(client(), timeout).wait_ready();

@@ -66,7 +66,7 @@ SearchResult result_of(rpc::SearchReply reply) {
 }  // namespace
 
 Pending<SearchResult> Client::search(SearchRequest request) {
-  if (!core_->address_error()) return failed<SearchResult>(core_->address_error());
+  if (!core_->settings_error()) return failed<SearchResult>(core_->settings_error());
   if (request.timeout < Duration(0) || request.timeout > kTimeoutMax) {
     return failed<SearchResult>({StatusCode::InvalidArgument, "the timeout of a search is 0 to 3600 s"});
   }

@@ -40,7 +40,7 @@ class Subscription::Impl {
 
   /// The destructor resumes a waiting coroutine, which may use the subscription until it waits again.
   ~Impl() {
-    if (!core_.address_error()) return;
+    if (!core_.settings_error()) return;
     core_.run([this] {
       if (!has_ended()) status_ = Status(StatusCode::Cancelled, "the subscription was destroyed");
       life_.end();
@@ -86,7 +86,7 @@ class Subscription::Impl {
 
   Pending<Status> ready() {
     const auto state =
-        std::make_shared<detail::PendingState<Status>>(core_.address_error() ? &core_.executor() : nullptr);
+        std::make_shared<detail::PendingState<Status>>(core_.settings_error() ? &core_.executor() : nullptr);
     const std::lock_guard lock(mutex_);
     if (has_ended() || reader_.remaining() != 0 || !items_.empty() || end_.has_value()) {
       state->set(Status::ok());

@@ -9,7 +9,7 @@ VisitStream::VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionO
     : core_(core), buffer_bytes_(buffer_bytes), drops_(drops), options_(std::move(sessions)) {}
 
 VisitStream::~VisitStream() {
-  if (!core_.address_error()) return;
+  if (!core_.settings_error()) return;
   core_.run([this] {
     life_.end();
     sessions_.clear();

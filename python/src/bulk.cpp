@@ -76,7 +76,7 @@ nb::dict run_bulk(ClientHandle& handle, std::string selection, nb::handle change
   return to_dict(summary);
 }
 
-void set_time_limit(BulkOptions& options, double seconds) { options.time_limit = to_duration(seconds); }
+void set_time_limit(BulkOptions& options, double seconds) { options.time_limit = to_duration(seconds, "time_limit"); }
 
 }  // namespace
 

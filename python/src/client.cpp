@@ -11,6 +11,7 @@
 #include "fjord/client/operations.h"
 #include "fjord/document/json.h"
 #include "fjord/library/detail/client_core.h"
+#include "options.h"
 #include "start_get.h"
 #include "values.h"
 
@@ -165,9 +166,10 @@ nb::object remove(ClientHandle& handle, nb::handle id, const WriteArguments& arg
 
 // --- The client
 
-ClientHandle* new_client(std::string addresses, double timeout, std::string_view priority,
-                         std::string_view consistency) {
+ClientHandle* new_client(std::string addresses, double timeout, std::string_view priority, std::string_view consistency,
+                         const RetryPolicy& retry) {
   ClientSettings settings;
+  settings.retry = retry;
   settings.timeout = to_duration(timeout);
   settings.priority = to_priority(priority);
   settings.consistency = to_consistency(consistency);
@@ -223,6 +225,21 @@ void bind_client(nb::module_& module) {
       .def(nb::init<nb::object>())
       .def("fileno", &Completions::fd)
       .def("drain", &Completions::drain);
+  nb::class_<RetryPolicy>(module, "RetryPolicy")
+      .def(nb::init<>())
+      .def_prop_rw("attempt_timeout", &get_nothing<RetryPolicy>,
+                   [](RetryPolicy& self, double seconds) {
+                     self.attempt_timeout = to_duration(seconds, "retry.attempt_timeout");
+                   })
+      .def_prop_rw(
+          "backoff_min", &get_nothing<RetryPolicy>,
+          [](RetryPolicy& self, double seconds) { self.backoff_min = to_duration(seconds, "retry.backoff_min"); })
+      .def_prop_rw(
+          "backoff_max", &get_nothing<RetryPolicy>,
+          [](RetryPolicy& self, double seconds) { self.backoff_max = to_duration(seconds, "retry.backoff_max"); })
+      .def_rw("budget_percent", &RetryPolicy::budget_percent)
+      .def_rw("budget_per_second", &RetryPolicy::budget_per_second)
+      .def_rw("budget_burst", &RetryPolicy::budget_burst);
   nb::class_<ClientHandle> client(module, "Client");
   client.def(nb::new_(&new_client))
       .def("ping", [](ClientHandle& self) { self.use_connected(); })

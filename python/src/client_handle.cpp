@@ -56,7 +56,7 @@ std::shared_ptr<Client> ClientHandle::use() {
     }
     owner_ = getpid();
     client_ = std::shared_ptr<Client>(new Client(connect(addresses_, settings_)), DeleteInOwnProcess{owner_});
-    check(client_->core().address_error());
+    check(client_->core().settings_error());
   } else if (!DeleteInOwnProcess::is_own_process(owner_)) {
     raise_state("ForkedProcess", fmt::format("this client was connected in process {}; make another one in process {}, "
                                              "after the fork",
@@ -76,7 +76,7 @@ std::shared_ptr<Client> ClientHandle::use_connected() {
 }
 
 bool ClientHandle::is_connected() const {
-  return client_ != nullptr && client_->core().address_error() && client_->core().client().snapshot() != nullptr;
+  return client_ != nullptr && client_->core().settings_error() && client_->core().client().snapshot() != nullptr;
 }
 
 std::uint64_t ClientHandle::state_version() const {
@@ -118,9 +118,9 @@ void ClientHandle::close_all() {
   }
 }
 
-Duration to_duration(std::optional<double> seconds) {
+Duration to_duration(std::optional<double> seconds, std::string_view name) {
   if (!seconds) return Duration(0);
-  if (!(*seconds > 0)) raise_value_error(fmt::format("timeout is {}: expected a number of seconds above 0", *seconds));
+  if (!(*seconds > 0)) raise_value_error(fmt::format("{} is {}: expected a number of seconds above 0", name, *seconds));
   constexpr double kSecondsMax = 1e9;
   return Duration(std::max<std::int64_t>(1, std::llround(std::min(*seconds, kSecondsMax) * 1e6)));
 }

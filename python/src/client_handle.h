@@ -77,7 +77,7 @@ class ClientHandle {
 };
 
 /// Returns a duration from seconds of a user. Raises ValueError for negative numbers and NaN. Absent: 0, the default.
-Duration to_duration(std::optional<double> seconds);
+Duration to_duration(std::optional<double> seconds, std::string_view name = "timeout");
 /// Raise ValueError that lists the permitted names.
 ClientPriority to_priority(std::string_view name);
 ReadConsistency to_consistency(std::string_view name);

@@ -52,11 +52,11 @@ void set_priority(Options& options, std::string_view name) {
 }
 template <typename Options>
 void set_no_progress_limit(Options& options, double seconds) {
-  options.no_progress_limit = to_duration(seconds);
+  options.no_progress_limit = to_duration(seconds, "no_progress_limit");
 }
 template <typename Options>
 void set_period(Options& options, double seconds) {
-  options.period = to_duration(seconds);
+  options.period = to_duration(seconds, "period");
 }
 template <typename Options>
 void set_timeout(Options& options, double seconds) {

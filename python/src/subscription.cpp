@@ -86,7 +86,9 @@ class SubscriptionObject {
   std::vector<std::string> only_;
 };
 
-void set_poll_interval(SubscribeOptions& options, double seconds) { options.poll_interval = to_duration(seconds); }
+void set_poll_interval(SubscribeOptions& options, double seconds) {
+  options.poll_interval = to_duration(seconds, "poll_interval");
+}
 
 }  // namespace
 

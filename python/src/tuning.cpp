@@ -60,7 +60,7 @@ nb::dict plan(ClientHandle& handle, const std::vector<std::string>& metrics, dou
   const std::shared_ptr<Client> client = handle.use_connected();
   TuningSource source;
   source.metrics = metrics;
-  source.sample = to_duration(sample);
+  source.sample = to_duration(sample, "sample");
   source.workload = workload;
   std::stop_source stop;
   source.stop = stop.get_token();

@@ -159,3 +159,29 @@ def test_an_hour_of_visits_leaks_nothing(client):
         assert client.visit_arrow(type="item").table().num_rows == COUNT
         assert len(client.visit_arrow(type="item", batch_rows=100).reader().read_next_batch()) == 100
     assert resident() - settled < 16 << 20
+
+
+@pytest.mark.parametrize("retry, is_repeated", [(fjord.RetryPolicy(attempt_timeout=0.05), True), (fjord.RetryPolicy(), False)])
+def test_an_attempt_has_its_own_time_limit(cluster, client, retry, is_repeated):
+    with cluster.client(timeout=60, retry=retry) as impatient:
+        impatient.ping()
+        for index in range(2):
+            cluster.pause(f"distributor.{index}")
+        stats = impatient.feed([("id:k:item::1", {"n": 1})], timeout=1)
+    assert (stats.ok, stats.in_doubt) == (0, 1)
+    assert (stats.retried > 0) == is_repeated
+
+
+@pytest.mark.parametrize("retry, message", [
+    (fjord.RetryPolicy(attempt_timeout=0), "retry.attempt_timeout"),
+    (fjord.RetryPolicy(backoff_min=0), "retry.backoff_min"),
+    (fjord.RetryPolicy(backoff_min=2, backoff_max=1), "retry.backoff_max"),
+])
+def test_a_wrong_retry_policy_is_named(retry, message):
+    with pytest.raises(ValueError, match=message):
+        fjord.Client(retry=retry).ping()
+
+
+def test_a_retry_policy_of_a_wrong_type_is_named():
+    with pytest.raises(fjord.WrongType, match="backoff_max"):
+        fjord.Client(retry=fjord.RetryPolicy(backoff_max="long"))

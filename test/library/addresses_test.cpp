@@ -28,6 +28,19 @@ TEST_CASE("library: with a malformed address every call fails with the same reas
   CHECK(client.admin().status().status().code() == StatusCode::InvalidArgument);
 }
 
+TEST_CASE("library: with a wrong retry policy every call fails with the same reason") {
+  const auto message_of = [](const RetryPolicy& retry) {
+    Client client = connect("127.0.0.1:1", {.timeout = milliseconds(200), .retry = retry});
+    const ReadResult read = client.get("id:a:item::1");
+    CHECK(read.status.code() == StatusCode::InvalidArgument);
+    return client.ping().to_string();
+  };
+  const std::string backoff = "INVALID_ARGUMENT: retry.backoff_min has to be above 0, and not above retry.backoff_max";
+  CHECK(message_of({.attempt_timeout = Duration(0)}) == "INVALID_ARGUMENT: retry.attempt_timeout has to be above 0");
+  CHECK(message_of({.backoff_min = Duration(0)}) == backoff);
+  CHECK(message_of({.backoff_min = seconds(2), .backoff_max = seconds(1)}) == backoff);
+}
+
 TEST_CASE("library: without a cluster a call ends at its deadline, and the client can be destroyed at once") {
   ClientSettings settings;
   settings.timeout = milliseconds(200);

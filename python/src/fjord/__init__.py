@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from .client import Client
 from .documents import (BulkSummary, Change, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Removed,
-                        Written)
+                        RetryPolicy, Written)
 from .errors import (AlreadyExists, Cancelled, ClientClosed, ConditionFailed, Corruption, DeadlineExceeded, Error,
                      ForkedProcess, InDoubt, InvalidArgument, InvalidField, InvalidId, InvalidRequest, InvalidSelection,
                      IoError, NoSpace, NotFound, NotImplementedByServer, NotReady, Throttled, TooLarge, Transient,
@@ -29,7 +29,7 @@ __all__ = [
     "AlreadyExists", "AsyncClient", "BulkSummary", "Cancelled", "Change", "Client", "ClientClosed", "ConditionFailed",
     "Corruption", "DeadlineExceeded", "Document", "Error", "ExportSummary", "FeedResult", "FeedStats", "ForkedProcess",
     "ImportSummary", "InDoubt", "InvalidArgument", "InvalidField", "InvalidId", "InvalidRequest", "InvalidSelection",
-    "IoError", "NoSpace", "NotFound", "NotImplementedByServer", "NotReady", "Removed", "Throttled", "TooLarge", "Transient",
+    "IoError", "NoSpace", "NotFound", "NotImplementedByServer", "NotReady", "Removed", "RetryPolicy", "Throttled", "TooLarge", "Transient",
     "Unauthorized", "Unavailable", "UnknownType", "Written", "WrongType",
 ]
 

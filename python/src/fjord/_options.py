@@ -15,7 +15,8 @@ _EXPECTED: Dict[str, str] = {
     "ids_only": "bool", "include_removed": "bool", "snapshot": "bool", "all_types": "bool", "dry_run": "bool",
     "from_now": "bool", "is_feed": "bool", "slice": "a pair (index, count) of int", "since": "int", "until": "int",
     "slices": "int above 0", "buffer_bytes": "int above 0", "in_flight": "int above 0", "timeout": "a number of seconds",
-    "time_limit": "a number of seconds", "no_progress_limit": "a number of seconds", "poll_interval": "a number of seconds",
+    "attempt_timeout": "a number of seconds", "backoff_min": "a number of seconds", "backoff_max": "a number of seconds",
+    "budget_percent": "int", "budget_per_second": "int", "budget_burst": "int", "time_limit": "a number of seconds", "no_progress_limit": "a number of seconds", "poll_interval": "a number of seconds",
 }
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, 
 from . import _core
 from ._options import Fields, field_list, field_set, fill, in_flight
 from .client import _RAISE, Client, Path
-from .documents import BulkSummary, Change, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Written
+from .documents import BulkSummary, Change, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, RetryPolicy, Written
 from .errors import Error, NotFound, UnknownType, WrongType
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ class AsyncClient:
     """
 
     def __init__(self, addresses: Union[str, Iterable[str], None] = None, *, timeout: float = 30.0, priority: str = "default",
-                 consistency: str = "default") -> None:
-        self._sync = Client(addresses, timeout=timeout, priority=priority, consistency=consistency)
+                 consistency: str = "default", retry: RetryPolicy = RetryPolicy()) -> None:
+        self._sync = Client(addresses, timeout=timeout, priority=priority, consistency=consistency, retry=retry)
         self._core = self._sync._core
         self._loop: Optional[asyncio.AbstractEventLoop] = None
         self._completions: Optional[_core.Completions] = None

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, 
 
 from . import _core
 from ._options import Fields, addresses_of, field_list, field_set, fill, in_flight, needs_scope, seconds
-from .documents import BulkSummary, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Written
+from .documents import BulkSummary, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, RetryPolicy, Written
 from .errors import Error, NotFound, WrongType
 from .visit import Subscription, Visit
 
@@ -28,7 +28,7 @@ class Client:
 
     `addresses` are those of distributors, "host:port,host:port"; one that answers is enough. Without them the environment
     variable FJORD_CLUSTER counts. The client connects at its first use. `timeout` is that of operations without one of their
-    own, in seconds, retries included.
+    own, in seconds, retries included. `retry` says how operations are repeated until then.
 
     >>> with fjord.Client("127.0.0.1:19110", timeout=10) as client:
     ...     client.ping()
@@ -38,8 +38,9 @@ class Client:
     """
 
     def __init__(self, addresses: Union[str, Iterable[str], None] = None, *, timeout: float = 30.0, priority: str = "default",
-                 consistency: str = "default") -> None:
-        self._core = _core.Client(addresses_of(addresses), seconds(timeout), priority, consistency)
+                 consistency: str = "default", retry: RetryPolicy = RetryPolicy()) -> None:
+        policy = fill(_core.RetryPolicy(), **retry._asdict())
+        self._core = _core.Client(addresses_of(addresses), seconds(timeout), priority, consistency, policy)
 
     def __repr__(self) -> str:
         core = self._core

@@ -30,6 +30,28 @@ class Removed(NamedTuple):
     version: int
 
 
+class RetryPolicy(NamedTuple):
+    """How a client repeats operations that failed for a reason that may pass. Times are in seconds.
+
+    The pause before the n-th retry is drawn from the upper half of `backoff_min * 2 ** (n - 1)`, at most `backoff_max`. The
+    budget is that of the whole client. It limits retries after BUSY and after lost answers, so that clients do not add to an
+    overload; an operation that would exceed it ends with the result of its last attempt.
+
+    >>> client = fjord.Client(retry=fjord.RetryPolicy(attempt_timeout=0.5, backoff_max=10))
+    """
+
+    attempt_timeout: float = 5.0
+    """Time limit of one attempt; after it a write counts as in doubt and is repeated with its idempotency key."""
+    backoff_min: float = 0.005
+    backoff_max: float = 1.0
+    budget_percent: int = 20
+    """Retries as a part of all operations."""
+    budget_per_second: int = 10
+    """Retries in addition to that."""
+    budget_burst: int = 2048
+    """Retries at once after a time without any."""
+
+
 class Written(NamedTuple):
     """The result of a write that was applied."""
 

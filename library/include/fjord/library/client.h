@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -33,8 +34,22 @@ class Subscription;
 struct VisitOptions;
 class Visit;
 
+/// How a client repeats operations that failed for a reason that may pass. The pause before the n-th retry is drawn
+/// from the upper half of backoff_min * 2^(n-1), at most backoff_max. The budget is shared by all operations of the
+/// client. It limits retries after BUSY and after lost answers, so that clients do not add to an overload; an operation
+/// that would exceed it ends with the result of its last attempt.
+struct RetryPolicy {
+  Duration attempt_timeout = seconds(5);  ///< Time limit of one attempt; after it a write counts as in doubt.
+  Duration backoff_min = milliseconds(5);
+  Duration backoff_max = seconds(1);
+  std::uint32_t budget_percent = 20;     ///< Retries as a part of all operations.
+  std::uint32_t budget_per_second = 10;  ///< Retries in addition to that.
+  std::uint32_t budget_burst = 2048;     ///< Retries at once after a time without any.
+};
+
 struct ClientSettings {
   Duration timeout = seconds(30);  ///< For operations without a timeout; includes retries.
+  RetryPolicy retry = {};
   ClientPriority priority = ClientPriority::Default;
   ReadConsistency consistency = ReadConsistency::Default;
 };
@@ -57,8 +72,8 @@ class Client {
   Client& operator=(Client&&) noexcept;
   ~Client();
 
-  /// Waits until a distributor has answered. Errors: InvalidArgument for a malformed address; NotReady that names each
-  /// address and why it did not answer. Optional: every call connects when needed.
+  /// Waits until a distributor has answered. Errors: InvalidArgument for a malformed address or setting; NotReady that
+  /// names each address and why it did not answer. Optional: every call connects when needed.
   Status ping();
 
   // --- One document

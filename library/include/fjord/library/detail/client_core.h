@@ -33,8 +33,9 @@ class ClientCore {
   /// A core without connection(): visits and subscriptions can use it. Lifetime: the seams outlive it.
   ClientCore(ClientSeams seams, const ClientSettings& settings) : settings_(settings), seams_(std::move(seams)) {}
 
-  /// Returns OK, or the error in the addresses; in case of an error the connection and its parts must not be used.
-  const Status& address_error() const { return address_error_; }
+  /// Returns OK, or the error in the addresses or settings; in case of an error the connection and its parts must not
+  /// be used.
+  const Status& settings_error() const { return settings_error_; }
   Connection& connection() { return *connection_; }
   AsyncClient& client() { return seams_ ? seams_->client : connection_->client(); }
   rpc::Transport& transport() { return seams_ ? seams_->transport : connection_->transport(); }
@@ -78,7 +79,7 @@ class ClientCore {
   Status wait_for(F start);
 
   const ClientSettings settings_;
-  Status address_error_;
+  Status settings_error_;
   std::unique_ptr<Connection> connection_;
   std::optional<ClientSeams> seams_;  ///< Set if there is no connection.
 };
