@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 #include <optional>
+#include <set>
 #include <vector>
 
 namespace fjord::storage {
@@ -85,10 +86,12 @@ Status MergeSource::add_tokens_of_newer(const rpc::FetchEntries& request, std::s
     if (entry->timestamp.us > request.listed_us[i]) listed_us.emplace(spi::group_of(entry->gid), request.listed_us[i]);
   }
   if (listed_us.empty()) return Status::ok();
+  const std::set<GlobalId> asked(request.gids.begin(), request.gids.end());
   std::vector<GlobalId> newer;
   FJORD_TRY(context_.provider->for_each_entry(request.bucket, [&](const spi::EntryMeta& entry) {
     const auto found = listed_us.find(spi::group_of(entry.gid));
-    if (found != listed_us.end() && entry.removed && entry.timestamp.us > found->second) newer.push_back(entry.gid);
+    const bool is_newer = found != listed_us.end() && entry.removed && entry.timestamp.us > found->second;
+    if (is_newer && !asked.contains(entry.gid)) newer.push_back(entry.gid);
   }));
   FJORD_TRY_ASSIGN(const std::size_t added, context_.provider->read_entries(request.bucket, newer, block,
                                                                             std::numeric_limits<std::size_t>::max()));

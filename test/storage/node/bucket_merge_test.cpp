@@ -424,6 +424,8 @@ TEST_CASE("merge: a document that was written after it was listed comes with the
   };
   CHECK(fetch(500) == std::vector<std::uint64_t>{500});
   CHECK(fetch(300) == std::vector<std::uint64_t>{400, 500, 500});
+  REQUIRE(nodes.apply_one(1, kState, remove_of(id, 600)).status);
+  CHECK(fetch(500) == std::vector<std::uint64_t>{600});
 }
 
 TEST_CASE("merge: the source hears when it listed what is fetched") {
