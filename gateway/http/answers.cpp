@@ -1,5 +1,7 @@
 #include "http/answers.h"
 
+#include <fmt/format.h>
+
 #include "http/json_body.h"
 
 namespace fjord::gateway {

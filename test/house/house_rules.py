@@ -4,6 +4,8 @@
 - a function that a comment names as `name()` is there;
 - a link of a page leads to a file of the repository, and so does a page that any text names as `docs/….md`;
 - no file of code has more than 800 lines;
+- a file that uses fmt includes a header of it, itself or by its own header: sources are compiled in groups, and another source of a group
+  may have included it;
 - the papers are cited by the keys of docs/references.md;
 - nothing names a path of the machine that it was written on;
 - every setting is declared once, in the table of common/include/fjord/common/setting.h: no other code of the product
@@ -79,6 +81,14 @@ def settings_declared_elsewhere(sources):
             yield f"{SETTINGS}:1: nothing uses {name}"
 
 
+def fmt_not_included(sources):
+    """Yields the violations of the rule about fmt."""
+    for name, text in sources.items():
+        own_header = sources.get(str(pathlib.PurePath(name).with_suffix(".h")), "")
+        if name.endswith((".h", ".cpp")) and re.search(r"\bfmt::\w+\(", text) and "#include <fmt/" not in text + own_header:
+            yield f"{name}:1: uses fmt and does not include it"
+
+
 def main():
     faults = []
     sources = dict(files())
@@ -112,6 +122,7 @@ def main():
                     if target and not re.match(r"\w+:", target) and not (ROOT / name).parent.joinpath(target).exists():
                         faults.append(f"{name}:{number}: the link {link} leads nowhere")
     faults += settings_declared_elsewhere(sources)
+    faults += fmt_not_included(sources)
     for fault in faults:
         print(fault)
     print(f"{len(sources)} files, {len(faults)} violations")
