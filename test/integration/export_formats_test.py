@@ -146,18 +146,20 @@ class ExportFormatsTest(unittest.TestCase):
     @unittest.skipUnless(has_module("fjord", "pyarrow"), "SKIPPED: no Python package, or no pyarrow")
     def test_mistakes_with_parquet_have_the_exit_codes_of_the_command_line(self):
         path = self.cluster.folder / "mistakes.parquet"
+        new = self.cluster.folder / "new.parquet"
         self.cluster.must("export", path, "--type", "thing")
         lines = self.cluster.folder / "lines.jsonl"
         lines.write_text("")
         for code, arguments in (
-                (harness.USAGE, ["export", "x.parquet", "--from", "abc"]), (harness.USAGE, ["export", "x.parquet", "--slice", "9/4"]),
-                (harness.USAGE, ["export", "x.parquet", "--selection", "thing.count >"]),
+                (harness.USAGE, ["export", new, "--from", "abc"]), (harness.USAGE, ["export", new, "--slice", "9/4"]),
+                (harness.USAGE, ["export", new, "--selection", "thing.count >"]),
                 (harness.USAGE, ["import", path, lines]), (harness.USAGE, ["import", path, path, "--resume", "position"]),
-                (harness.NOT_FOUND, ["export", "x.parquet", "--type", "nosuch"]), (harness.NOT_FOUND, ["import", "nofile.parquet"]),
+                (harness.NOT_FOUND, ["export", new, "--type", "nosuch"]), (harness.NOT_FOUND, ["import", "nofile.parquet"]),
                 (harness.NOT_FOUND, ["import", "--type", "nosuch", "--id-row", path])):
             refused = self.cluster.fjord(*arguments)
             self.assertEqual(refused.code, code, refused)
             self.assertTrue(refused.err.startswith("fjord: "), refused)
+        self.assertEqual(list(self.cluster.folder.glob("new.parquet*")), [])
         path.write_bytes(b"PAR1")
         self.assertEqual(self.cluster.fjord("import", path).code, harness.FAILED)
 

@@ -50,19 +50,20 @@ class _Parts:
         self._part_bytes = 0
         self._schema: Optional[pa.Schema] = None
 
-    def begin(self, resume: bool) -> None:
-        if resume and self._record.exists():
+    def resume(self) -> None:
+        """Goes on behind the parts that are complete, if there are any."""
+        if self._record.exists():
             record = json.loads(self._record.read_text(encoding="utf-8"))
             self.parts, self.cursor, self.documents = record["parts"], record["cursor"], record["documents"]
-        else:
-            shutil.rmtree(self._folder, ignore_errors=True)
-        self._folder.mkdir(exist_ok=True)
 
     def _part(self, number: int) -> Path:
         return self._folder / f"{number}.parquet"
 
     def write(self, batch: pa.RecordBatch, cursor: str) -> None:
         if self._writer is None:
+            if self.parts == 0:
+                shutil.rmtree(self._folder, ignore_errors=True)
+                self._folder.mkdir()
             self._writer = pq.ParquetWriter(self._part(self.parts), batch.schema, compression="zstd")
             self._part_bytes = 0
         self._writer.write_batch(batch)
@@ -115,7 +116,8 @@ def export_parquet(client: Any, file: Union[str, "PathLike[str]"], selection: Op
     if mode == "new" and path.exists():
         raise AlreadyExists(f"{path} exists; --overwrite replaces it")
     parts = _Parts(path)
-    parts.begin(resume=mode == "resume")
+    if mode == "resume":
+        parts.resume()
     with client.visit_arrow(selection, resume=parts.cursor or None, **options) as visit:
         schema = visit.schema()
         try:
