@@ -12,7 +12,6 @@
 namespace fjord::bench {
 namespace {
 
-constexpr std::size_t kInFlight = 64;
 constexpr std::size_t kLatenciesReserved = 1 << 20;
 
 /// A series of reads: chooses the documents, compares the answers with them, and decides when the series ends.
@@ -77,10 +76,11 @@ int run_one(Connection& connection, Reads reads) {
 /// Many reads in flight; each answer starts the next one. Everything except wait() runs on the client's executor.
 class ManyReads {
  public:
-  ManyReads(AsyncClient& client, Reads& reads) : client_(client), reads_(reads) {}
+  ManyReads(AsyncClient& client, Reads& reads, std::size_t in_flight)
+      : client_(client), reads_(reads), in_flight_(in_flight) {}
 
   void start() {
-    for (std::size_t i = 0; i < kInFlight; ++i) start_one();
+    for (std::size_t i = 0; i < in_flight_; ++i) start_one();
     if (under_way_ == 0) finish();
   }
   void wait() {
@@ -108,17 +108,18 @@ class ManyReads {
 
   AsyncClient& client_;
   Reads& reads_;
+  const std::size_t in_flight_;
   std::size_t under_way_ = 0;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool done_ FJORD_GUARDED_BY(mutex_) = false;
 };
 
-int run_many(Connection& connection, Reads reads) {
-  ManyReads many(connection.client(), reads);
+int run_many(Connection& connection, Reads reads, std::size_t in_flight) {
+  ManyReads many(connection.client(), reads, in_flight);
   connection.executor().post([&] { many.start(); });
   many.wait();
-  return reads.report(fmt::format("inflight{}", kInFlight));
+  return reads.report(fmt::format("inflight{}", in_flight));
 }
 
 }  // namespace
@@ -129,7 +130,10 @@ int run_get(Connection& connection, const ListingGenerator& generator, const Ben
   const CpuStopwatch cpu;
   // The constructor of Reads starts its stopwatch, so each series makes its own.
   if (const int code = run_one(connection, Reads(generator, expected, options)); code != 0) return code;
-  if (const int code = run_many(connection, Reads(generator, expected, options)); code != 0) return code;
+  for (const std::size_t in_flight : {16, 64}) {
+    const int code = run_many(connection, Reads(generator, expected, options), in_flight);
+    if (code != 0) return code;
+  }
   print_metric("get", "client_cpu_s", cpu.seconds(), "s");
   return 0;
 }

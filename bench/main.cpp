@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   };
   add("feed", "Stores all documents", fjord::bench::run_feed)
       ->add_option("--window", options.window, "Operations under way at once; 0: the feeder's default");
-  CLI::App* get = add("get", "Reads random documents, with 1 and with 64 reads under way", fjord::bench::run_get);
+  CLI::App* get = add("get", "Reads random documents, with 1, 16 and 64 reads under way", fjord::bench::run_get);
   get->add_option("--seconds", options.seconds, "Length of each measurement")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();

@@ -45,6 +45,7 @@ def parse_arguments():
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="what they are made from (1)")
     parser.add_argument("--repeat", type=int, default=7, metavar="N", help="how often each query runs (7)")
     parser.add_argument("--without", action="append", default=[], choices=["duckdb", "postgresql"], help="leave one out")
+    parser.add_argument("--clickhouse", action="store_true", help="also ClickHouse inside a Python process; fetches chdb (about 150 MB)")
     parser.add_argument("--spark", action="store_true",
                         help="also Spark, local with all processors; fetches pyspark (about 400 MB) and needs a Java "
                         "runtime of version 17 or later (Debian: default-jre-headless)")
@@ -97,6 +98,8 @@ def make_systems(arguments, folder):
         made += [systems.DuckDb(folder, python, threads, own) for own in (False, True)]
     if "postgresql" not in arguments.without:
         made.append(systems.Postgres(folder))
+    if arguments.clickhouse:
+        made.append(systems.ClickHouse(folder, python_with(["chdb"]), threads))
     if arguments.spark:
         made.append(systems.Spark(folder, python_with(["pyspark"]), threads))
     return made

@@ -127,6 +127,34 @@ class DuckDb:
             self.server.stop()
 
 
+class ClickHouse:
+    """One process (chdb) with as many threads as processors, and a table of its own, written before."""
+
+    name = "ClickHouse"
+
+    def __init__(self, folder, python, threads):
+        self.python = python
+        self.threads = threads
+        self.folder = folder / "clickhouse"
+        self.log = folder / "clickhouse.log"
+        self.server = None
+
+    def start(self, documents):
+        self.server = Server(self.log, self.python, "clickhouse_server.py", self.folder, self.threads)
+        columns = "number Int64, city String, country String, population Int32, description String"
+        self.server.ask({"sql": f"CREATE TABLE places ({columns}) ENGINE = MergeTree ORDER BY number"})
+        answer = self.server.ask({"sql": f"INSERT INTO places SELECT * FROM file('{documents.json}', JSONEachRow, '{columns}')"})
+        self.loaded_seconds, self.version = answer["seconds"], answer["version"]
+
+    def ask(self, _, query, rows):
+        answer = self.server.ask({"sql": query["sql"].format(source="places"), "rows": str(rows)})
+        return answer["seconds"], answer["cpu_seconds"]
+
+    def stop(self):
+        if self.server:
+            self.server.stop()
+
+
 class Spark:
     """One process; reads the lines of JSON with a given schema again for each query."""
 
