@@ -9,8 +9,8 @@ usage() {
 Usage: ./run bench http [options]
 
 Starts 3 storage nodes, 1 distributor, 1 fleet controller and 1 gateway in a temporary folder, feeds documents, and prints
-a table: operations a second, and the processor time and the thread changes of the gateway for one operation. The clients
-are h2load, wrk and curl. The exit code is 1 if any answer was not 200.
+a table: operations a second, and for one operation the processor time and the thread changes of the gateway, and the processor
+time of the load generator, which runs on the same cores. The clients are h2load, wrk and curl. The exit code is 1 if any answer was not 200.
 
   --documents N    how many documents of 0.8 kB (60000)
   --operations N   gets and puts of each measurement (200000; with --instructions 3000)
@@ -121,19 +121,20 @@ operations_of() {
 
 # NAME COMMAND...: a row of the table.
 measure() {
-  local name=$1 user system user_after system_after changes begin end count
+  local TIMEFORMAT='%U %S' name=$1 user system user_after system_after changes begin end count
   shift
   read -r user system < <(ticks)
   changes=$(switches)
   begin=$(date +%s%N)
-  "$@" >"$work/out" 2>&1 || fail "$name: $(tail -n 3 "$work/out")"
+  { time "$@" >"$work/out" 2>&1; } 2>"$work/client_seconds" || fail "$name: $(tail -n 3 "$work/out")"
   end=$(date +%s%N)
   read -r user_after system_after < <(ticks)
   count=$(operations_of "$work/out")
   awk -v name="$name" -v count="$count" -v ns=$((end - begin)) -v user=$((user_after - user)) \
-    -v in_kernel=$((system_after - system)) -v changes=$(($(switches) - changes)) -v hz="$(getconf CLK_TCK)" 'BEGIN {
-      printf "| %s | %.0f | %.1f | %.1f | %.2f |\n", name, count / ns * 1e9, user / hz * 1e6 / count,
-        in_kernel / hz * 1e6 / count, changes / count }'
+    -v client="$(tail -n 1 "$work/client_seconds")" -v in_kernel=$((system_after - system)) -v changes=$(($(switches) - changes)) -v hz="$(getconf CLK_TCK)" 'BEGIN {
+      split(client, seconds, " ")
+      printf "| %s | %.0f | %.1f | %.1f | %.2f | %.1f |\n", name, count / ns * 1e9, user / hz * 1e6 / count,
+        in_kernel / hz * 1e6 / count, changes / count, (seconds[1] + seconds[2]) * 1e6 / count }'
 }
 
 # The native client and HTTP with the same aggregation, in turns of a moment each: the best and the median of 40 times.
@@ -148,9 +149,9 @@ aggregations() {
   native=$(awk '$2 == "time_s" { print $3 }' "$work/native" | median)
   http=$(median <"$work/http")
   awk -v http="$http" -v native="$native" 'BEGIN {
-    printf "| aggregation, median | %.2f ms, native %.2f ms | | | |\n", http * 1e3, native * 1e3 }'
+    printf "| aggregation, median | %.2f ms, native %.2f ms | | | | |\n", http * 1e3, native * 1e3 }'
   awk -v http="$(sort -g "$work/http" | head -n 1)" -v native="$(awk '$2 == "time_s" { print $3 }' "$work/native" | sort -g | head -n 1)" 'BEGIN {
-    printf "| aggregation, best | %.2f ms, native %.2f ms | | | |\n", http * 1e3, native * 1e3 }'
+    printf "| aggregation, best | %.2f ms, native %.2f ms | | | | |\n", http * 1e3, native * 1e3 }'
 }
 
 median() { sort -g | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
@@ -164,26 +165,26 @@ feeding_clients() {
   cat "$work/once.jsonl" "$work/once.jsonl" "$work/once.jsonl" "$work/once.jsonl" >"$work/feed.jsonl"
   HOME=$work measure 'put, vespa feed' "$programs/vespa" feed "$work/feed.jsonl" -t "http://$server"
   measure 'put, vespa-feed-client, start of Java included' java -cp "$class_path" "$root/bench/http/FeedFile.java" "http://$server" "$work/feed.jsonl"
-  awk '$1 == "second" { printf "| its second feed | %.0f | | | |\n", $NF }' "$work/out"
+  awk '$1 == "second" { printf "| its second feed | %.0f | | | | |\n", $NF }' "$work/out"
 }
 
 streamed_visit() {
   local bytes seconds
   read -r bytes seconds < <(curl -sSf -o /dev/null -w '%{size_download} %{time_total}\n' \
     -H 'Accept: application/jsonl' "http://$server$docid?stream=true")
-  awk -v bytes="$bytes" -v seconds="$seconds" 'BEGIN { printf "| streamed visit as JSONL | %.0f MB/s | | | |\n", bytes / seconds / 1e6 }'
+  awk -v bytes="$bytes" -v seconds="$seconds" 'BEGIN { printf "| streamed visit as JSONL | %.0f MB/s | | | | |\n", bytes / seconds / 1e6 }'
 }
 
 table() {
   local url=http://$server
   printf 'Load average before: %s. %s operations, %s documents.\n\n' "$(cut -d ' ' -f 1-3 /proc/loadavg)" "$operations" "$documents"
-  printf '| | operations/s | user, µs | system, µs | thread changes |\n|---|---:|---:|---:|---:|\n'
+  printf '| | operations/s | user, µs | system, µs | thread changes | load generator, µs |\n|---|---:|---:|---:|---:|---:|\n'
   measure 'get, HTTP/2, 64 streams' h2load -n "$operations" -c 1 -m 64 -B "$url" -i "$work/paths"
   measure 'get, HTTP/1.1, 64 connections' wrk -t 1 -c 64 -d 5s "$url$docid/7"
   measure 'get, HTTP/1.1, one at a time' wrk -t 1 -c 1 -d 5s --latency "$url$docid/7"
   printf '| its median | %s | | | |\n' "$(awk '$1 == "50%" { print $2 }' "$work/out")"
   # Before the puts, because it compares each document with what was fed.
-  "$bin/fjord-bench" get --documents "$documents" | awk '$1 == "get" { printf "| native client: %s | %s %s | | | |\n", $2, $3, $4 }'
+  "$bin/fjord-bench" get --documents "$documents" | awk '$1 == "get" { printf "| native client: %s | %s %s | | | | |\n", $2, $3, $4 }'
   measure 'put, HTTP/2, 64 streams' h2load -n "$operations" -c 1 -m 64 -d "$work/put.json" \
     -H 'content-type: application/json' -B "$url" -i "$work/paths"
   measure 'get of 1 MB, HTTP/2, 4 streams' h2load -n 1000 -c 1 -m 4 "$url$docid/large"
