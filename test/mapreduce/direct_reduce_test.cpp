@@ -154,6 +154,18 @@ TEST_CASE("a unit that was not read to its end does not count") {
   CHECK(rows_of(reduce) == rows_of(expected_of(0, 10'000)));
 }
 
+TEST_CASE("chunks of a unit that was begun again are dropped at once") {
+  const auto application = application_of(by_city());
+  const auto bulk = make_tbb_bulk_executor();
+  DirectReduce reduce(*application, *bulk);
+  const BucketId bucket(16, 1);
+  for (const std::string& chunk : chunks_of(*application, 1, 0, 10'000))
+    REQUIRE(reduce.on_chunk(bucket, chunk).is_ok());
+  const std::string again = chunks_of(*application, 2, 0, 10).front();
+  REQUIRE(reduce.on_chunk(bucket, again).is_ok());
+  CHECK(reduce.bytes() == again.size());
+}
+
 TEST_CASE("rows that need too much memory are an error, as is a damaged chunk") {
   const auto application = application_of(by_city());
   const auto bulk = make_tbb_bulk_executor();

@@ -6,7 +6,7 @@ visiting.tsv, balancing.tsv, library.tsv (the client library, the programs), sea
 program, a run of fjord-sim with its arguments, or a script of test/integration; those of a row are tried in order until
 one fails. `--sample N --seed S` draws N of the rows. The copy and its build are in build/mutants, so that a run after the first builds
 little. A run of few rows builds as build/release is built, so that its first build finds most in the compiler cache; one of many
-compiles each source by itself and optimises less, so that each row compiles little. While a row is built, the rows before it are tested.
+compiles each source by itself, so that each row compiles little. While a row is built, the rows before it are tested.
 `--log FILE` keeps the verdicts, and a run with the same file tries only the rows that are not in it.
 Exit code 1: a bug was not noticed, or the text it should replace is not there once. `--texts` looks at the latter only.
 """
@@ -184,8 +184,7 @@ def read_log(path):
 
 
 def configure(is_many):
-    options = {"FJORD_UNITY": "OFF" if is_many else "ON", "FJORD_SHARED_DIR": ROOT.parent / "shared",
-               "CMAKE_CXX_FLAGS_RELWITHDEBINFO": "-O1 -w -DNDEBUG" if is_many else "-O2 -g1 -DNDEBUG"}
+    options = {"FJORD_UNITY": "OFF" if is_many else "ON", "FJORD_SHARED_DIR": ROOT.parent / "shared"}
     run("cmake", "--preset", "release", *(f"-D{name}={value}" for name, value in options.items()), cwd=COPY,
         stdout=subprocess.DEVNULL)
 

@@ -470,6 +470,17 @@ TEST_CASE("visitors that somebody waits for begin although those in the backgrou
   CHECK(crowd.begun() == Ids{2, 3, 12, 13});
 }
 
+TEST_CASE("of the visitors that could begin now, one of high priority is the first") {
+  Crowd crowd(4);
+  for (std::uint64_t id = 1; id <= 3; ++id) crowd.make(id, rpc::Priority::Normal, 1, 100);
+  for (std::uint64_t id = 11; id <= 12; ++id) crowd.make(id, rpc::Priority::Normal, 2);
+  for (std::uint64_t id = 21; id <= 23; ++id) crowd.make(id, rpc::Priority::High, 3);
+  for (const std::uint64_t id : {1, 2}) crowd.destroy(id);
+  CHECK(crowd.begun() == Ids{3, 11, 21, 22});  // The groups have their shares: 2, 1 and 2.
+  crowd.destroy(3);
+  CHECK(crowd.begun() == Ids{11, 21, 22, 23});
+}
+
 TEST_CASE("a job or visit that comes late has its part of the visitors at once, by weight") {
   Crowd crowd(4);
   for (std::uint64_t id = 1; id <= 8; ++id) crowd.make(id, rpc::Priority::Background, 1);
