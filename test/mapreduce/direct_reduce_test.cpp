@@ -154,6 +154,16 @@ TEST_CASE("a unit that was not read to its end does not count") {
   CHECK(rows_of(reduce) == rows_of(expected_of(0, 10'000)));
 }
 
+TEST_CASE("a unit of which a chunk has not come is an error") {
+  const auto application = application_of(by_city());
+  const auto bulk = make_tbb_bulk_executor();
+  DirectReduce reduce(*application, *bulk);
+  const auto chunks = chunks_of(*application, 1, 0, 10'000);
+  REQUIRE(chunks.size() > 1);
+  for (std::size_t i = 1; i < chunks.size(); ++i) REQUIRE(reduce.on_chunk(BucketId(16, 1), chunks[i]).is_ok());
+  CHECK(reduce.on_bucket(BucketId(16, 1), report_of(1, chunks.size())).code() == StatusCode::Corruption);
+}
+
 TEST_CASE("chunks of a unit that was begun again are dropped at once") {
   const auto application = application_of(by_city());
   const auto bulk = make_tbb_bulk_executor();
