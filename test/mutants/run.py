@@ -77,6 +77,11 @@ def copy_programs(tests, folder):
             shutil.copy2(program_of(name), folder)
         elif not (folder / "bin").exists():
             (folder / "bin").mkdir()
+            # The Python package and its interpreter, where ./run test has made them: no row is about them.
+            (folder / "python").symlink_to(ROOT / "build" / "release" / "python")
+            environment = COPY / "build" / "test-python"
+            if not environment.is_symlink():
+                environment.symlink_to(ROOT / "build" / "test-python")
             for program in (BUILD / "bin").iterdir():
                 if program.name in PROGRAMS:
                     shutil.copy2(program, folder / "bin")
@@ -135,7 +140,7 @@ def build_with_bug(file, text, replacement, tests):
 
 def try_all(mutants, seconds, jobs, report):
     """Calls report(name, verdict, why) for each row, not in their order."""
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    with concurrent.futures.ThreadPoolExecutor(2 * jobs) as pool:  # Some tests wait, and some do not end with a bug.
         running = {}
 
         def report_ended(limit):
@@ -151,7 +156,7 @@ def try_all(mutants, seconds, jobs, report):
                 report(name, "CANNOT", str(error))
                 continue
             running[pool.submit(first_that_fails, tests.split("|"), seconds, folder)] = name
-            report_ended(2 * jobs)
+            report_ended(3 * jobs)
         report_ended(0)
 
 
@@ -195,8 +200,8 @@ def parse_options():
     parser.add_argument("--only", help="those with this in their names")
     parser.add_argument("--sample", type=int, metavar="N", help="N rows that are drawn at random; all if there are fewer")
     parser.add_argument("--seed", type=int, default=1, help="of the sample (1)")
-    parser.add_argument("--seconds", type=int, default=300, help="a test that takes longer has noticed (300)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="tests at a time (the number of processors)")
+    parser.add_argument("--seconds", type=int, default=200, help="a test that takes longer has noticed (200)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="half of the tests at a time (the number of processors)")
     parser.add_argument("--log", type=pathlib.Path, metavar="FILE", help="add the verdicts to FILE; leave out the rows that it has")
     parser.add_argument("--unchecked", action="store_true", help="do not run all tests without any bug first")
     parser.add_argument("--texts", action="store_true", help="only see that each text to be replaced is in the sources once")
