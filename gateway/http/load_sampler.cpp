@@ -18,11 +18,10 @@ constexpr Duration kAskedFor = seconds(30);
 constexpr Duration kRecent = seconds(6);
 constexpr Duration kPointsAge = std::chrono::minutes(10);
 
-MonotonicTime now() { return SystemClock().now(); }
-
 }  // namespace
 
-LoadSampler::LoadSampler(std::vector<MetricsAddress> addresses) : addresses_(std::move(addresses)) {
+LoadSampler::LoadSampler(std::vector<MetricsAddress> addresses, std::shared_ptr<const Clock> clock)
+    : addresses_(std::move(addresses)), clock_(std::move(clock)) {
   if (addresses_.empty()) return;
   thread_ = std::thread([this] {
     const SignalStack signal_stack;
@@ -69,25 +68,25 @@ std::map<std::string, SeenProcess> LoadSampler::processes(Duration patience) {
 }
 
 void LoadSampler::ask() {
-  const bool was_idle = !asked_ || now() - *asked_ > kAskedFor;
-  asked_ = now();
+  const bool was_idle = !asked_ || clock_->now() - *asked_ > kAskedFor;
+  asked_ = clock_->now();
   if (was_idle) changed_.notify_all();
 }
 
-bool LoadSampler::is_recent() const { return last_ && now() - last_->at < kRecent; }
+bool LoadSampler::is_recent() const { return last_ && clock_->now() - last_->at < kRecent; }
 
 void LoadSampler::run() {
   std::unique_lock lock(mutex_);
   while (!is_over_) {
     lock.unlock();
-    LoadReading reading{.at = now(), .unix_us = SystemClock().wall_now().us, .pages = {}};
+    LoadReading reading{.at = clock_->now(), .unix_us = clock_->wall_now().us, .pages = {}};
     std::vector<std::string> hosts;
     for (const MetricsAddress& one : addresses_) hosts.push_back(one.address);
     reading.pages = scrape(hosts);
     lock.lock();
     take(std::move(reading));
     // The first figures need two readings.
-    const MonotonicTime began = now();
+    const MonotonicTime began = clock_->now();
     const auto pace = [&] { return !latest_ || (asked_ && began - *asked_ < kAskedFor) ? kPace : kIdlePace; };
     changed_.wait_for(lock, kPace, [this] { return is_over_ || is_awaited_; });
     if (!is_over_ && pace() == kIdlePace) {

@@ -3,12 +3,14 @@
 #include <condition_variable>
 #include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/thread_annotations.h"
 #include "http/load_figures.h"
 
@@ -33,7 +35,9 @@ struct SeenProcess {
 /// Threading: any thread; reads on a thread of its own, so that latest() never waits for a node.
 class LoadSampler {
  public:
-  explicit LoadSampler(std::vector<MetricsAddress> addresses);
+  /// `clock` says how old a reading is; waits are always in real time.
+  explicit LoadSampler(std::vector<MetricsAddress> addresses,
+                       std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>());
   ~LoadSampler() { end(); }
 
   Load latest();
@@ -50,6 +54,7 @@ class LoadSampler {
   bool is_recent() const FJORD_REQUIRES(mutex_);
 
   const std::vector<MetricsAddress> addresses_;
+  const std::shared_ptr<const Clock> clock_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_over_ FJORD_GUARDED_BY(mutex_) = false;
