@@ -66,6 +66,22 @@ TEST_CASE("partitioning finds groups of words that are asked for together, and b
   CHECK(*partition(log, pages, {.replicas = 2}) == *clustering);
 }
 
+TEST_CASE("partitioning keeps together what many queries ask for, not what many different queries ask for") {
+  constexpr WordId kWords = 40;
+  QueryLog log;
+  // There are as many different queries for two words of one group, even or odd, as for words of both.
+  for (WordId word = 0; word < kWords; ++word) {
+    for (WordId other = word + 1; other < kWords; ++other) {
+      const int times = (other - word) % 2 == 0 ? 20 : 1;
+      for (int i = 0; i < times; ++i) log.add({word, other});
+    }
+  }
+  const Result<Clustering> clustering = partition(log, ListPages(kWords, 2), {.replicas = 2});
+  REQUIRE(clustering);
+  for (WordId word = 0; word < kWords; ++word) CHECK((*clustering)[word] == (*clustering)[word % 2]);
+  CHECK((*clustering)[0] != (*clustering)[1]);
+}
+
 TEST_CASE("partitions of words that belong to no group are balanced too, for each number of replicas") {
   Random random(4);
   QueryLog log;
