@@ -154,6 +154,20 @@ TEST_CASE("a unit that was not read to its end does not count") {
   CHECK(rows_of(reduce) == rows_of(expected_of(0, 10'000)));
 }
 
+TEST_CASE("buckets that were done in a unit that never ended are read again") {
+  const auto application = application_of(by_city());
+  const auto bulk = make_tbb_bulk_executor();
+  DirectReduce reduce(*application, *bulk);
+  const auto chunks = chunks_of(*application, 1, 0, 10'000);
+  for (const std::string& chunk : chunks) REQUIRE(reduce.on_chunk(BucketId(16, 1), chunk).is_ok());
+  TaskReport report = report_of(1, chunks.size());
+  report.unit_buckets = 2;
+  REQUIRE(reduce.on_bucket(BucketId(16, 7), report).is_ok());
+  CHECK(reduce.take_lost() == std::vector<BucketId>{BucketId(16, 7)});
+  CHECK(reduce.bytes() == 0);
+  CHECK(reduce.buckets() == 0);
+}
+
 TEST_CASE("a unit of which a chunk has not come is an error") {
   const auto application = application_of(by_city());
   const auto bulk = make_tbb_bulk_executor();
