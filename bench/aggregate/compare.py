@@ -3,11 +3,9 @@
 
 import argparse
 import collections
-import datetime
 import json
 import os
 import pathlib
-import platform
 import shutil
 import signal
 import statistics
@@ -18,11 +16,11 @@ import tempfile
 import documents as documents_module
 import queries
 import systems
+import result_page  # From the folder above, which systems.py adds to the path.
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUTPUT = ROOT / "build" / "bench-aggregate"
-PAGE = ROOT / "docs" / "performance.md"
 MARK = "bench-aggregate"
 
 Documents = collections.namedtuple("Documents", "json csv count bytes")
@@ -161,13 +159,9 @@ def measure(arguments, documents, made, folder):
 
 
 def table(arguments, made, figures, load):
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
-    if subprocess.run(["git", "-C", str(ROOT), "diff", "--quiet", "HEAD", "--"]).returncode != 0:
-        commit += " with local changes"
-    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    lines = [f"{arguments.documents} documents of {documents_module.LINE_BYTES} bytes of JSON, seed {arguments.seed}. Machine: {os.cpu_count()} cores, "
-             f"{model}. Date: {datetime.datetime.now(datetime.timezone.utc).date()}. Commit: {commit}. Load average before and after: {load[0]:.1f}, "
-             f"{load[1]:.1f}. Versions: {', '.join(dict.fromkeys(f'{one.name.split(chr(44))[0]} {one.version}' for one in made[1:]))}.", ""]
+    versions = ", ".join(dict.fromkeys(f"{one.name.split(chr(44))[0]} {one.version}" for one in made[1:]))
+    lines = [f"{arguments.documents} documents of {documents_module.LINE_BYTES} bytes of JSON, seed {arguments.seed}. {result_page.circumstances(load)} "
+             f"Versions: {versions}.", ""]
     lines += ["| Query | System | best, s | median, s | CPU, s | best, over Fjord's |", "|---|---|---:|---:|---:|---:|"]
     for name in queries.QUERIES:
         ours = min(seconds for seconds, _ in figures[made[0].name, name])
@@ -180,17 +174,6 @@ def table(arguments, made, figures, load):
     lines += ["", "| System | documents taken in after, s |", "|---|---:|"]
     lines += [f"| {system.name} | {system.loaded_seconds:.1f} |" for system in made if system.loaded_seconds > 0]
     return "\n".join(lines) + "\n"
-
-
-def update_page(text):
-    begin, end = f"<!-- {MARK}:begin", f"<!-- {MARK}:end"
-    page = PAGE.read_text()
-    if begin not in page or end not in page:
-        raise RuntimeError(f"{PAGE} has lost its marker comments")
-    head, rest = page.split(begin, 1)
-    mark, rest = rest.split("\n", 1)
-    PAGE.write_text(f"{head}{begin}{mark}\n{text}{end}{rest.split(end, 1)[1]}")
-    say("the table in docs/performance.md is new")
 
 
 def main():
@@ -221,7 +204,8 @@ def main():
         (OUTPUT / "result.json").write_text(json.dumps(result, indent=1) + "\n")
         is_default = (arguments.documents, arguments.seed, arguments.without) == (300_000, 1, [])
         if is_default and not arguments.no_page:
-            update_page(text)
+            result_page.update_page(MARK, text)
+            say("the table in docs/performance.md is new")
         return 0
     except (RuntimeError, systems.Unavailable) as error:
         say(str(error))

@@ -2,11 +2,9 @@
 """`./run bench peers`: Fjord, Redis, PostgreSQL, DuckDB and ClickHouse with the same documents, in one run."""
 
 import argparse
-import datetime
 import json
 import os
 import pathlib
-import platform
 import shutil
 import signal
 import statistics
@@ -15,11 +13,11 @@ import sys
 import tempfile
 
 import systems
+import result_page  # From the folder above, which systems.py adds to the path.
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 OUTPUT = ROOT / "build" / "bench-peers"
-PAGE = ROOT / "docs" / "performance.md"
 AGGREGATE = ROOT / "build" / "bench-aggregate" / "result.json"
 MARK = "bench-peers"
 
@@ -86,12 +84,7 @@ def measure_aggregations(arguments):
 
 
 def heading(arguments, versions, load):
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
-    if subprocess.run(["git", "-C", str(ROOT), "diff", "--quiet", "HEAD", "--"]).returncode != 0:
-        commit += " with local changes"
-    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
-    return (f"{arguments.documents} documents of 0.8 kB, medians of {arguments.repeat} turns. Machine: {os.cpu_count()} cores, {model}. "
-            f"Date: {datetime.datetime.now(datetime.timezone.utc).date()}. Commit: {commit}. Load average before and after: {load[0]:.1f}, {load[1]:.1f}. "
+    return (f"{arguments.documents} documents of 0.8 kB, medians of {arguments.repeat} turns. {result_page.circumstances(load)} "
             f"Versions: {', '.join(f'{name} {version}' for name, version in versions.items())}.")
 
 
@@ -117,17 +110,6 @@ def table_of_aggregations(result):
     return lines
 
 
-def update_page(text):
-    begin, end = f"<!-- {MARK}:begin", f"<!-- {MARK}:end"
-    page = PAGE.read_text()
-    if begin not in page or end not in page:
-        raise RuntimeError(f"{PAGE} has lost its marker comments")
-    head, rest = page.split(begin, 1)
-    mark, rest = rest.split("\n", 1)
-    PAGE.write_text(f"{head}{begin}{mark}\n{text}{end}{rest.split(end, 1)[1]}")
-    say("the table in docs/performance.md is new")
-
-
 def main():
     arguments = parse_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Exits through `finally`.
@@ -150,7 +132,8 @@ def main():
         (OUTPUT / "result.json").write_text(json.dumps({f"{system}: {name}": values for (system, name), values in figures.items()}, indent=1) + "\n")
         is_whole = (arguments.documents, arguments.without, arguments.no_aggregations) == (300_000, [], False) and arguments.clickhouse
         if is_whole and not arguments.no_page:
-            update_page(text)
+            result_page.update_page(MARK, text)
+            say("the table in docs/performance.md is new")
         return 0
     except (RuntimeError, systems.Unavailable) as error:
         say(str(error))

@@ -1,0 +1,31 @@
+"""What benchmarks say of the machine and the commit, and how they write a table into docs/performance.md."""
+
+import datetime
+import os
+import pathlib
+import platform
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "performance.md"
+
+
+def circumstances(load):
+    """Returns machine, date, commit, and the load averages before and after."""
+    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True).stdout.strip()
+    if subprocess.run(["git", "-C", str(ROOT), "diff", "--quiet", "HEAD", "--"]).returncode != 0:
+        commit += " with local changes"
+    model = next((line.split(":", 1)[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), platform.machine())
+    return (f"Machine: {os.cpu_count()} cores, {model}. Date: {datetime.datetime.now(datetime.timezone.utc).date()}. Commit: {commit}. "
+            f"Load average before and after: {load[0]:.1f}, {load[1]:.1f}.")
+
+
+def update_page(mark, text):
+    """Replaces what stands between the two marker comments `mark`."""
+    begin, end = f"<!-- {mark}:begin", f"<!-- {mark}:end"
+    page = PAGE.read_text()
+    if begin not in page or end not in page:
+        raise RuntimeError(f"{PAGE} has lost its marker comments")
+    head, rest = page.split(begin, 1)
+    first_line, rest = rest.split("\n", 1)
+    PAGE.write_text(f"{head}{begin}{first_line}\n{text}{end}{rest.split(end, 1)[1]}")
