@@ -130,4 +130,25 @@ TEST_CASE("pause: no more replicas are filled than are missing") {
   CHECK_FALSE(world.holds(others[0], kBucket));
 }
 
+TEST_CASE("pause: replicas that are in sync stay when the redundancy becomes less") {
+  DistributorWorld world(3, 3);
+  world.give_state(1, PausedWorld::kNodes);
+  for (std::uint16_t node = 0; node < 3; ++node) {
+    TestReplica& replica = world.storage[node][kBucket.raw()];
+    replica.set = {ReplicaSet::make_epoch(1, 1), {0, 1, 2}};
+    replica.documents[kId] = {100, false, "", "old"};
+  }
+  REQUIRE(world.tunables().set("maintenance.paused", 1).is_ok());
+  world.set_redundancy(2);
+  world.give_state(2, PausedWorld::kNodes);
+  world.run(seconds(3));
+  const auto holders = [&] {
+    return (world.holds(0, kBucket) ? 1 : 0) + (world.holds(1, kBucket) ? 1 : 0) + (world.holds(2, kBucket) ? 1 : 0);
+  };
+  CHECK(holders() == 3);
+  REQUIRE(world.tunables().set("maintenance.paused", 0).is_ok());
+  world.run(seconds(3));
+  CHECK(holders() == 2);
+}
+
 }  // namespace fjord::test
