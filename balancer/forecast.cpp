@@ -47,9 +47,7 @@ BalanceModel forecast(const BalanceModel& model, Memory& memory) {
       entry.level = level;
     }
     if (load > 0.0) {
-      const double factor = std::max(0.0, entry.level + kMoveRounds * entry.trend) / load;
-      slice.reads *= factor;
-      slice.writes *= factor;
+      slice.scale_loads(std::max(0.0, entry.level + kMoveRounds * entry.trend) / load);
     }
     updated.push_back(entry);
   }

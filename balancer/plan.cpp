@@ -24,7 +24,7 @@ Status refused(const Move& move, std::string_view why) {
 Status place(const Move& move, Slice& slice) {
   if (slice.holders.find(move.to) != nullptr) return refused(move, "the target holds it already");
   if (move.from == move.to) {
-    slice.holders.push_back({move.to, 0.0});
+    slice.holders.push_back({.node = move.to});
     slice.holders.share_equally();
     return Status::ok();
   }
@@ -51,9 +51,7 @@ Status merge(const Move& move, BalanceModel& model, std::vector<Slice>::iterator
   if (!(next->holders == slice->holders)) return refused(move, "the two have other holders or read shares");
   if (next->in_transfer || slice->in_transfer) return refused(move, "one is in transfer");
   slice->range.end = next->range.end;
-  slice->reads += next->reads;
-  slice->writes += next->writes;
-  slice->bytes += next->bytes;
+  slice->add(*next);
   model.slices.erase(next);
   return Status::ok();
 }
@@ -65,11 +63,9 @@ std::pair<Slice, Slice> parts_of(const Slice& slice, std::uint32_t at) {
   Slice first = slice;
   Slice second = slice;
   first.range.end = second.range.begin = at;
-  first.reads *= part;
-  first.writes *= part;
+  first.scale_loads(part);
   first.bytes = static_cast<std::uint64_t>(static_cast<double>(slice.bytes) * part);
-  second.reads -= first.reads;
-  second.writes -= first.writes;
+  second.scale_loads(1.0 - part);
   second.bytes -= first.bytes;
   return {first, second};
 }

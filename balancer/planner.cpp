@@ -98,7 +98,7 @@ void Planner::place(Index index, std::uint16_t to, MoveReason reason) {
   for (const Holder& holder : placed.holders) add_load(holder.node, -load_of(index, holder));
   record(
       {.kind = MoveKind::Place, .range = placed.range, .from = to, .to = to, .bytes = placed.bytes, .reason = reason});
-  placed.holders.push_back({to, 0.0});
+  placed.holders.push_back({.node = to});
   placed.holders.share_equally();
   for (const Holder& holder : placed.holders) add_load(holder.node, load_of(index, holder));
   by_node_[to].push_back(index);
@@ -145,9 +145,7 @@ void Planner::merge_with_next(Index index) {
   const Slice& merged = slice(gone);
   FJORD_CHECK(kept.holders == merged.holders && !kept.in_transfer && !merged.in_transfer);
   kept.range.end = merged.range.end;
-  kept.reads += merged.reads;
-  kept.writes += merged.writes;
-  kept.bytes += merged.bytes;
+  kept.add(merged);
   for (const Holder& holder : merged.holders) drop(holder.node, gone);
   alive_[gone] = false;
   links_[index].second = links_[gone].second;

@@ -110,16 +110,32 @@ void add_nodes(rpc::BalanceReply& reply, const NodeInput& input) {
   }
 }
 
+/// Returns the algorithm's reason for a move, as people read it.
+std::string reason_of(const BalanceProposal& proposal, const BalancedReplica& replica) {
+  const auto found = proposal.reasons.find({replica.bucket, replica.from});
+  const balancer::MoveReason reason = found == proposal.reasons.end() ? balancer::MoveReason::Rule : found->second;
+  switch (reason) {
+    case balancer::MoveReason::Hot:
+      return fmt::format("storage.{} is hotter than storage.{}", replica.from, replica.to);
+    case balancer::MoveReason::Rule:
+      return fmt::format("{}: {}", proposal.algorithm, balancer::to_string(reason));
+    default:
+      return std::string(balancer::to_string(reason));
+  }
+}
+
 struct SliceInput {
   const balancer::BalanceModel& model;
   const std::vector<double>& node_loads;
   const BalanceMoves& last;
   const std::optional<BalanceProposal>& proposal;
   const BalanceLoads& loads;
+  bool waits = false;  ///< Nothing may be moved, whatever the loads: no bucket has a reason of its own.
 };
 
 /// Returns why the bucket is not moved now; empty: it is about to be moved.
 std::string why_not_moved(const SliceInput& input, std::uint32_t bucket) {
+  if (input.waits) return "the balancer waits";
   const balancer::Slice& slice = input.model.slices[bucket];
   if (input.proposal) {
     const auto& moves = input.proposal->moves;
@@ -147,7 +163,7 @@ void add_slices(rpc::BalanceReply& reply, const SliceInput& input, std::size_t m
   std::iota(order.begin(), order.end(), 0U);
   const auto load = [&](std::uint32_t bucket) {
     const balancer::Slice& slice = input.model.slices[bucket];
-    return slice.reads + slice.writes * static_cast<double>(slice.holders.size());
+    return slice.load() + slice.writes * static_cast<double>(std::max<std::size_t>(slice.holders.size(), 1) - 1);
   };
   std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return load(a) > load(b); });
   if (order.size() > max) order.resize(max);
@@ -188,13 +204,13 @@ std::string BalanceAnswers::doing() const {
     return fmt::format("nothing: moving begins at an imbalance of {:.2f} in {} rounds, or {:.2f}, and ends at {:.2f}",
                        kBalanceBegin, kBalanceRounds, kBalanceAtOnce, kBalanceStop);
   }
-  if (!known_.proposal || known_.proposal->moves.empty() || known_.proposal->gain < kBalanceGainMin) {
+  if (!known_.proposal || known_.proposal->moves.empty() || known_.proposal->gain() < kBalanceGainMin) {
     return fmt::format("nothing: no step lowers the imbalance by {:.2f}", kBalanceGainMin);
   }
   return balance_mode(config()) == BalanceMode::On ? "moves buckets" : "advises: `fjord balance plan` shows the moves";
 }
 
-rpc::BalancePlan BalanceAnswers::plan_message(const BalanceProposal& proposal) const {
+rpc::BalancePlan BalanceAnswers::plan_message(const BalanceProposal& proposal, const std::string& reason) const {
   rpc::BalancePlan plan;
   plan.state_version = proposal.state_version;
   plan.algorithm = proposal.algorithm;
@@ -208,7 +224,7 @@ rpc::BalancePlan BalanceAnswers::plan_message(const BalanceProposal& proposal) c
             whole(replica.read_permille == 0 ? slice.load_at(*holder) : slice.reads * replica.read_permille / 1000);
       }
     }
-    move.reason = fmt::format("storage.{} is hotter than storage.{}", replica.from, replica.to);
+    move.reason = reason.empty() ? reason_of(proposal, replica) : reason;
     plan.bytes += replica.bytes;
     plan.moves.push_back(std::move(move));
   }
@@ -248,7 +264,7 @@ rpc::BalanceReply BalanceAnswers::status(const rpc::Balance& request) const {
     const std::size_t max = request.action == rpc::BalanceAction::Slices ? all : request.max == 0 ? 10 : request.max;
     add_slices(reply,
                {*known_.round.model, balancer::node_loads(*known_.round.model), known_.last_moves, known_.proposal,
-                known_.loads},
+                known_.loads, !known_.round.waits_for.empty()},
                max);
   }
   if (known_.proposal) reply.plan = plan_message(*known_.proposal);
@@ -289,7 +305,13 @@ rpc::BalanceReply BalanceAnswers::plan(const rpc::Balance& request) const {
     if (chosen == known_.remembered_for && known_.proposal) {
       reply.plan = plan_message(*known_.proposal);
     } else {
-      reply.plan = plan_message(propose(known_, *chosen, memory));
+      balancer::BalanceModel model = *known_.round.model;
+      model.is_requested = true;
+      reply.plan = plan_message(propose(known_, model, *chosen, memory));
+    }
+    if (reply.plan.moves.empty() && reply.plan.notes.empty()) {
+      reply.plan.notes.push_back(
+          fmt::format("{} moves nothing for these loads ({})", chosen->name(), chosen->summary()));
     }
   }
   return reply;

@@ -19,7 +19,8 @@ class BalanceAnswers {
   /// Returns the status; for the actions Slices and History with all buckets or all steps.
   rpc::BalanceReply status(const rpc::Balance& request) const;
   rpc::BalanceReply plan(const rpc::Balance& request) const;
-  rpc::BalancePlan plan_message(const BalanceProposal& proposal) const;
+  /// `reason`: why its moves are made; empty: the reasons of its algorithm.
+  rpc::BalancePlan plan_message(const BalanceProposal& proposal, const std::string& reason = {}) const;
 
  private:
   const SettingValues& config() const { return records_.cluster().config(); }

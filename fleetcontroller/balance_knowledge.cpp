@@ -37,9 +37,8 @@ Duration balance_round_time(const SettingValues& config) {
   return milliseconds(value_or_default(config, "balancer.round"));
 }
 
-BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalancingAlgorithm& algorithm,
-                        balancer::Memory& memory) {
-  const balancer::BalanceModel& model = *known.round.model;
+BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalanceModel& model,
+                        const balancer::BalancingAlgorithm& algorithm, balancer::Memory& memory) {
   BalanceProposal proposal;
   proposal.algorithm = algorithm.name();
   proposal.state_version = known.places.version();
@@ -60,11 +59,16 @@ BalanceProposal propose(const BalanceKnowledge& known, const balancer::Balancing
   proposal.table = std::move(change.table);
   proposal.left_out = std::move(checked.left_out);
   proposal.left_out.insert(proposal.left_out.end(), change.left_out.begin(), change.left_out.end());
+  for (const balancer::Move& move : plan.moves) {
+    for (std::uint32_t bucket = move.range.begin; bucket < move.range.end; ++bucket) {
+      proposal.reasons[{bucket, move.from}] = move.reason;
+    }
+  }
   proposal.after = imbalance_after(model, proposal.moves);
-  proposal.gain = proposal.before - proposal.after;
-  // The plan's own figures count too: the algorithm may expect that loads change until all moves are done.
+  // The algorithm may expect that loads change until all moves are done. What it expects is about its whole plan.
   if (proposal.left_out.empty()) {
-    proposal.gain = std::max(proposal.gain, plan.imbalance_before - plan.imbalance_after);
+    proposal.expected_before = plan.imbalance_before;
+    proposal.expected_after = plan.imbalance_after;
   }
   return proposal;
 }

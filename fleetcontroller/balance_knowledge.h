@@ -1,7 +1,10 @@
 #pragma once
 
+#include <algorithm>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "balance_model.h"
@@ -22,6 +25,9 @@ struct BalanceRound {
   std::vector<std::string> waits_for;  ///< Why nothing may be moved.
 };
 
+/// Bucket and the node that a replica or reads leave.
+using BalanceReasonKey = std::pair<std::uint64_t, std::uint16_t>;
+
 /// A plan with the table that it leads to.
 struct BalanceProposal {
   std::string algorithm;
@@ -29,9 +35,17 @@ struct BalanceProposal {
   std::vector<BalancedReplica> moves;
   OverrideTable table;
   std::vector<std::string> left_out;
-  double before = 1.0;
+  std::map<BalanceReasonKey, balancer::MoveReason> reasons;  ///< The algorithm's reasons for moves.
+  double before = 1.0;  ///< Imbalance by the loads of the round, before and after the moves.
   double after = 1.0;
-  double gain = 0.0;
+  double expected_before = 1.0;  ///< Imbalance by the loads that the algorithm expects when all moves are done.
+  double expected_after = 1.0;
+
+  /// Returns true if the loads that the algorithm expects say more for the step than those of the round.
+  bool is_by_forecast() const { return expected_before - expected_after > before - after; }
+  /// Returns by how much the step lowers the imbalance, by the loads of the round or by those expected, whichever is
+  /// more.
+  double gain() const { return std::max(before - after, expected_before - expected_after); }
 };
 
 /// What the balancer of a leader knows. A new leader begins with nothing.
@@ -46,10 +60,10 @@ struct BalanceKnowledge {
   std::optional<BalanceProposal> proposal;  ///< The plan made in the last round.
 };
 
-/// Plans a step and applies the guard rails to it. Requires a model. `memory` is the algorithm's; it is changed as by a
-/// step that moves nothing.
-BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalancingAlgorithm& algorithm,
-                        balancer::Memory& memory);
+/// Plans a step and applies the guard rails to it. `memory` is the algorithm's; it is changed as by a step that moves
+/// nothing.
+BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalanceModel& model,
+                        const balancer::BalancingAlgorithm& algorithm, balancer::Memory& memory);
 
 enum class BalanceMode { Off, Advise, On };
 

@@ -158,6 +158,7 @@ void BalanceLoop::make_round_model() {
                                    .last = known_.last_moves,
                                    .full = full,
                                    .by_operations = known_.round.by_operations,
+                                   .reads_at_random = value_or_default(config(), "balancer.reads") == 0,
                                    .bytes_part = part,
                                    .round = known_.round.number});
   known_.round.imbalance = balancer::imbalance(*known_.round.model, balancer::node_loads(*known_.round.model));
@@ -185,11 +186,11 @@ void BalanceLoop::judge_round() {
   const balancer::BalancingAlgorithm& chosen = balance_algorithm(config());
   if (known_.remembered_for != &chosen) known_.memory = {};
   known_.remembered_for = &chosen;
-  known_.proposal = propose(known_, chosen, known_.memory);
+  known_.proposal = propose(known_, *known_.round.model, chosen, known_.memory);
   if (balance_mode(config()) != BalanceMode::On) return;
   if (const std::uint64_t worse = watch_.note(known_.round.imbalance); worse != 0) return take_back(worse);
   if (watch_.is_worse()) return;
-  const bool is_worth_it = !known_.proposal->moves.empty() && known_.proposal->gain >= kBalanceGainMin;
+  const bool is_worth_it = !known_.proposal->moves.empty() && known_.proposal->gain() >= kBalanceGainMin;
   if (known_.trigger.is_on() && is_worth_it) carry_out(*known_.proposal);
 }
 
@@ -203,7 +204,10 @@ void BalanceLoop::carry_out(const BalanceProposal& proposal) {
   request.moves = answers_.plan_message(proposal).moves;
   request.who = options_.name;
   request.reason =
-      fmt::format("the hottest node has {:.2f} times the mean load ({})", proposal.before, proposal.algorithm);
+      fmt::format("the hottest node has {:.2f} times the mean load ({}{})", proposal.before, proposal.algorithm,
+                  proposal.is_by_forecast() ? fmt::format("; it expects {:.2f}, and {:.2f} after the step",
+                                                          proposal.expected_before, proposal.expected_after)
+                                            : "");
   administration_.enqueue(
       request, [](const rpc::Reply&) {},
       [this](const rpc::Request& change, rpc::Responder answer) {
@@ -306,13 +310,18 @@ void BalanceLoop::run_revert(const rpc::Balance& request, rpc::Responder respond
   if (known_.round.model) {
     for (const balancer::Slice& slice : known_.round.model->slices) bytes.push_back(slice.bytes);
   }
-  step.moves = moves_between(view_of_places(publisher_.facts().active), table->exceptions, bytes);
+  step.moves = moves_between(view_of_places(publisher_.facts().active), *table, bytes);
   BalanceProposal shown;
   shown.state_version = step.state_version;
   shown.moves = step.moves;
   shown.table = *table;
-  shown.before = shown.after = known_.round.imbalance;
-  reply.plan = answers_.plan_message(shown);
+  if (known_.round.model) {
+    shown.before = known_.round.imbalance;
+    shown.after = imbalance_after(*known_.round.model, step.moves);
+    step.imbalance_before = permille(shown.before);
+    step.imbalance_after = permille(shown.after);
+  }
+  reply.plan = answers_.plan_message(shown, fmt::format("as before step {}", request.step));
   if (request.dry_run) return respond(std::move(reply));
   watch_.end();
   save_step(std::move(*table), std::move(step), std::move(reply), std::move(respond));

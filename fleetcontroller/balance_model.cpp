@@ -11,9 +11,22 @@ namespace fjord::fleetcontroller {
 namespace {
 
 double reads_of(const LoadRate& rate, bool by_operations) { return by_operations ? rate.reads * 1000 : rate.read_ns; }
-/// Returns the part of the load that read shares do not move: writes, and searches, which use all replicas of a bucket.
 double writes_of(const LoadRate& rate, bool by_operations) {
-  return by_operations ? (rate.writes + rate.candidates) * 1000 : rate.write_ns + rate.search_ns;
+  return by_operations ? rate.writes * 1000 : rate.write_ns;
+}
+double searches_of(const LoadRate& rate, bool by_operations) {
+  return by_operations ? rate.candidates * 1000 : rate.search_ns;
+}
+
+/// Shares load that was measured on nodes which hold no replica any more. The replicas that have no load of their own
+/// yet get it: they have just come. If all have load, all get a part.
+void add_load_of_gone(balancer::Holders& holders, double load) {
+  const auto is_new = [](const balancer::Holder& holder) { return holder.own_load == 0; };
+  const auto count = std::count_if(holders.begin(), holders.end(), is_new);
+  for (balancer::Holder& holder : holders) {
+    if (count == 0) holder.own_load += load / static_cast<double>(holders.size());
+    if (count != 0 && is_new(holder)) holder.own_load = load / static_cast<double>(count);
+  }
 }
 
 /// Sets which part of a bucket's reads each replica serves. A replica without a row in the state serves none.
@@ -64,6 +77,35 @@ std::vector<balancer::BalanceNode> nodes_of(const ModelInput& input) {
   return nodes;
 }
 
+/// Adds the measured loads to the slices.
+void add_loads(const ModelInput& input, balancer::BalanceModel& model) {
+  std::vector<double> of_gone(model.slices.size());  // Own loads on nodes that hold no replica any more.
+  for (std::uint16_t i = 0; i < model.nodes.size(); ++i) {
+    const NodeLoads* node = input.loads.of(i);
+    if (node == nullptr || !node->has_rates || node->rates.size() != model.slices.size()) continue;
+    for (std::size_t bucket = 0; bucket < model.slices.size(); ++bucket) {
+      balancer::Slice& slice = model.slices[bucket];
+      const LoadRate& rate = node->rates[bucket];
+      const double reads = reads_of(rate, input.by_operations);
+      const double own = searches_of(rate, input.by_operations) + (input.reads_at_random ? 0 : reads);
+      slice.reads += input.reads_at_random ? reads : 0;
+      slice.writes += writes_of(rate, input.by_operations);
+      slice.bytes = std::max(slice.bytes, node->stored_bytes[bucket]);
+      balancer::Holder* holder = slice.holders.find(i);
+      (holder == nullptr ? of_gone[bucket] : holder->own_load) += own;
+    }
+  }
+  // The sum is over all replicas and each replica does all writes, so the load of one replica is the mean.
+  const bool may_share = input.places.view().state->announces(feature::kReadShares);
+  for (std::size_t bucket = 0; bucket < model.slices.size(); ++bucket) {
+    balancer::Slice& slice = model.slices[bucket];
+    if (slice.holders.empty()) continue;
+    if (of_gone[bucket] > 0) add_load_of_gone(slice.holders, of_gone[bucket]);
+    if (!may_share) slice.writes += std::exchange(slice.reads, 0);
+    slice.writes /= static_cast<double>(slice.holders.size());
+  }
+}
+
 }  // namespace
 
 void BalancePlaces::update(const ClusterView& active) {
@@ -101,29 +143,13 @@ balancer::BalanceModel make_model(const ModelInput& input) {
   for (std::size_t bucket = 0; bucket < holders.size(); ++bucket) {
     balancer::Slice& slice = model.slices[bucket];
     slice.range = {static_cast<std::uint32_t>(bucket), static_cast<std::uint32_t>(bucket + 1)};
-    for (const std::uint16_t node : holders[bucket]) slice.holders.push_back({node, 0});
+    for (const std::uint16_t node : holders[bucket]) slice.holders.push_back({.node = node});
     if (!slice.holders.empty()) share_reads(slice.holders, input.places.view().state->read_shares_of(bucket));
     slice.in_transfer = input.last.rests(bucket, input.round);
     fewest = std::min<std::size_t>(fewest, holders[bucket].size());
   }
   model.redundancy = static_cast<unsigned>(std::max<std::size_t>(fewest, 1));
-  for (std::uint16_t i = 0; i < model.nodes.size(); ++i) {
-    const NodeLoads* node = input.loads.of(i);
-    if (node == nullptr || !node->has_rates || node->rates.size() != holders.size()) continue;
-    for (std::size_t bucket = 0; bucket < holders.size(); ++bucket) {
-      balancer::Slice& slice = model.slices[bucket];
-      slice.reads += reads_of(node->rates[bucket], input.by_operations);
-      slice.writes += writes_of(node->rates[bucket], input.by_operations);
-      slice.bytes = std::max(slice.bytes, node->stored_bytes[bucket]);
-    }
-  }
-  // The sum is over all replicas and each replica does all writes, so the load of one replica is the mean.
-  const bool may_share = input.places.view().state->announces(feature::kReadShares);
-  for (balancer::Slice& slice : model.slices) {
-    if (slice.holders.empty()) continue;
-    if (!may_share) slice.writes += std::exchange(slice.reads, 0);
-    slice.writes /= static_cast<double>(slice.holders.size());
-  }
+  add_loads(input, model);
   model.step_bytes_max = static_cast<std::uint64_t>(static_cast<double>(model.bytes()) * input.bytes_part);
   return model;
 }

@@ -33,6 +33,7 @@ struct ModelInput {
   const BalanceMoves& last;
   std::span<const std::uint16_t> full;  ///< Nodes whose disk has reached the warn stage.
   bool by_operations = false;           ///< Load is the number of operations, in thousandths; else time in ns.
+  bool reads_at_random = true;          ///< balancer.reads is random: the read shares alone say where reads go.
   double bytes_part = 0.01;             ///< Part of all bytes that a step may move.
   std::uint64_t round = 0;
 };
@@ -42,7 +43,8 @@ std::vector<std::string> unknown_loads(const BalancePlaces& places, const Balanc
 
 /// Makes the model of a step, with one slice for each distribution bucket. The load of a bucket is the sum over all its
 /// replicas. It is given to the nodes where the bucket belongs, so that the load of a replica which has just moved is
-/// not lost.
+/// not lost. Reads at random are given to the replicas by their read shares. Searches, and reads by load or affinity,
+/// are given to the replicas that had them (Holder::own_load).
 balancer::BalanceModel make_model(const ModelInput& input);
 
 }  // namespace fjord::fleetcontroller

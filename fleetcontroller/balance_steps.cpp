@@ -64,12 +64,51 @@ bool find_rows(const ClusterView& bare, BucketId bucket, const std::vector<std::
   return false;
 }
 
+/// Thousandths of reads, by bucket and node.
+using ReadParts = std::map<std::uint64_t, std::map<std::uint16_t, std::uint16_t>>;
+
+ReadParts parts_by_bucket(std::span<const ReadShare> rows) {
+  ReadParts parts;
+  for (const ReadShare& row : rows) parts[row.bucket][row.node] = row.permille;
+  return parts;
+}
+
+/// Returns the parts of the bucket's reads that its nodes serve: those of the rows, or equal ones if there is none.
+ReadParts::mapped_type parts_of(const ReadParts& rows, std::uint64_t bucket, const std::vector<std::uint16_t>& nodes) {
+  const auto found = rows.find(bucket);
+  ReadParts::mapped_type parts;
+  for (const std::uint16_t node : nodes) {
+    if (found == rows.end()) {
+      parts[node] = static_cast<std::uint16_t>(1000 / nodes.size());
+    } else if (const auto part = found->second.find(node); part != found->second.end()) {
+      parts[node] = part->second;
+    }
+  }
+  return parts;
+}
+
+/// Adds the moves of reads which make `now` what `then` is.
+void add_shifts(std::uint64_t bucket, ReadParts::mapped_type now, ReadParts::mapped_type then,
+                std::vector<BalancedReplica>& shifts) {
+  for (auto& [from, has] : now) {
+    for (auto& [to, wants] : then) {
+      const int surplus = has - then[from];
+      const int missing = wants - now[to];
+      const int moved = std::min(surplus, missing);
+      if (from == to || moved <= 0) continue;
+      shifts.push_back({bucket, from, to, 0, static_cast<std::uint16_t>(moved)});
+      has = static_cast<std::uint16_t>(has - moved);
+      now[to] = static_cast<std::uint16_t>(now[to] + moved);
+    }
+  }
+}
+
 /// The table while moves are applied to it, by bucket.
 class Changed {
  public:
   explicit Changed(const ClusterView& places) : bare_(with_exceptions(places, {})) {
     for (const PlacementException& row : places.state->exceptions()) exceptions_[row.bucket].push_back(row);
-    for (const ReadShare& row : places.state->read_shares()) reads_[row.bucket][row.node] = row.permille;
+    reads_ = parts_by_bucket(places.state->read_shares());
     rows_ = places.state->exceptions().size() + reads_.size();
   }
 
@@ -117,16 +156,9 @@ class Changed {
   }
 
   std::string shift_reads(const BalancedReplica& move, const std::vector<std::uint16_t>& nodes, std::size_t rows_max) {
-    auto found = reads_.find(move.bucket);
-    std::map<std::uint16_t, std::uint16_t> parts;
-    if (found != reads_.end()) {
-      parts = found->second;
-      std::erase_if(parts,
-                    [&](const auto& part) { return std::find(nodes.begin(), nodes.end(), part.first) == nodes.end(); });
-    } else {
-      if (rows_ + 1 > rows_max) return fmt::format("the table has room for {} rows", rows_max);
-      for (const std::uint16_t node : nodes) parts[node] = static_cast<std::uint16_t>(1000 / nodes.size());
-    }
+    const auto found = reads_.find(move.bucket);
+    if (found == reads_.end() && rows_ + 1 > rows_max) return fmt::format("the table has room for {} rows", rows_max);
+    ReadParts::mapped_type parts = parts_of(reads_, move.bucket, nodes);
     // Thousandths are rounded, so a plan may move one thousandth more than the source has.
     const std::uint16_t moved = std::min(parts[move.from], move.read_permille);
     if (moved + 1 < move.read_permille || parts[move.to] + moved > 1000) return "the reads are shared otherwise by now";
@@ -139,7 +171,7 @@ class Changed {
 
   const ClusterView bare_;
   std::map<std::uint64_t, std::vector<PlacementException>> exceptions_;
-  std::map<std::uint64_t, std::map<std::uint16_t, std::uint16_t>> reads_;  // Thousandths of reads, by bucket and node.
+  ReadParts reads_;
   std::size_t rows_ = 0;
 };
 
@@ -201,23 +233,34 @@ Result<OverrideTable> table_before(const ClusterRecord& record, std::uint64_t id
   return OverrideTable{{exceptions.begin(), exceptions.end()}, {reads.begin(), reads.end()}};
 }
 
-std::vector<BalancedReplica> moves_between(const ClusterView& places, const std::vector<PlacementException>& after,
+std::vector<BalancedReplica> moves_between(const ClusterView& places, const OverrideTable& after,
                                            std::span<const std::uint64_t> bucket_bytes) {
   std::set<std::uint64_t> touched;
   for (const PlacementException& row : places.state->exceptions()) touched.insert(row.bucket);
-  for (const PlacementException& row : after) touched.insert(row.bucket);
-  const ClusterView then = with_exceptions(places, after);
+  for (const PlacementException& row : after.exceptions) touched.insert(row.bucket);
+  const ReadParts reads_now = parts_by_bucket(places.state->read_shares());
+  const ReadParts reads_then = parts_by_bucket(after.reads);
+  for (const ReadParts* reads : {&reads_now, &reads_then}) {
+    for (const auto& [bucket, parts] : *reads) touched.insert(bucket);
+  }
+  const ClusterView then = with_exceptions(places, after.exceptions);
   std::vector<BalancedReplica> moves;
+  std::vector<BalancedReplica> shifts;
   for (const std::uint64_t key : touched) {
     const BucketId bucket(places.bits(), key);
     const std::vector<std::uint16_t> old_nodes = sorted(places.ideal_nodes(bucket).to_vector());
     const std::vector<std::uint16_t> new_nodes = sorted(then.ideal_nodes(bucket).to_vector());
     const std::vector<std::uint16_t> from = without(old_nodes, new_nodes);
     const std::vector<std::uint16_t> to = without(new_nodes, old_nodes);
+    ReadParts::mapped_type parts = parts_of(reads_now, key, old_nodes);
     for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i) {
       moves.push_back({key, from[i], to[i], key < bucket_bytes.size() ? bucket_bytes[key] : 0});
+      parts[to[i]] = parts[from[i]];  // A replica that moves keeps its reads.
+      parts.erase(from[i]);
     }
+    add_shifts(key, std::move(parts), parts_of(reads_then, key, new_nodes), shifts);
   }
+  moves.insert(moves.end(), shifts.begin(), shifts.end());
   return moves;
 }
 

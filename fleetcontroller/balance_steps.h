@@ -37,9 +37,10 @@ std::uint64_t change_table(ClusterRecord& record, OverrideTable table, unsigned 
 /// is not kept.
 Result<OverrideTable> table_before(const ClusterRecord& record, std::uint64_t id);
 
-/// Returns the replicas that change their node when `after` replaces the exceptions of `places`, the view of places
-/// with the table in force. `bucket_bytes` has the bytes of one replica of each bucket; empty: not known.
-std::vector<BalancedReplica> moves_between(const ClusterView& places, const std::vector<PlacementException>& after,
+/// Returns the replicas that change their node, and then the reads that do, when `after` replaces the table of
+/// `places`, the view of places with the table in force. `bucket_bytes` has the bytes of one replica of each bucket;
+/// empty: not known.
+std::vector<BalancedReplica> moves_between(const ClusterView& places, const OverrideTable& after,
                                            std::span<const std::uint64_t> bucket_bytes);
 
 struct TableChange {

@@ -339,7 +339,7 @@ class NodeChange {
     step.kind = "bytes";
     step.unix_us = unix_us_;
     step.state_version = facts_.active.version();
-    step.moves = moves_between(view_of_places(facts_.active), table.exceptions, facts_.bucket_bytes);
+    step.moves = moves_between(view_of_places(facts_.active), table, facts_.bucket_bytes);
     step.who = request_.who.empty() ? "an operator" : request_.who;
     step.why = request_.reason;
     change_table(changed, std::move(table), facts_.active.bits(), std::move(step));

@@ -205,7 +205,7 @@ class BoundedLoad final : public HashPlacement {
       double load = 0.0;
       double capacity = 0.0;
       for (const Slice& slice : model.slices)
-        load += slice.reads + slice.writes * static_cast<double>(model.redundancy);
+        load += slice.load() + slice.writes * static_cast<double>(model.redundancy - 1);
       for (const BalanceNode& node : model.nodes) capacity += node.usable ? node.capacity : 0.0;
       bound_ = kBound * load / capacity;
     }
@@ -217,7 +217,7 @@ class BoundedLoad final : public HashPlacement {
       walk(ring_, position, [&](std::uint16_t node) {
         const double capacity = planner.model().nodes[node].capacity;
         const Holder* const holder = slice.holders.find(node);
-        const double part = slice.writes + slice.reads / planner.model().redundancy;
+        const double part = slice.writes + (slice.load() - slice.writes) / planner.model().redundancy;
         const double load = planner.load(node) + (holder == nullptr ? part / capacity : 0.0);
         is_enough = load <= bound_ && offer(node);
         return is_enough;

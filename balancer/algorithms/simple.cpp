@@ -21,7 +21,7 @@ std::optional<std::uint16_t> random_node(const Planner& planner, Planner::Index 
 }
 
 /// Cuts each slice into single buckets and places each bucket on random nodes. Merges empty slices with their
-/// neighbours.
+/// neighbours. A requested step moves buckets that have nodes to random nodes, too.
 class RandomPlacement final : public BalancingAlgorithm {
  public:
   std::string_view name() const override { return "random"; }
@@ -35,11 +35,23 @@ class RandomPlacement final : public BalancingAlgorithm {
   Plan step(const BalanceModel& model, Memory&, Random& random) const override {
     Planner planner(model);
     leave_gone_nodes(planner);
+    if (model.is_requested) scatter(planner, random);
     run(planner, random);
     return planner.take_plan();
   }
 
  private:
+  /// Draws a node for each replica and moves it there, if the bytes of the step permit it.
+  static void scatter(Planner& planner, Random& random) {
+    for (Planner::Index index = 0; index < planner.index_end(); ++index) {
+      const Holders before = planner.slice(index).holders;
+      for (const Holder& holder : before) {
+        const auto node = static_cast<std::uint16_t>(random.below(planner.model().nodes.size()));
+        if (planner.may_move(index, holder.node, node)) planner.move(index, holder.node, node, MoveReason::Rule);
+      }
+    }
+  }
+
   static void run(Planner& planner, Random& random) {
     for (Planner::Index index = 0; index < planner.index_end(); ++index) {
       // The rest of the slice gets an index of its own, to which the loop comes later.
@@ -63,8 +75,8 @@ class RandomPlacement final : public BalancingAlgorithm {
   }
 };
 
-/// Places by bytes: the heaviest slice first, onto the emptiest node. Balances once a day; new slices go to random
-/// nodes.
+/// Places by bytes: the heaviest slice first, onto the emptiest node. Balances once a day and in a requested step; new
+/// slices go to random nodes.
 class BinPacking final : public BalancingAlgorithm {
  public:
   std::string_view name() const override { return "bin-packing"; }
@@ -80,7 +92,8 @@ class BinPacking final : public BalancingAlgorithm {
     Planner planner(by_bytes(model));
     leave_gone_nodes(planner);
     place_missing(planner, [&](Planner::Index index) { return random_node(planner, index, random); });
-    if (model.round > 0 && model.round % kRoundsPerDay == 0) level(planner);
+    const bool is_daily = model.round > 0 && model.round % kRoundsPerDay == 0;
+    if (is_daily || model.is_requested) level(planner);
     return planner.take_plan();
   }
 
@@ -91,7 +104,7 @@ class BinPacking final : public BalancingAlgorithm {
   static BalanceModel by_bytes(const BalanceModel& model) {
     BalanceModel weighed = model;
     for (Slice& slice : weighed.slices) {
-      slice.reads = 0.0;
+      slice.scale_loads(0.0);
       slice.writes = static_cast<double>(slice.bytes);
     }
     return weighed;

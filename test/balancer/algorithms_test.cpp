@@ -34,6 +34,7 @@ BalanceModel uneven_model(unsigned redundancy, std::uint64_t seed) {
     }
     slice.holders.share_equally();
     slice.in_transfer = random.chance(0.05);
+    if (slice.range.begin % 5 == 0) slice.holders[0].own_load = slice.reads;
     model.slices.push_back(slice);
   }
   model.step_bytes_max = model.bytes() / 50;
@@ -216,6 +217,7 @@ TEST_CASE("descent shifts reads before it moves bytes") {
     slice.in_transfer = false;
     slice.writes = 0.0;
     slice.reads = slice.holders.find(0) != nullptr ? 200.0 : 100.0;
+    for (Holder& holder : slice.holders) holder.own_load = 0.0;
   }
   Memory memory;
   Random random(1);
@@ -224,6 +226,54 @@ TEST_CASE("descent shifts reads before it moves bytes") {
   CHECK(plan.moves.front().kind == MoveKind::ReadShare);
   CHECK(plan.imbalance_after < 1.05);
   CHECK(plan.bytes == 0);
+}
+
+TEST_CASE("descent moves replicas if the read shares do not say where their reads go") {
+  BalanceModel model;
+  model.redundancy = 2;
+  for (std::uint32_t node = 0; node < 4; ++node) model.nodes.push_back({.group = node});
+  // All reads go to the first holder of each slice. That is node 0 for twelve slices and node 2 for four.
+  for (std::uint32_t bucket = 0; bucket < 16; ++bucket) {
+    Slice slice;
+    slice.range = {bucket, bucket + 1};
+    slice.bytes = 100;
+    const bool is_hot = bucket < 12;
+    slice.holders.push_back({.node = static_cast<std::uint16_t>(is_hot ? 0 : 2), .own_load = 10.0});
+    slice.holders.push_back({.node = static_cast<std::uint16_t>(is_hot ? 1 + bucket % 3 : 1)});
+    slice.holders.share_equally();
+    model.slices.push_back(slice);
+  }
+  CHECK(imbalance(model, node_loads(model)) == Approx(3.0));
+  Memory memory;
+  Random random(1);
+  const Plan plan = find_algorithm("descent")->step(model, memory, random);
+  carry_out(plan, model);
+  CHECK(imbalance(model, node_loads(model)) == Approx(1.0));
+  for (const Move& move : plan.moves) CHECK(move.kind == MoveKind::Place);
+}
+
+TEST_CASE("a requested step of bin-packing levels bytes, and one of random scatters replicas") {
+  BalanceModel model = uneven_model(1, 2);
+  for (Slice& slice : model.slices) slice.in_transfer = false;
+  model.step_bytes_max = UINT64_MAX;
+  const auto imbalance_of_bytes = [](const BalanceModel& placed) {
+    std::vector<double> bytes(placed.nodes.size());
+    for (const Slice& slice : placed.slices) {
+      for (const Holder& holder : slice.holders) bytes[holder.node] += static_cast<double>(slice.bytes);
+    }
+    for (std::size_t node = 0; node < bytes.size(); ++node) bytes[node] /= placed.nodes[node].capacity;
+    return imbalance(placed, bytes);
+  };
+  Memory memory;
+  Random random(3);
+  for (const std::string_view name : {"bin-packing", "random"}) {
+    CHECK(find_algorithm(name)->step(model, memory, random).moves.empty());
+  }
+  model.is_requested = true;
+  carry_out(find_algorithm("bin-packing")->step(model, memory, random), model);
+  CHECK(imbalance_of_bytes(model) < 1.05);
+  carry_out(find_algorithm("random")->step(model, memory, random), model);
+  CHECK(imbalance_of_bytes(model) > 1.1);
 }
 
 TEST_CASE("descent moves no slice again within the cool-down, and none back") {

@@ -110,13 +110,13 @@ TEST_CASE("balance loads: a change of the distribution bits loses no load") {
   }
 }
 
-TEST_CASE("balance loads: what searches cost is load of each replica, and their matches are operations") {
+TEST_CASE("balance loads: searches are load of the replica that had them, and their matches are operations") {
   BalanceLoads loads;
   for (std::uint16_t node = 0; node < 2; ++node) {
     for (const std::uint64_t count : {0, 10}) {
       rpc::GetLoadsReply reply = answer(7, 10 + static_cast<std::int64_t>(count), 1, 0);
-      reply.buckets[1].search_candidates = reply.total.search_candidates = 300 * count;
-      reply.buckets[1].search_ns = reply.total.search_ns = 5000 * count;
+      reply.buckets[1].search_candidates = reply.total.search_candidates = (node == 0 ? 100 : 300) * count;
+      reply.buckets[1].search_ns = reply.total.search_ns = (node == 0 ? 2000 : 5000) * count;
       REQUIRE(loads.add(node, reply));
     }
   }
@@ -127,11 +127,55 @@ TEST_CASE("balance loads: what searches cost is load of each replica, and their 
   places.update(ClusterView::make(std::move(state), DistributionConfig::flat(2, 2)));
   const BalanceMoves last;
   ModelInput input{.places = places, .loads = loads, .last = last, .full = {}};
-  CHECK(make_model(input).slices[1].writes == Approx(5000));
+  CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{2000, 5000});
   CHECK(make_model(input).slices[1].reads == 0);
-  CHECK(make_model(input).slices[0].writes == 0);
+  CHECK(make_model(input).slices[1].writes == 0);
+  CHECK(make_model(input).slices[0].load() == 0);
   input.by_operations = true;
-  CHECK(make_model(input).slices[1].writes == Approx(300'000));
+  CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{100'000, 300'000});
+}
+
+TEST_CASE("balance loads: reads at random belong to all replicas, other reads to the replica that had them") {
+  BalanceLoads loads;
+  for (std::uint16_t node = 0; node < 2; ++node) {
+    for (const std::uint64_t count : {0, 10}) {
+      rpc::GetLoadsReply reply = answer(7, 10 + static_cast<std::int64_t>(count), 1, 0);
+      reply.buckets[0].read_ns = reply.total.read_ns = node * 600 * count;
+      reply.buckets[0].write_ns = reply.total.write_ns = 50 * count;
+      REQUIRE(loads.add(node, reply));
+    }
+  }
+  BalancePlaces places;
+  ClusterState state = ClusterState::parse("version:3 bits:1 distributor:1 storage:2 features:read_shares").value();
+  places.update(ClusterView::make(std::move(state), DistributionConfig::flat(2, 2)));
+  const BalanceMoves last;
+  ModelInput input{.places = places, .loads = loads, .last = last, .full = {}};
+  CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{350, 350});
+  input.reads_at_random = false;
+  CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{50, 650});
+  CHECK(make_model(input).slices[0].reads == 0);  // Nothing that read shares could move.
+}
+
+TEST_CASE("balance loads: what a node had of a bucket that has left it counts for the replica that has just come") {
+  BalancePlaces places;
+  ClusterState state = ClusterState::parse("version:3 bits:1 distributor:1 storage:3").value();
+  places.update(ClusterView::make(std::move(state), DistributionConfig::flat(3, 2)));
+  const NodeList holders = places.holders()[0];
+  REQUIRE(holders.size() == 2);
+  const auto left = static_cast<std::uint16_t>(3 - holders[0] - holders[1]);
+  BalanceLoads loads;
+  const std::map<std::uint16_t, std::uint64_t> searches = {{holders[0], 200}, {holders[1], 0}, {left, 500}};
+  for (const auto& [node, rate] : searches) {
+    for (const std::uint64_t count : {0, 10}) {
+      rpc::GetLoadsReply reply = answer(7, 10 + static_cast<std::int64_t>(count), 1, 0);
+      reply.buckets[0].search_ns = reply.total.search_ns = rate * count;
+      REQUIRE(loads.add(node, reply));
+    }
+  }
+  const BalanceMoves last;
+  const balancer::BalanceModel model = make_model({.places = places, .loads = loads, .last = last, .full = {}});
+  CHECK(model.slices[0].holders.find(holders[0])->own_load == Approx(200));
+  CHECK(model.slices[0].holders.find(holders[1])->own_load == Approx(500));
 }
 
 }  // namespace fjord::fleetcontroller

@@ -161,8 +161,15 @@ TEST_CASE("balancer: reads go to cooler replicas before replicas move, and a rev
   rpc::Balance revert;
   revert.action = rpc::BalanceAction::Revert;
   revert.step = 1;
+  revert.dry_run = true;
+  const rpc::BalancePlan shown = loaded.fleet.caller.ask(kController, revert).plan;
+  CHECK(std::any_of(shown.moves.begin(), shown.moves.end(), [](const auto& move) { return move.read_permille > 0; }));
+  for (const rpc::BalanceMove& move : shown.moves) CHECK(move.reason == "as before step 1");
+  CHECK(shown.imbalance_after > shown.imbalance_before);
+  revert.dry_run = false;
   REQUIRE(loaded.fleet.caller.ask(kController, revert).status);
   REQUIRE(loaded.run_until([&] { return loaded.fleet.state().read_shares().empty(); }, seconds(5)));
+  CHECK(loaded.steps().back().imbalance_after == shown.imbalance_after);
 }
 
 TEST_CASE("balancer: advice moves nothing, and is carried out on the state that it was made on alone") {
@@ -217,6 +224,32 @@ TEST_CASE("balancer: advice moves nothing, and is carried out on the state that 
   CHECK(loaded.fleet.caller.ask(kController, revert).status.code() == StatusCode::NotFound);
 }
 
+TEST_CASE("balancer: placement by bytes or at random moves what an operator asks for, and nothing by itself") {
+  LoadedFleet loaded;
+  loaded.heat();
+  loaded.configure("advise");
+  REQUIRE(loaded.fleet.caller.ask(kController, set({"balancer.bytes_part=1"})).status);
+  loaded.fleet.world.scheduler.run_for(seconds(8));
+  for (const std::string name : {"bin-packing", "random"}) {
+    CAPTURE(name);
+    rpc::Balance request;
+    request.action = rpc::BalanceAction::Plan;
+    request.algorithm = name;
+    const rpc::BalanceReply reply = loaded.fleet.caller.ask(kController, request);
+    REQUIRE(reply.status);
+    CHECK(reply.plan.algorithm == name);
+    REQUIRE_FALSE(reply.plan.moves.empty());
+    CHECK(reply.plan.moves[0].reason == name + ": the rule of the algorithm");
+  }
+  rpc::Balance request;
+  request.action = rpc::BalanceAction::Plan;
+  request.algorithm = "topic-spread";
+  const rpc::BalanceReply none = loaded.fleet.caller.ask(kController, request);
+  CHECK(none.plan.moves.empty());
+  CHECK(none.plan.notes.at(0).starts_with("topic-spread moves nothing for these loads"));
+  CHECK(loaded.steps().empty());
+}
+
 TEST_CASE("balancer: of two plans for one state that arrive together one is carried out") {
   LoadedFleet loaded;
   loaded.heat();
@@ -255,7 +288,9 @@ TEST_CASE("balancer: nothing moves without loads of all nodes, with few operatio
   loaded.start(2);
   REQUIRE(loaded.fleet.caller.ask(kController, set({"balancer.operations_min=1000000"})).status);
   loaded.fleet.world.scheduler.run_for(seconds(8));
-  CHECK(loaded.status().waits_for.at(0).find("operations_min") != std::string::npos);
+  const rpc::BalanceReply waiting = loaded.status();
+  CHECK(waiting.waits_for.at(0).find("operations_min") != std::string::npos);
+  for (const rpc::BalanceSlice& slice : waiting.slices) CHECK(slice.why_not == "the balancer waits");
   REQUIRE(loaded.fleet.caller.ask(kController, set({"balancer.operations_min=10", "maintenance.paused=true"})).status);
   loaded.fleet.world.scheduler.run_for(seconds(5));
   CHECK(loaded.status().waits_for.at(0).find("paused") != std::string::npos);

@@ -179,7 +179,7 @@ TEST_CASE("balance steps: rows put replicas exactly where the moves say, also wh
     CHECK(nodes.contains(move.to));
     CHECK_FALSE(nodes.contains(move.from));
   }
-  CHECK(moves_between(before, change.table.exceptions, {}).size() == moves.size());
+  CHECK(moves_between(before, change.table, {}).size() == moves.size());
   // After all moves were made in reverse, the table has no rows.
   std::vector<BalancedReplica> back;
   for (const BalancedReplica& move : moves) back.push_back({move.bucket, move.to, move.from, 1});
@@ -280,6 +280,12 @@ TEST_CASE("balance steps: reads are shifted between replicas, and go with a repl
   CHECK(share_of(change.table, outside) == 633);
   CHECK(share_of(change.table, nodes[1]) == -1);
   CHECK(change.table.rows() == 2);
+  // The way back has the replica, with its reads, and then the reads that were shifted before.
+  adopt(change.table);
+  const std::vector<BalancedReplica> back = moves_between(now, OverrideTable{}, {});
+  REQUIRE(back.size() == 2);
+  CHECK(back[0] == BalancedReplica{5, outside, nodes[1], 0, 0});
+  CHECK(back[1] == BalancedReplica{5, nodes[1], nodes[0], 0, 300});
 }
 
 TEST_CASE("balance rules: reads cost no bytes, and a bucket whose reads were shifted rests") {

@@ -26,8 +26,12 @@ struct BucketRange {
 struct Holder {
   std::uint16_t node = 0;
   double read_share = 0.0;  ///< From 0 to 1; the shares of all holders of a slice add up to 1.
+  /// Load of this replica alone, in the unit of Slice::reads: reads and searches that are sent to it by other rules
+  /// than the read shares. It goes along when the replica moves.
+  double own_load = 0.0;
 
-  friend bool operator==(const Holder&, const Holder&) = default;
+  /// Compares what is decided, and not the measured load.
+  friend bool operator==(const Holder& a, const Holder& b) { return a.node == b.node && a.read_share == b.read_share; }
 };
 
 /// The holders of one slice. Needs no allocation, because a model has a hundred thousand slices.
@@ -75,9 +79,28 @@ struct Slice {
   std::uint64_t bytes = 0;   ///< Bytes of one replica.
   bool in_transfer = false;  ///< A replica is being copied to one of the holders; the slice must not move now.
 
-  double load() const { return reads + writes; }
+  /// Returns the load of the slice's reads, of its writes on one holder, and of the holders' own loads.
+  double load() const {
+    double load = reads + writes;
+    for (const Holder& holder : holders) load += holder.own_load;
+    return load;
+  }
   /// Returns the load that the slice puts on a holder.
-  double load_at(const Holder& holder) const { return writes + reads * holder.read_share; }
+  double load_at(const Holder& holder) const { return writes + reads * holder.read_share + holder.own_load; }
+  /// Multiplies all loads by `factor`; bytes stay.
+  void scale_loads(double factor) {
+    reads *= factor;
+    writes *= factor;
+    for (Holder& holder : holders) holder.own_load *= factor;
+  }
+  /// Adds the loads and bytes of another slice with equal holders.
+  void add(const Slice& other) {
+    FJORD_CHECK(holders == other.holders);
+    reads += other.reads;
+    writes += other.writes;
+    bytes += other.bytes;
+    for (std::size_t i = 0; i < holders.size(); ++i) holders[i].own_load += other.holders[i].own_load;
+  }
 };
 
 /// A storage node that slices can lie on.
@@ -111,6 +134,8 @@ struct BalanceModel {
   std::vector<Topic> topics;   ///< Empty if topics are not counted.
   /// Bytes that one step may move, over all nodes together.
   std::uint64_t step_bytes_max = UINT64_MAX;
+  /// An operator asks for this step: an algorithm that places anew only now and then does it now.
+  bool is_requested = false;
 
   std::uint32_t buckets() const { return slices.empty() ? 0 : slices.back().range.end; }
   /// Returns the bytes of all replicas.
