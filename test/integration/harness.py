@@ -3,6 +3,7 @@
 Standard library only. FJORD_BIN names the folder of the programs, FJORD_SHARED_DIR that of the data sets.
 """
 
+import atexit
 import faulthandler
 import json
 import os
@@ -15,6 +16,8 @@ import tempfile
 import time
 import unittest
 
+import made_data
+
 BIN = pathlib.Path(os.environ["FJORD_BIN"])
 SHARED = pathlib.Path(os.environ.get("FJORD_SHARED_DIR", ""))
 SKIPPED = 77  # ctest shows the test as skipped.
@@ -24,12 +27,16 @@ OK, FAILED, USAGE, NOT_FOUND, PARTIAL, TIMEOUT, IN_DOUBT = 0, 1, 2, 3, 5, 6, 7
 
 
 def data_file(name):
-    """Returns the path of a shared data set. Ends the program as skipped if the file does not exist."""
+    """Returns the path of a shared data set, or of a table that is made in its form if the set is not there."""
     path = SHARED / "data" / name
-    if not path.is_file():
-        print(f"SKIPPED: {path} is missing; FJORD_SHARED_DIR has to name the folder of the data sets", file=sys.stderr)
-        sys.exit(SKIPPED)
-    return path
+    if path.is_file():
+        return path
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-data-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with open(folder / name, "w", newline="", encoding="utf-8") as file:
+        made_data.TABLES[name](file)
+    print(f"{name} is made by made_data.py: FJORD_SHARED_DIR names no folder with the real one", file=sys.stderr)
+    return folder / name
 
 
 def free_ports(count):
