@@ -44,7 +44,8 @@ class ChangeChecker {
           fmt::format("give {} another name", other->name()));
     } else if (!may_drop(before.name())) {
       add(Kind::TypeRemoved, before.name(), "it is removed, and stored documents of it could not be read any more",
-          "remove the documents first, then allow the type to be dropped");
+          fmt::format("remove the documents first, then allow the loss: fjord schema deploy --allow-drop {}",
+                      before.name()));
     }
   }
 
@@ -55,7 +56,7 @@ class ChangeChecker {
       if (after.is_a(ancestor) || may_drop(place)) continue;
       add(Kind::InheritanceRemoved, place,
           fmt::format("selections and field sets that name {} would leave out its stored documents", ancestor),
-          "keep inheriting it, or allow this to be dropped");
+          fmt::format("keep inheriting it, or allow the loss: fjord schema deploy --allow-drop '{}'", place));
     }
     check_fields(before.name(), before.fields(), after.fields());
     for (const Field& field : before.fields()) {
@@ -83,7 +84,8 @@ class ChangeChecker {
             fmt::format("give {} another name", other->name));
       } else if (!may_drop(place)) {
         add(Kind::FieldRemoved, place, "it is removed, and stored documents that have it could not be read whole",
-            "keep it, or clear it in all documents and then allow it to be dropped");
+            fmt::format("keep it, or clear it in all documents and allow the loss: fjord schema deploy --allow-drop {}",
+                        place));
       }
     }
   }

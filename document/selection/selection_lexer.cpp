@@ -35,6 +35,10 @@ Status error_at(std::size_t column, std::string_view message) {
   return {StatusCode::InvalidSelection, fmt::format("selection, column {}: {}", column, message)};
 }
 
+Status unexpected_token(const Token& token, std::string_view expected) {
+  return error_at(token.column, fmt::format("unexpected {}: expected {}", token.describe(), expected));
+}
+
 bool Token::is_keyword(std::string_view lower_case) const {
   if (kind != TokenKind::Identifier || text.size() != lower_case.size()) return false;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -43,7 +47,7 @@ bool Token::is_keyword(std::string_view lower_case) const {
   return true;
 }
 
-std::string Token::describe() const { return kind == TokenKind::End ? "the end" : "'" + shorten(text) + "'"; }
+std::string Token::describe() const { return kind == TokenKind::End ? "end of the text" : "'" + shorten(text) + "'"; }
 
 Status Lexer::advance() {
   while (at_ < text_.size() && is_space(text_[at_])) ++at_;

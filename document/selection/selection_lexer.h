@@ -23,7 +23,7 @@ struct Token {
   bool is_symbol(std::string_view symbol) const { return kind == TokenKind::Symbol && text == symbol; }
   /// True for an identifier that equals the keyword in upper or lower case.
   bool is_keyword(std::string_view lower_case) const;
-  /// Text for messages: 'text', or "the end".
+  /// Text for messages: 'text', or "end of the text".
   std::string describe() const;
 };
 
@@ -56,6 +56,8 @@ class Lexer {
 };
 
 Status error_at(std::size_t column, std::string_view message);
+/// Returns the error that `token` stands where only `expected` may stand.
+Status unexpected_token(const Token& token, std::string_view expected);
 
 /// Parse all of `text` as a number. Hexadecimal has no prefix and up to 16 digits, which wrap to negative numbers.
 std::optional<std::int64_t> parse_integer(std::string_view text);

@@ -79,9 +79,7 @@ class Parser {
   };
 
   const Token& current() const { return lexer_.current(); }
-  Status unexpected(std::string_view expected) const {
-    return error_at(current().column, fmt::format("unexpected {}: expected {}", current().describe(), expected));
-  }
+  Status unexpected(std::string_view expected) const { return unexpected_token(current(), expected); }
   static std::string_view expected_after(const Operand& operand) {
     const bool is_value = operand.kind != Operand::Kind::Condition;
     return is_value ? "a comparison, '+', '-', '*', '/', '%', 'and', 'or' or the end" : "'and', 'or' or the end";

@@ -46,9 +46,7 @@ Result<std::optional<Token>> PathParser::parse() {
   return std::optional<Token>();
 }
 
-Status PathParser::unexpected(std::string_view expected) const {
-  return error_at(current().column, fmt::format("unexpected {}: expected {}", current().describe(), expected));
-}
+Status PathParser::unexpected(std::string_view expected) const { return unexpected_token(current(), expected); }
 
 Status PathParser::misfit(std::size_t column, std::string_view what, std::string_view expected) const {
   return error_at(column, fmt::format("{} is of type {}, which has no {}: expected {}", quoted(written_), type_->name(),

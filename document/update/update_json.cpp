@@ -143,9 +143,12 @@ class UpdateReader {
     } else if (update.action == UpdateAction::Assign || is_collection(target->tag())) {
       FJORD_TRY_ASSIGN(update.operand, value_from_json(tree_, node, *target, place_));
     }
-    // add() reports all other errors, such as an add to a number.
-    Status status = update_.add(std::move(update));
-    return status ? status : Status(status.code(), fmt::format("JSON, byte {}: {}", node.offset, status.message()));
+    // add() reports all other errors, such as an add to a number. Its messages name the field, which read() names too.
+    const Status status = update_.add(std::move(update));
+    if (status) return status;
+    std::string_view message = status.message();
+    if (const std::string named = place() + ": "; message.starts_with(named)) message.remove_prefix(named.size());
+    return {status.code(), fmt::format("JSON, byte {}: {}", node.offset, message)};
   }
 
   /// A number removes the whole value that the path names: {"charts{no}": {"remove": 0}}.

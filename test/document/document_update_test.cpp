@@ -248,6 +248,9 @@ TEST_CASE("update: what does not fit the type is refused with its path and place
   CHECK(song.refused(R"({"credits":{"add":[{"name":"a"},{"share":"x"}]}})").message() ==
         "document \"id:music:song::x\": field credits[1].share: JSON, byte 41: expected a number for type float, "
         "found a string");
+  const std::string named_once = song.refused(R"({"title":{"increment":1}})").message();
+  CHECK(named_once.find("field title: JSON, byte ") != std::string::npos);
+  CHECK(named_once.find("field title") == named_once.rfind("field title"));
   CHECK(song.refused(R"({"unheard":{"assign":1}})").message().find("has no field \"unheard\"") != std::string::npos);
   for (const char* bad : {R"([])",
                           R"({"year":7})",

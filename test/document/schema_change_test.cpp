@@ -158,7 +158,7 @@ TEST_CASE("schema change: the status says all problems, and what to do") {
         "a.x: its type changes from int to long, and stored values of it could not be read; add a field with another "
         "name and copy the values\n"
         "a.y: it is removed, and stored documents that have it could not be read whole; keep it, or clear it in all "
-        "documents and then allow it to be dropped");
+        "documents and allow the loss: fjord schema deploy --allow-drop a.y");
   std::string many = "document a {";
   for (int i = 0; i < 25; ++i) many += " field f" + std::to_string(i) + " type int {}";
   const Status long_one = check_schema_change(*test::repo_of(many + " }"), *test::repo_of("document a { }"));
