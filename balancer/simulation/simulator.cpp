@@ -207,7 +207,6 @@ class Simulation {
     result_.p50 = counted[counted.size() / 2];
     result_.p95 = counted[counted.size() * 95 / 100];
     result_.max = counted.back();
-    result_.rounds_to_balance = options_.rounds - trace_.event_round();
     for (const RoundFigures& round : result_.rounds) {
       if (round.round < trace_.event_round() || round.imbalance >= kBalanced) continue;
       result_.rounds_to_balance = round.round - trace_.event_round();
@@ -264,6 +263,7 @@ BalanceModel empty_model(const TraceOptions& options, unsigned redundancy) {
 
 SimulationResult simulate(const BalancingAlgorithm* algorithm, Trace& trace, const SimulationOptions& options,
                           const Clock& clock) {
+  FJORD_CHECK(options.rounds > trace.event_round());
   return Simulation(algorithm, trace, options, clock).run();
 }
 

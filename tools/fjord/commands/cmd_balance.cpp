@@ -257,7 +257,8 @@ std::string rows_json(const std::vector<SimulatedRow>& rows) {
     const balancer::SimulationResult& result = row.result;
     json.begin_object().key("algorithm").text(row.name).key("mean").real(result.mean, 3).key("p50").real(result.p50, 3);
     json.key("p95").real(result.p95, 3).key("max").real(result.max, 3);
-    json.key("rounds_to_balance").number(result.rounds_to_balance);
+    json.key("rounds_to_balance");
+    result.rounds_to_balance ? json.number(*result.rounds_to_balance) : json.raw("null");
     json.key("moves_per_round").real(result.moves_per_round, 2).key("bytes_part_mean").real(result.bytes_part_mean, 5);
     json.key("rows").number(result.rows).key("planning_max_us").integer(result.planning_max.count()).end_object();
   }
@@ -271,7 +272,8 @@ void print_rows(const std::vector<SimulatedRow>& rows) {
   for (const SimulatedRow& row : rows) {
     const balancer::SimulationResult& result = row.result;
     print_line(fmt::format("{:<22} {:>6.3f} {:>6.3f} {:>6.3f} {:>6.3f} {:>9} {:>9.2f} {:>8.3f} {:>7} {:>9.1f}",
-                           row.name, result.mean, result.p50, result.p95, result.max, result.rounds_to_balance,
+                           row.name, result.mean, result.p50, result.p95, result.max,
+                           result.rounds_to_balance ? std::to_string(*result.rounds_to_balance) : "never",
                            result.moves_per_round, result.bytes_part_mean * 100, result.rows,
                            static_cast<double>(result.planning_max.count()) / 1000));
   }
@@ -280,6 +282,11 @@ void print_rows(const std::vector<SimulatedRow>& rows) {
 int simulate_all(const BalanceArgs& args, const std::vector<const balancer::BalancingAlgorithm*>& algorithms) {
   const auto trace = trace_of(args);
   if (!trace) return report(trace.error());
+  if (const std::uint64_t event = trace->make(args)->event_round(); args.rounds <= event) {
+    complain(fmt::format("--rounds {}: the event of the trace {} is in round {}; expected more than {} rounds",
+                         args.rounds, args.trace, event, event));
+    return kUsage;
+  }
   const SystemClock clock;
   std::vector<SimulatedRow> rows;
   for (const balancer::BalancingAlgorithm* algorithm : algorithms) {

@@ -3,6 +3,13 @@
 namespace fjord::cli {
 namespace {
 
+constexpr const char* kSimulationColumns =
+    "\nColumns: mean, p50, p95, max: imbalance (load of the hottest node over the mean) in the rounds after the first "
+    "40, "
+    "or after half of less than 80 rounds; balanced: rounds from the event of the trace until the imbalance is below "
+    "1.15, or never; moves: replicas moved in a round; bytes %: share of all bytes moved in a round; rows: slices that "
+    "are elsewhere than at first, or whose reads are shared unevenly; plan ms: the longest planning of a round\n";
+
 /// Adds the options of the commands that simulate.
 void add_simulation(CLI::App& app, BalanceArgs& args) {
   auto* trace =
@@ -17,9 +24,11 @@ void add_simulation(CLI::App& app, BalanceArgs& args) {
       ->type_name("FILE");
   app.add_option("--nodes", args.nodes, "Storage nodes (default: 20)")->check(CLI::Range(2, 65'000));
   app.add_option("--buckets", args.buckets, "Buckets (default: 16384)")->check(CLI::Range(16, 1 << 20));
-  app.add_option("--rounds", args.rounds, "Rounds (default: 300)")->check(whole_number(1, 1'000'000));
+  app.add_option("--rounds", args.rounds, "Rounds, more than 60 for a trace with an event (default: 300)")
+      ->check(whole_number(1, 1'000'000));
   app.add_option("--seed", args.seed, "Seed of the loads (default: 1)")->check(whole_number());
   add_output(app, args.common.output);
+  app.footer(kSimulationColumns + app.get_footer());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "fjord/balancer/algorithm.h"
@@ -35,9 +36,9 @@ struct SimulationResult {
   double p50 = 1.0;
   double p95 = 1.0;
   double max = 1.0;
-  /// Rounds from the event of the trace (without one: from the start) until the imbalance is below 1.15; if it never
-  /// is, the number of simulated rounds.
-  std::uint64_t rounds_to_balance = 0;
+  /// Rounds from the event of the trace (without one: from the start) until the imbalance is below 1.15; empty if it
+  /// never is.
+  std::optional<std::uint64_t> rounds_to_balance;
   double moves_per_round = 0.0;
   double bytes_part_mean = 0.0;
   /// Greatest RoundFigures::bytes_part, without the bytes that left a node that was gone.
@@ -53,7 +54,8 @@ struct SimulationResult {
 };
 
 /// Runs an algorithm against the loads of a trace. Ends the process if a plan does not pass check(), because that is a
-/// fault of the algorithm. `clock` measures how long planning takes.
+/// fault of the algorithm, or if `options.rounds` end before the event of the trace. `clock` measures how long planning
+/// takes.
 SimulationResult simulate(const BalancingAlgorithm* algorithm, Trace& trace, const SimulationOptions& options,
                           const Clock& clock);
 
