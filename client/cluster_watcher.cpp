@@ -107,6 +107,8 @@ void ClusterWatcher::on_answer(std::uint64_t round, const rpc::Address& address,
     reasons_.clear();
     return finish_round(true);
   }
+  // The list of reasons names the address, with which messages of the transport begin.
+  if (const std::string named = address + ": "; reason.starts_with(named)) reason.erase(0, named.size());
   reasons_[address] = std::move(reason);
   ask_next();
 }
@@ -117,7 +119,7 @@ std::string ClusterWatcher::use_answer(const Answer& answer) {
     return "it has no cluster state yet";
   }
   const Result<bool> changed = rpc::take_news(holder_, answer);
-  if (!changed) return changed.error().to_string();
+  if (!changed) return changed.error().message();
   if (*changed && on_change_) on_change_();
   return {};
 }

@@ -58,7 +58,7 @@ def measure(options):
                     yield {"slotfile_mb": slotfile, "mb": megabytes, "document_bytes": size, "documents": documents, "seconds": seconds,
                            "failed": documents - summary["ok"]}
                     experiment.say(f"slotfile {slotfile} MB, {megabytes} MB in documents of {size >> 10} kB: {seconds:.2f} s, {documents - summary['ok']} failed")
-                    cluster.must("remove", "--type", "tuples", "--where", "id.user == 1", "--yes", timeout=300)
+                    cluster.must("remove", "--type", "tuples", "--selection", "id.user == 1", "--yes", timeout=300)
 
 
 def show(rows, output):

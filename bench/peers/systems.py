@@ -127,7 +127,7 @@ class Fjord:
         figures["get_1_p50_us"] = gets["inflight1_p50_ms"] * 1000
         figures["get_16"] = gets["inflight16_per_s"]
         figures["get_64"] = gets["inflight64_per_s"]
-        visit = [self.binaries / "fjord", "visit", "--type", "listing", "--show-progress", "never"]
+        visit = [self.binaries / "fjord", "visit", "--type", "listing", "--progress", "never"]
         figures["visit_mb"] = documents.bytes / seconds_of(visit, env=self.environment) / 1e6
         self.stop()
         self.start()

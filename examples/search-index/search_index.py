@@ -61,13 +61,13 @@ def apply(index, change):
 
 def follow(args):
     index = open_index(args.index)
-    kept = index.execute("SELECT value FROM state WHERE name = 'token'").fetchone()
+    kept = index.execute("SELECT value FROM state WHERE name = 'cursor'").fetchone()
     with tempfile.TemporaryDirectory() as folder:
-        command = [args.fjord, "subscribe", "--print-tokens", "--type", args.type]
+        command = [args.fjord, "subscribe", "--print-cursors", "--type", args.type]
         if kept:
-            token = pathlib.Path(folder) / "token"
-            token.write_text(kept[0])
-            command += ["--token", str(token)]
+            cursor = pathlib.Path(folder) / "cursor"
+            cursor.write_text(kept[0])
+            command += ["--cursor", str(cursor)]
         command += ["--fields", args.fields] if args.fields else []
         command += ["--selection", args.selection] if args.selection else []
         command += ["--once"] if args.once else []
@@ -76,8 +76,8 @@ def follow(args):
         try:
             for line in process.stdout:
                 change = json.loads(line)
-                if "token" in change:  # All lines before it are in the index: both are kept together.
-                    index.execute("INSERT OR REPLACE INTO state VALUES ('token', ?)", (change["token"],))
+                if "cursor" in change:  # All lines before it are in the index: both are kept together.
+                    index.execute("INSERT OR REPLACE INTO state VALUES ('cursor', ?)", (change["cursor"],))
                     index.commit()
                 else:
                     apply(index, change)
@@ -86,7 +86,7 @@ def follow(args):
         except KeyboardInterrupt:
             process.terminate()
             code = 0
-    index.rollback()  # What came after the last token comes again.
+    index.rollback()  # What came after the last cursor comes again.
     if code == RESYNC:
         print("the index has to be made anew: remove the file and start again", file=sys.stderr)
     print(f"{done} changes", file=sys.stderr)

@@ -167,7 +167,7 @@ class BadInputTest(unittest.TestCase):
 
     def test_bad_schema(self):
         path = self.cluster.file("bad.sd", "document broken {\n  field x type wibble { header }\n}\n")
-        self.check(self.cluster.fjord("schema", "deploy", path), FAILED, "bad.sd", "wibble", "2")
+        self.check(self.cluster.fjord("schema", "deploy", path), USAGE, "bad.sd", "wibble", "2")
         self.assertNotIn("broken", self.cluster.must("schema", "list").out)
 
     def test_bad_visits(self):

@@ -18,9 +18,10 @@ one in every command:
 | exit code | when |
 |---|---|
 | 0 | All was done. |
-| 1 | The cluster cannot be reached, refuses the call, or fails at it; a condition is false; what a file holds (documents, changes, schemas) is wrong; a job failed. |
-| 2 | No cluster can do it: an unknown command or option, a value out of its bounds, an id, selection, field, address, time or setting's value that is none, or a file that says what to do (a specification, a workload, how far a visit was) and is not understood. |
+| 1 | The cluster cannot be reached, refuses the call, or fails at it; a record of a feed or import is wrong; a job failed. |
+| 2 | No cluster can do it: an unknown command or option, a value out of its bounds, an id, selection, field, address, time or setting's value that is none, or a text or file that the command names (a document, changes, a schema, a specification, a workload, a cursor) and that is not understood. |
 | 3 | A document, document type, job, node, setting, file or folder that the command names is not there. |
+| 4 | A condition is false (`--condition`, `--if-version`): nothing was written. |
 | 5 | A part was done; the messages say what was not. |
 | 6 | It took longer than `--timeout` or `--wait`. |
 | 7 | It may have been done: the answer was lost. |
@@ -32,7 +33,26 @@ something is not served or the cluster cannot be reached.
 `eval "$(fjord completion bash)"` lets a shell complete commands, options and their values (also `zsh` and `fish`), and
 `fjord man node retire | man -l -` shows a manual page. `cmake --install` installs the scripts and the pages.
 
+`fjord help COMMAND` prints the help text of a command, `fjord help TOPIC` one about ids, selections, cursors, times, exit codes
+or the environment. `--cluster`, `--timeout` and `-o` may stand before the command too: `fjord --cluster HOST:PORT status`.
+
 An option that is a number takes whole numbers within its bounds. `--limit` is 1 or more; without it nothing is left out.
+A DURATION is a number of seconds, `1.5`, or has a unit: `500ms`, `2m`, `1h`, `3d`.
+
+## Former names
+
+These are accepted, and help texts do not show them.
+
+| former name | commands | today |
+|---|---|---|
+| `--token KEY` | `put`, `update`, `remove` | `--idempotency-key KEY` |
+| `--where CONDITION` | `update`, `remove` | `--selection CONDITION` |
+| `--token FILE` | `subscribe` | `--cursor FILE` |
+| `--print-tokens` | `subscribe` | `--print-cursors`, whose lines are `{{"cursor": TEXT}}` instead of `{{"token": TEXT}}` |
+| `--resume FILE` | `import` | `--cursor FILE` |
+| `--resume FILE` | `visit`, `update`, `remove` | `--cursor FILE`, which needs no file to begin with |
+| `--progress FILE` | `visit`, `update`, `remove` | `--cursor FILE`, which goes on from the file if it is there; `--progress` is `auto`, `always` or `never` in all commands |
+| `--show-progress WHEN` | `visit` | `--progress WHEN` |
 """
 
 

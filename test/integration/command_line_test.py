@@ -176,10 +176,10 @@ class DevTest(unittest.TestCase):
             harness.wait_until(lambda: seen() == ["id:a:music::1"], f"{example} prints what is there")
             self.fjord(env, "put", "id:a:music::2", "-", stdin='{"year": 2}')
             harness.wait_until(lambda: seen() == ["id:a:music::1", "id:a:music::2"], f"{example} prints what changes")
-            token = pathlib.Path(folder) / "music.token"
-            before = token.read_text()
+            cursor = pathlib.Path(folder) / "music.cursor"
+            before = cursor.read_text()
             self.fjord(env, "put", "id:a:music::3", "-", stdin='{"year": 3}')
-            harness.wait_until(lambda: token.read_text() != before and len(seen()) == 3, "the token says so, too")
+            harness.wait_until(lambda: cursor.read_text() != before and len(seen()) == 3, "the cursor says so, too")
             os.killpg(follower.pid, signal.SIGINT)
             follower.wait(timeout=20)
             # A restarted follower goes on where it was.

@@ -8,7 +8,7 @@ import unittest
 
 import command_line_page
 import harness
-from harness import FAILED, NOT_FOUND, OK, USAGE
+from harness import CONDITION_FALSE, FAILED, NOT_FOUND, OK, USAGE
 
 SCHEMA = "document music {\n  field title type string { header }\n  field year type int { header }\n}\n"
 FILES = {"table.csv": "vin,title\n1,a\n", "document.json": '{"title": "x"}', "changes.json": '{"title": {"assign": "y"}}',
@@ -38,12 +38,12 @@ CALLS = {
 }
 # Commands without a request to the cluster of --cluster. `tune run` waits for a cluster.
 OTHERS = {"dev", "local create", "local start", "local stop", "local status", "local kill", "local restart", "local add-node",
-          "placement compare", "balance simulate", "balance compare", "completion", "man", "tune example", "tune calibrate", "tune run"}
+          "placement compare", "balance simulate", "balance compare", "completion", "help", "man", "tune example", "tune calibrate", "tune run"}
 
 SELECTIONS = ["visit --selection {}", "visit --type music --selection {}", "export new.jsonl --selection {}",
               "subscribe --once --selection {}", "job run noop --type music --selection {}",
               "job run noop --type music --wait --selection {}", "aggregate --type music 'count()' --selection {}",
-              "remove --where {} --type music", "update --where {} --type music '{{}}'",
+              "remove --selection {} --type music", "update --selection {} --type music '{{}}'",
               "put id:a:music::1 document.json --condition {}", "update id:a:music::1 changes.json --condition {}",
               "remove id:a:music::1 --condition {}"]
 FIELD_SETS = ["get id:a:music::1 --fields {}", "visit --fields {}", "visit --type music --fields {}",
@@ -54,7 +54,7 @@ NODES = ["node stop-check {}", "node maintenance {}", "node up {}", "node retire
 LIMITS = ["visit --limit {}", "visit --limit={}", "aggregate --type music 'count()' --limit {}",
           "aggregate --type music 'count()' --limit={}"]
 COUNTS = LIMITS + ["search hotel --limit {}", "feed feed.jsonl --in-flight {}", "import feed.jsonl --in-flight {}", "bucket list -n {}",
-                   "remove --where true --type music --in-flight {}", "job run noop --type music --output-buckets {}",
+                   "remove --selection true --type music --in-flight {}", "job run noop --type music --output-buckets {}",
                    "job run noop --type music --visitors-per-node {}", "visit --visitors-per-node {}", "config revert {}"]
 
 
@@ -91,12 +91,12 @@ MISTAKES = [
                                      "job run noop --type music --shuffle nosuch", "tune run --metrics 127.0.0.1:1 --controllers x=y"]),
     ("a file that says what to do", USAGE, ["tune advise --workload broken.json", "tune advise --profile broken.json",
                                             "tune plan --workload broken.json", "tune plan --cluster-config broken.json",
-                                            "tune run --cluster-config broken.json", "visit --resume broken.json",
+                                            "tune run --cluster-config broken.json", "visit --cursor broken.json",
                                             "tune run --workload broken.json --metrics 127.0.0.1:1"]),
     ("there is no such document type", NOT_FOUND, [
         "import --type nosuch --id-row table.csv", "put id:a:nosuch::1 document.json", "put id:a::1 document.json --type nosuch",
-        "update id:a:nosuch::1 changes.json", "get id:a:nosuch::1", "remove id:a:nosuch::1", "remove --where true --type nosuch",
-        "update --where true --type nosuch '{}'", "visit --type nosuch", "export new.jsonl --type nosuch",
+        "update id:a:nosuch::1 changes.json", "get id:a:nosuch::1", "remove id:a:nosuch::1", "remove --selection true --type nosuch",
+        "update --selection true --type nosuch '{}'", "visit --type nosuch", "export new.jsonl --type nosuch",
         "export new.csv --type nosuch", "subscribe --type nosuch --once", "job run noop --type nosuch",
         "job run noop --type nosuch --wait", "aggregate --type nosuch 'count()'", "aggregate --type music 'count()' --into nosuch"]),
     ("there is no such job", NOT_FOUND, [f"job {verb} {JOB}" for verb in (
@@ -112,20 +112,20 @@ MISTAKES = [
     ("there is no such bucket", NOT_FOUND, ["bucket accept-loss 0x4000000000000012"]),
     ("there is no such file", NOT_FOUND, [
         "feed nofile.jsonl", "import nofile.jsonl", "import --type music --id-row nofile.csv", "put id:a:music::1 nofile",
-        "update id:a:music::1 nofile", "update --where true --type music nofile", "schema deploy nofile.sd",
+        "update id:a:music::1 nofile", "update --selection true --type music nofile", "schema deploy nofile.sd",
         "aggregate --spec nofile", "job run script --type music --script nofile", "visit --resume nofile",
-        "remove --where true --type music --yes --resume nofile", "tune advise --workload nofile", "tune advise --profile nofile",
+        "remove --selection true --type music --yes --resume nofile", "tune advise --workload nofile", "tune advise --profile nofile",
         "tune plan --workload nofile", "tune plan --profile nofile", "tune plan --cluster-config nofile",
         "tune run --workload nofile --metrics 127.0.0.1:1", "tune run --cluster-config nofile",
         "tune apply --reason x --workload nofile"]),
-    ("there is no such command", NOT_FOUND, ["man nosuch", "man node nosuch"]),
+    ("there is no such command", NOT_FOUND, ["man nosuch", "man node nosuch", "help nosuch", "help node nosuch"]),
     ("there is no such folder", NOT_FOUND, ["local stop --dir nowhere", "local status --dir nowhere", "local add-node --dir nowhere",
                                             "local kill --dir nowhere storage.0", "local restart --dir nowhere storage.0"]),
+    ("changes or a schema", USAGE, ["update --selection true --type music broken.json", "schema deploy broken.sd"]),
     ("the content of a file", FAILED, [
         "put id:a:music::1 broken.json", "put id:a:music::1 other-field.json", "update id:a:music::1 broken.json",
-        "update id:a:music::1 other-field.json", "update --where true --type music broken.json", "feed broken.json",
-        "import broken.json", "schema deploy broken.sd"]),
-    ("a condition that is false", FAILED, [
+        "update id:a:music::1 other-field.json", "feed broken.json", "import broken.json"]),
+    ("a condition that is false", CONDITION_FALSE, [
         "put id:a:music::1 document.json --condition 'music.year > 9'", "update id:a:music::1 changes.json --if-version 1",
         "remove id:a:music::1 --condition 'music.year > 9'"]),
 ]

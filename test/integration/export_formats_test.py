@@ -60,7 +60,7 @@ class ExportFormatsTest(unittest.TestCase):
     def read_back(self, *arguments):
         """Returns the documents after all were removed and imported again."""
         before = self.cluster.documents("--type", "thing")
-        self.cluster.must("remove", "--where", "true", "--type", "thing", "--yes")
+        self.cluster.must("remove", "--selection", "true", "--type", "thing", "--yes")
         self.assertEqual(self.cluster.documents("--type", "thing"), {})
         self.cluster.must("import", *arguments)
         self.assertEqual(self.cluster.documents("--type", "thing"), before)
@@ -153,7 +153,7 @@ class ExportFormatsTest(unittest.TestCase):
         for code, arguments in (
                 (harness.USAGE, ["export", new, "--from", "abc"]), (harness.USAGE, ["export", new, "--slice", "9/4"]),
                 (harness.USAGE, ["export", new, "--selection", "thing.count >"]),
-                (harness.USAGE, ["import", path, lines]), (harness.USAGE, ["import", path, path, "--resume", "position"]),
+                (harness.USAGE, ["import", path, lines]), (harness.USAGE, ["import", path, path, "--cursor", "position"]),
                 (harness.NOT_FOUND, ["export", new, "--type", "nosuch"]), (harness.NOT_FOUND, ["import", "nofile.parquet"]),
                 (harness.NOT_FOUND, ["import", "--type", "nosuch", "--id-row", path])):
             refused = self.cluster.fjord(*arguments)

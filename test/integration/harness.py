@@ -23,7 +23,7 @@ SHARED = pathlib.Path(os.environ.get("FJORD_SHARED_DIR", ""))
 SKIPPED = 77  # ctest shows the test as skipped.
 
 # Exit codes of the command line.
-OK, FAILED, USAGE, NOT_FOUND, PARTIAL, TIMEOUT, IN_DOUBT = 0, 1, 2, 3, 5, 6, 7
+OK, FAILED, USAGE, NOT_FOUND, CONDITION_FALSE, PARTIAL, TIMEOUT, IN_DOUBT = range(8)
 
 
 def data_file(name):

@@ -109,7 +109,8 @@ class BashTest(unittest.TestCase):
         self.assertEqual(self.complete("completion", ""), ["bash", "zsh", "fish"])
         self.assertEqual(self.complete("get", "--timeout", ""), [])
         self.assertEqual(self.complete("put", "id:a:music::1", "my"), ["my file.json", "my folder"])
-        self.assertEqual(self.complete("visit", "--progress", "my f"), ["my file.json", "my folder"])
+        self.assertEqual(self.complete("visit", "--cursor", "my f"), ["my file.json", "my folder"])
+        self.assertEqual(self.complete("visit", "--progress", ""), ["auto", "always", "never"])
         self.assertEqual(self.complete("local", "stop", "--dir", "my"), ["my folder"])
 
 

@@ -178,7 +178,7 @@ class SearchTest(unittest.TestCase):
         self.assertIn("green boots", seen)
         self.assertNotIn("fjord_queries", self.cluster.must("visit").out)
         self.assertEqual(self.cluster.fjord("search", "affinity", "train", "--replicas", 2).code, harness.USAGE)
-        self.assertEqual(self.cluster.must("remove", "--where", "fjord_queries", "--type", "fjord_queries", "--yes").code, 0)
+        self.assertEqual(self.cluster.must("remove", "--selection", "fjord_queries", "--type", "fjord_queries", "--yes").code, 0)
 
 
 if __name__ == "__main__":

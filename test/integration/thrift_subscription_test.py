@@ -128,7 +128,7 @@ class ThriftSubscriptionTest(unittest.TestCase):
                 copy.follow_until(calls, subscription, content)
                 must(calls.closeSubscription(CloseSubscription(subscription=subscription)))
                 cluster.must("config", "set", "documents.remove_retention=1ms")
-                cluster.must("remove", "--where", "item.number < 40", "--type", "item", "--yes")
+                cluster.must("remove", "--selection", "item.number < 40", "--type", "item", "--yes")
                 request = OpenSubscription(type="item", resume=copy.cursor)
 
                 def resync():

@@ -36,21 +36,21 @@ class VersionsTest(unittest.TestCase):
         self.assertEqual(self.read()["version"], version)
         for wrong in (0, version - 1, version + 1):
             refused = self.put(2, wrong)
-            self.assertEqual(refused.code, harness.FAILED, refused)
+            self.assertEqual(refused.code, harness.CONDITION_FALSE, refused)
             self.assertEqual((refused.json()["reason"], refused.json()["version"]), ("TEST_AND_SET_FAILED", version))
             self.assertIn(str(version), refused.err)
         second = self.put(2, version).json()["version"]
         self.assertGreater(second, version)
         change = '{"count": {"increment": 1}}'
         stale = self.cluster.fjord("update", ID, "-", "--if-version", version, stdin=change)
-        self.assertEqual(stale.code, harness.FAILED, stale)
+        self.assertEqual(stale.code, harness.CONDITION_FALSE, stale)
         self.cluster.must("update", ID, "-", "--if-version", second, stdin=change)
         third = self.read()
         self.assertEqual(third["fields"], {"count": 3})
-        self.assertEqual(self.cluster.fjord("remove", ID, "--if-version", second).code, harness.FAILED)
+        self.assertEqual(self.cluster.fjord("remove", ID, "--if-version", second).code, harness.CONDITION_FALSE)
         self.cluster.must("remove", ID, "--if-version", third["version"])
         gone = self.put(4, third["version"])
-        self.assertEqual((gone.code, gone.json()["version"]), (harness.FAILED, 0))
+        self.assertEqual((gone.code, gone.json()["version"]), (harness.CONDITION_FALSE, 0))
         self.assertEqual(self.cluster.fjord("remove", ID, "id:v:tally::two", "--if-version", 1).code, harness.USAGE)
         self.assertEqual(self.cluster.fjord("put", ID, "-", "--if-version", "x", stdin="{}").code, harness.USAGE)
 
@@ -65,7 +65,7 @@ class VersionsTest(unittest.TestCase):
                     done = self.put(seen["fields"]["count"] + 1, seen["version"])
                     if done.code == harness.OK:
                         break
-                    if done.code != harness.FAILED:
+                    if done.code != harness.CONDITION_FALSE:
                         failures.append(str(done))
                         return
 

@@ -79,18 +79,20 @@ class VisitTest(unittest.TestCase):
             self.assertEqual(sorted(given), sorted(content))
             self.assertEqual(len(cluster.must("visit", "--slices", "7").json_lines()), len(content))
 
-            token = cluster.folder / "token"
-            cluster.must("visit", "--progress", token)
-            self.assertEqual(cluster.must("visit", "--resume", token).out, "")
+            cursor = cluster.folder / "cursor"
+            cluster.must("visit", "--cursor", cursor)
+            again = cluster.must("visit", "--cursor", cursor)
+            self.assertEqual(again.out, "")
+            self.assertIn("remove the file", again.err)
             for options in ([], ["--snapshot"], ["--slices", "3"], ["--buckets-at-once", "16"]):
                 with self.subTest(options=options):
-                    some = cluster.must("visit", "--limit", "1000", "--progress", token, *options).json_lines()
+                    cursor.unlink()
+                    some = cluster.must("visit", "--limit", "1000", "--cursor", cursor, *options).json_lines()
                     self.assertEqual(len(some), 1000)
-                    rest = cluster.must("visit", "--resume", token, *options).json_lines()
+                    rest = cluster.must("visit", "--cursor", cursor, *options).json_lines()
                     self.assertEqual({line["put"] for line in some + rest}, set(content))
                     self.assertLess(len(rest), len(content))
-            cluster.must("visit", "--progress", token)
-            refused = cluster.fjord("visit", "--resume", token, "--selection", "item.number > 3")
+            refused = cluster.fjord("visit", "--cursor", cursor, "--selection", "item.number > 3")
             self.assertEqual(refused.code, harness.USAGE)
             self.assertIn("another selection", refused.err)
             self.assertEqual(cluster.fjord("visit", "--slice", "4/3").code, harness.USAGE)
@@ -109,11 +111,10 @@ class VisitTest(unittest.TestCase):
             self.assertEqual(late, [{"remove": identity(3)}, {"put": identity(4), "fields": {"number": 4}}]
                              if "remove" in late[0] else [{"put": identity(4), "fields": {"number": 4}}, {"remove": identity(3)}])
 
-    def interrupted_visit(self, cluster, token, number, *options):
+    def interrupted_visit(self, cluster, cursor, number, *options):
         """Returns the lines of a visit that a signal ends while its reader is slow, and whether the visit was complete.
         """
-        resume = ["--resume", token] if token.exists() else []
-        visit = Process(cluster, "visit", *resume, "--progress", token, *options, stdout=subprocess.PIPE)
+        visit = Process(cluster, "visit", "--cursor", cursor, *options, stdout=subprocess.PIPE)
         first = [visit.process.stdout.readline() for _ in range(200)]
         visit.process.send_signal(number)
         # Not communicate(), which would miss the data that readline() has read ahead.
@@ -125,7 +126,7 @@ class VisitTest(unittest.TestCase):
         if visit.process.returncode != harness.OK:
             self.assertEqual(visit.process.returncode, harness.PARTIAL, err)
             self.assertIn(signal.Signals(number).name.encode(), err)
-            self.assertIn(b"--resume", err)
+            self.assertIn(f"--cursor {cursor} goes on".encode(), err)
         return [json.loads(line)["put"] for line in out.splitlines()], visit.process.returncode == harness.OK
 
     def test_a_visit_that_a_signal_ends_goes_on_without_doubles_or_torn_lines(self):
@@ -135,17 +136,17 @@ class VisitTest(unittest.TestCase):
             feed(cluster, content)
             for options in ([], ["--slices", "3"], ["--snapshot"], ["--buckets-at-once", "16"]):
                 with self.subTest(options=options):
-                    token = cluster.folder / ("token" + "".join(options))
+                    cursor = cluster.folder / ("cursor" + "".join(options))
                     given, interrupted, is_done = [], 0, False
                     for round_ in range(40):
                         number = signal.SIGINT if round_ % 2 else signal.SIGTERM
-                        some, is_done = self.interrupted_visit(cluster, token, number, *options)
+                        some, is_done = self.interrupted_visit(cluster, cursor, number, *options)
                         given += some
                         if is_done:
                             break
                         interrupted += 1
                     if not is_done:
-                        given += [line["put"] for line in cluster.must("visit", "--resume", token, *options).json_lines()]
+                        given += [line["put"] for line in cluster.must("visit", "--cursor", cursor, *options).json_lines()]
                     self.assertGreater(interrupted, 0)
                     self.assertEqual(sorted(given), sorted(content))
 
@@ -155,11 +156,10 @@ class VisitTest(unittest.TestCase):
             content = documents(2000)
             feed(cluster, content)
             for options in ([], ["--snapshot"], ["--slices", "2"]):
-                token = cluster.folder / ("page" + "".join(options))
+                cursor = cluster.folder / ("page" + "".join(options))
                 given = []
                 for _ in range(20):
-                    resume = ["--resume", token] if token.exists() else []
-                    page = cluster.must("visit", "--limit", "333", *resume, "--progress", token, *options).json_lines()
+                    page = cluster.must("visit", "--limit", "333", "--cursor", cursor, *options).json_lines()
                     given += [line["put"] for line in page]
                     if len(page) < 333:
                         break
@@ -230,7 +230,7 @@ class VisitTest(unittest.TestCase):
             cluster.must("export", path)
             before = visited(cluster)
             for name in ("thing", "other"):
-                cluster.must("remove", "--where", "true", "--type", name, "--yes")
+                cluster.must("remove", "--selection", "true", "--type", name, "--yes")
             self.assertEqual(visited(cluster), {})
             self.assertEqual(cluster.fjord("feed", path).code, harness.USAGE)
             cluster.must("import", path)
@@ -252,28 +252,28 @@ pq.write_table(pa.table({"_id": ["x", "y"], "name": [datetime.datetime(2026, 11,
             cluster.deploy(SCHEMA)
             content = documents()
             feed(cluster, content)
-            where = ["--where", "item.number < 4000", "--type", "item"]
+            where = ["--selection", "item.number < 4000", "--type", "item"]
             counted = cluster.fjord("update", *where, '{"seen": {"increment": 1}}')
             self.assertEqual(counted.code, 8)
             self.assertIn("4000", counted.out)
-            progress = cluster.folder / "bulk"
-            update = ["update", *where, '{"seen": {"increment": 1}}', "--yes", "--progress", progress, "--in-flight", 16]
+            cursor = cluster.folder / "bulk"
+            update = ["update", *where, '{"seen": {"increment": 1}}', "--yes", "--cursor", cursor, "--in-flight", 16]
             for round_ in range(8):
-                running = Process(cluster, *update, *(["--resume", progress] if progress.exists() else []))
-                harness.wait_until(progress.exists, "there is a progress file", 20)
+                running = Process(cluster, *update)
+                harness.wait_until(cursor.exists, "there is a file with the cursor", 20)
                 time.sleep(0.05 * round_)
                 if round_ == 1:
                     cluster.kill("storage.2")
                 if round_ == 3:
                     cluster.restart("storage.2")
                 running.kill()
-            done = cluster.must(*update, "--resume", progress).json()
+            done = cluster.must(*update).json()
             self.assertEqual((done["in_doubt"], done["failed"]), (0, {}))
             for name, fields in content.items():
                 fields["seen"] = 1 if fields["number"] < 4000 else 0
             self.assertEqual(cluster.documents(), content)
             # Another operation does not resume from it.
-            other = cluster.fjord("update", *where, '{"seen": {"increment": 2}}', "--yes", "--resume", progress)
+            other = cluster.fjord("update", *where, '{"seen": {"increment": 2}}', "--yes", "--cursor", cursor)
             self.assertEqual(other.code, harness.USAGE)
 
             self.assertIn("4000", cluster.must("remove", *where, "--dry-run").out)
@@ -286,8 +286,8 @@ pq.write_table(pa.table({"_id": ["x", "y"], "name": [datetime.datetime(2026, 11,
             cluster.deploy(SCHEMA)
             content = documents(500)
             feed(cluster, content)
-            token = cluster.folder / "token"
-            subscribe = ["subscribe", "--type", "item", "--selection", "item.number < 450", "--token", token, "--once"]
+            cursor = cluster.folder / "cursor"
+            subscribe = ["subscribe", "--type", "item", "--selection", "item.number < 450", "--cursor", cursor, "--once"]
             copy = {}
             newest = {}
 

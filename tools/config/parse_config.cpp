@@ -10,6 +10,7 @@
 
 #include "fjord/cluster/distribution.h"
 #include "fjord/common/setting.h"
+#include "fjord/config/edit_distance.h"
 #include "keys.h"
 
 namespace fjord::config {
@@ -17,22 +18,6 @@ namespace {
 
 /// Most distribution bits of a new cluster; the buckets of a new cluster are made at once.
 constexpr std::int64_t kInitialBitsMax = 16;
-
-/// Returns the Levenshtein distance: the fewest changed, added or removed letters that turn `a` into `b`.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
 
 std::string without_brackets(std::string text) {
   for (std::size_t at = text.find("[]"); at != std::string::npos; at = text.find("[]")) text.erase(at, 2);

@@ -20,6 +20,8 @@ int exit_code(const Status& status) {
     case StatusCode::UnknownType:
     case StatusCode::NotFound:
       return kNotFound;
+    case StatusCode::TestAndSetFailed:
+      return kConditionFalse;
     case StatusCode::Timeout:
       return kTimeout;
     default:
@@ -59,11 +61,15 @@ Result<std::map<std::string, std::string>> parse_assignments(const std::string& 
 
 namespace {
 
-/// Returns the message for people that says why there is no connection.
+/// Returns the message for people that says why there is no connection, and what to do.
 Status connection_error(const Status& error, const Common& common) {
   if (error.code() == StatusCode::InvalidArgument) return error.with_context("--cluster");
+  const char* const remedy =
+      common.cluster == kDefaultCluster
+          ? "`fjord local start` or `fjord dev` starts a cluster, --cluster or FJORD_CLUSTER names another one"
+          : "is the cluster running, and are these the distributors that --cluster or FJORD_CLUSTER has to name?";
   // The same code for a refused connection and a timeout: either way the cluster is unreachable.
-  return Status(StatusCode::Unavailable, fmt::format("no cluster at {}: {}", common.cluster, error.to_string()));
+  return Status(StatusCode::Unavailable, fmt::format("{}; {}", error.message(), remedy));
 }
 
 }  // namespace

@@ -23,11 +23,15 @@ enum Exit : int {
   kFailed = 1,
   kUsage = 2,
   kNotFound = 3,
+  kConditionFalse = 4,
   kPartial = 5,
   kTimeout = 6,
   kInDoubt = 7,
   kRefused = 8,
 };
+
+/// The distributor of a cluster that `fjord local` or `fjord dev` starts on the usual ports.
+inline constexpr const char* kDefaultCluster = "127.0.0.1:19100";
 
 /// Options of every command that talks to a cluster.
 struct Common {

@@ -1,12 +1,17 @@
 // fjord: the command line.
 
+#include <algorithm>
+#include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include "fjord/common/fatal_signals.h"
 #include "fjord/common/log.h"
 #include "fjord/version/version.h"
+#include "options/help_topics.h"
 #include "options/options.h"
 #include "options/options_reference.h"
+#include "options/usage.h"
 
 namespace fjord::cli {
 namespace {
@@ -41,10 +46,12 @@ struct CommandLine {
   Action action;
 
   CommandLine() {
+    app.formatter(std::make_shared<HelpFormatter>());
     app.require_subcommand(1);
     app.set_version_flag("--version", version_text("fjord"), "Prints the version and exits");
     app.footer("\nExample:\n  eval \"$(fjord local start --dir ./cluster)\" && fjord status\n" +
-               std::string(kExitCodes));
+               std::string(kExitCodes) +
+               "\n\nfjord help COMMAND and fjord help TOPIC say more; topics: " + topic_names());
     add_dev(app, dev, action);
     add_local(app, local, action);
     add_schema(app, schema, action);
@@ -71,7 +78,7 @@ struct CommandLine {
          {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common, &status, &plugin,
           &node.common, &state.common, &config.common, &tune.common, &aggregate.common, &search.common,
           &affinity.common, &synonyms.common, &subscribe.common, &bucket.common, &balance.common}) {
-      common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
+      common->cluster = cluster != nullptr && *cluster != 0 ? cluster : kDefaultCluster;
     }
   }
 };
@@ -84,9 +91,14 @@ int main(int argc, char** argv) {
   fjord::log::set_level(fjord::log::Level::Error);
   fjord::cli::CommandLine line;
   try {
-    line.app.parse(argc, argv);
+    auto words = fjord::cli::with_options_behind_command(line.app, std::vector<std::string>(argv + 1, argv + argc));
+    std::reverse(words.begin(), words.end());  // CLI11 takes them from the end.
+    line.app.parse(words);
+  } catch (const CLI::Success& help_or_version) {
+    return line.app.exit(help_or_version);
   } catch (const CLI::ParseError& error) {
-    return line.app.exit(error) == 0 ? fjord::cli::kOk : fjord::cli::kUsage;
+    std::fputs(fjord::cli::usage_message(line.app, error).c_str(), stderr);
+    return fjord::cli::kUsage;
   }
   return line.action();
 }

@@ -72,7 +72,8 @@ def _arguments() -> argparse.ArgumentParser:
     stored.add_argument("--id-field")
     stored.add_argument("--id-row", action="store_true")
     stored.add_argument("--namespace")
-    stored.add_argument("--resume", metavar="FILE", help="keep in this file how far it is, and go on from it if it is there")
+    stored.add_argument("--cursor", metavar="FILE", help="keep in this file how far it is, and go on from it if it is there")
+    stored.add_argument("--resume", metavar="FILE", dest="cursor", help=argparse.SUPPRESS)  # Former name of --cursor.
     stored.add_argument("--background", action="store_true")
     stored.add_argument("--in-flight", type=int)
     stored.add_argument("--errors-shown", type=int, default=100)
@@ -118,7 +119,7 @@ def run_import(arguments: argparse.Namespace) -> int:
     with Client(arguments.cluster) as client, _progress("import", arguments.progress) as progress:
         summary = import_parquet(
             client, arguments.files, type=arguments.type, id_field=arguments.id_field, id_row=arguments.id_row,
-            namespace=arguments.namespace, progress_file=arguments.resume, max_inflight=arguments.in_flight or "auto",
+            namespace=arguments.namespace, progress_file=arguments.cursor, max_inflight=arguments.in_flight or "auto",
             timeout=arguments.timeout, priority="background" if arguments.background else None, on_failure=on_failure,
             on_warning=lambda text: complain("warning: " + text), on_progress=progress.update)
     members: Dict[str, Any] = {"ok": summary.stored, "failed": summary.failed, "failed_by_code": summary.failed_by_code,
@@ -152,8 +153,8 @@ def _run(arguments: argparse.Namespace) -> int:
         return FAILED
     except KeyboardInterrupt as ended:
         name = str(ended) or "SIGINT"
-        resumable = arguments.command == "export" or arguments.resume
-        complain(f"{name}: the {arguments.command} can be continued with --resume" if resumable else name)
+        how = "--resume" if arguments.command == "export" else f"--cursor {arguments.cursor}" if arguments.cursor else ""
+        complain(f"{name}: the {arguments.command} can be continued with {how}" if how else name)
         return PARTIAL
 
 

@@ -136,7 +136,14 @@ Result<affinity::VotingTable> train_table(const AffinityArgs& args, const affini
     affinity::PartitionOptions options;
     options.replicas = args.replicas;
     options.seed = args.seed;
-    FJORD_TRY_ASSIGN(clustering, affinity::partition(train, pages, options));
+    auto parted = affinity::partition(train, pages, options);
+    if (!parted) {
+      return Status(parted.error().code(),
+                    fmt::format("{}; a log with more different words can be parted evenly, and --method rnd needs no "
+                                "even parts",
+                                parted.error().message()));
+    }
+    clustering = std::move(*parted);
   }
   affinity::RefinementOptions refinement;
   refinement.rounds = args.rounds;

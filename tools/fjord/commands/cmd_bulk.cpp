@@ -31,15 +31,13 @@ int run_bulk(const BulkArgs& args, const char* done, F change) {
   options.type = args.type;
   options.dry_run = counts;
   options.in_flight = args.in_flight;
-  if (!args.resume.empty()) {
-    auto cursor = read_small_file(args.resume);
-    if (!cursor) return report(cursor.error());
-    options.resume = std::move(*cursor);
-  }
+  auto cursor = args.cursor.read();
+  if (!cursor) return report(cursor.error());
+  options.resume = std::move(*cursor);
   Progress progress(counts ? "count" : "done", "docs", Progress::when(args.progress));
   options.on_progress = [&](const BulkProgress& now) { progress.update(now.fraction_done, now.written); };
-  if (!args.progress_file.empty()) {
-    options.on_cursor = [&](const std::string& cursor) { return replace_file(args.progress_file, cursor); };
+  if (const std::string& file = args.cursor.file_to_keep(); !file.empty()) {
+    options.on_cursor = [&file](const std::string& position) { return replace_file(file, position); };
   }
   std::uint64_t failures = 0;
   options.on_failure = [&](const std::string& id, const Status& error) {
@@ -77,7 +75,7 @@ int run_bulk_remove(const BulkArgs& args) {
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);
   return run_bulk(args, "removed",
-                  [&](BulkOptions options) { return client.remove_where(args.where, std::move(options)); });
+                  [&](BulkOptions options) { return client.remove_where(args.selection, std::move(options)); });
 }
 
 int run_bulk_update(const BulkArgs& args) {
@@ -85,9 +83,9 @@ int run_bulk_update(const BulkArgs& args) {
   if (!changes) return report(changes.error());
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);
-  if (const Status status = check_changes(client, args.type, changes->text); !status) return report_failure(status);
+  if (const Status status = check_changes(client, args.type, changes->text); !status) return report(status);
   return run_bulk(args, "updated", [&](BulkOptions options) {
-    return client.update_where(args.where, changes->text, std::move(options));
+    return client.update_where(args.selection, changes->text, std::move(options));
   });
 }
 

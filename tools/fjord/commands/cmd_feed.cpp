@@ -47,7 +47,7 @@ int run_import_of(const FeedArgs& args, ImportOptions options) {
   options.timeout = args.common.timeout();
   options.in_flight = args.in_flight;
   if (args.background) options.priority = ClientPriority::Background;
-  options.progress_file = args.resume_file;
+  options.progress_file = args.cursor_file;
   Progress progress("feed", "docs", Progress::when(args.progress));
   options.on_progress = [&](const ImportProgress& now) {
     progress.update(now.fraction_done, now.stored, now.failed == 0 ? "" : fmt::format("{} failed", now.failed));
@@ -79,8 +79,8 @@ int run_feed(const FeedArgs& args) {
 }
 
 int run_import(const FeedArgs& args) {
-  if (args.files.size() > 1 && !args.resume_file.empty()) {
-    complain("--resume keeps how far one file is, not several");
+  if (args.files.size() > 1 && !args.cursor_file.empty()) {
+    complain("--cursor keeps how far one file is, not several");
     return kUsage;
   }
   const auto parquet_files = std::count_if(args.files.begin(), args.files.end(), is_parquet);

@@ -63,7 +63,7 @@ int run_schema_deploy(const SchemaArgs& args) {
     if (!file) return report(file.error());
     auto text = (*file)->read_all(kSchemaBytesMax);
     if (!text) return report(text.error().with_context((*file)->name()));
-    if (Status status = check_schema((*file)->name(), *text); !status) return report_failure(status);
+    if (Status status = check_schema((*file)->name(), *text); !status) return report(status);
     schemas.push_back(std::move(*text));
   }
   return with_admin(args.common, [&](Admin admin) {

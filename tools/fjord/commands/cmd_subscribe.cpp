@@ -18,7 +18,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kChangePrintBytes = 64 * 1024;
 
-/// Returns the options of the subscription. Errors: those of the token file.
+/// Returns the options of the subscription. Errors: those of the file with the cursor.
 Result<SubscribeOptions> options_of(const SubscribeArgs& args) {
   SubscribeOptions options;
   options.type = args.type;
@@ -27,12 +27,12 @@ Result<SubscribeOptions> options_of(const SubscribeArgs& args) {
   options.from_now = args.from == "now";
   options.poll_interval = Duration(static_cast<std::int64_t>(args.interval_s * 1e6));
   options.decode = false;
-  if (args.token.empty() || ::access(args.token.c_str(), F_OK) != 0) return options;
-  FJORD_TRY_ASSIGN(options.resume, read_small_file(args.token));
+  if (args.cursor_file.empty() || ::access(args.cursor_file.c_str(), F_OK) != 0) return options;
+  FJORD_TRY_ASSIGN(options.resume, read_small_file(args.cursor_file));
   return options;
 }
 
-/// Prints the changes of a subscription and keeps its token file.
+/// Prints the changes of a subscription and keeps its cursor in a file.
 class ChangePrinter {
  public:
   ChangePrinter(const SubscribeArgs& args, Subscription& changes, std::vector<std::string> names)
@@ -84,16 +84,20 @@ class ChangePrinter {
   Status save(bool at_once) {
     print(text_);
     text_.clear();
-    // Detects a closed standard output before the token counts these documents as given.
+    // Detects a closed standard output before the cursor counts these documents as given.
     if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
     const auto now = SteadyClock::now();
-    const bool is_wanted = args_.print_tokens || !args_.token.empty();
+    const bool prints = args_.print_cursors || args_.print_tokens;
+    const bool is_wanted = prints || !args_.cursor_file.empty();
     if (!is_wanted || (!at_once && now < next_save_)) return Status::ok();
     next_save_ = now + std::chrono::seconds(1);
     std::string text = changes_.cursor();
     if (text == saved_) return Status::ok();
-    if (args_.print_tokens) print_line(JsonText().begin_object().key("token").text(text).end_object().str());
-    if (!args_.token.empty()) FJORD_TRY(replace_file(args_.token, text + '\n'));
+    if (prints) {
+      const char* const name = args_.print_cursors ? "cursor" : "token";
+      print_line(JsonText().begin_object().key(name).text(text).end_object().str());
+    }
+    if (!args_.cursor_file.empty()) FJORD_TRY(replace_file(args_.cursor_file, text + '\n'));
     saved_ = std::move(text);
     return Status::ok();
   }
@@ -104,7 +108,8 @@ class ChangePrinter {
     print(std::exchange(text_, {}));
     print_line(line.str());
     complain(
-        "RESYNC: the cluster has forgotten removes that were not printed yet; remove the token file and your data, "
+        "RESYNC: the cluster has forgotten removes that were not printed yet; remove the file of the cursor and your "
+        "data, "
         "and subscribe again");
     return kRefused;
   }

@@ -20,7 +20,7 @@ using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kVisitPrintBytes = 64 * 1024;
 
-/// Returns the options of the visit. Errors: InvalidArgument for malformed options; those of the progress file.
+/// Returns the options of the visit. Errors: InvalidArgument for malformed options; those of the file with the cursor.
 Result<VisitOptions> options_of(const VisitArgs& args) {
   VisitOptions options;
   options.type = args.type;
@@ -40,21 +40,19 @@ Result<VisitOptions> options_of(const VisitArgs& args) {
                      : args.priority == "normal" || is_short ? ClientPriority::Normal
                                                              : ClientPriority::Background;
   FJORD_TRY(parse_part(args, options));
-  if (!args.resume.empty()) {
-    FJORD_TRY_ASSIGN(options.resume, read_small_file(args.resume));
-  }
+  FJORD_TRY_ASSIGN(options.resume, args.cursor.read());
   return options;
 }
 
-/// Prints the documents of a visit and keeps its progress file.
+/// Prints the documents of a visit and keeps its cursor in a file.
 class Printer {
  public:
   Printer(const VisitArgs& args, Visit& visit, std::vector<std::string> names)
       : args_(args),
         visit_(visit),
-        progress_file_(args.progress_file.empty() ? args.resume : args.progress_file),
+        cursor_file_(args.cursor.file_to_keep()),
         lines_(visit.types(), std::move(names)),
-        progress_("visit", "docs", Progress::when(args.show_progress)) {}
+        progress_("visit", "docs", Progress::when(args.progress)) {}
 
   /// Prints all documents, or as many as --limit allows. Errors: those of the visit; IoError.
   Status run() {
@@ -68,32 +66,32 @@ class Printer {
     return visit_.status();
   }
 
-  /// Prints what is left and writes the progress file. Errors: IoError.
+  /// Prints what is left and writes the cursor. Errors: IoError.
   Status finish() {
     print(std::exchange(text_, {}));
     if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
-    return progress_file_.empty() ? Status::ok() : replace_file(progress_file_, visit_.cursor());
+    return cursor_file_.empty() ? Status::ok() : replace_file(cursor_file_, visit_.cursor());
   }
 
   std::uint64_t printed() const { return printed_; }
-  /// Returns the path of the progress file; empty without one.
-  const std::string& progress_file() const { return progress_file_; }
+  /// Returns the path of the cursor's file; empty without one.
+  const std::string& cursor_file() const { return cursor_file_; }
 
  private:
-  /// Prints the lines so far, and writes the progress file at most once a second.
+  /// Prints the lines so far, and writes the cursor at most once a second.
   Status update() {
     print(text_);
     text_.clear();
     progress_.update(visit_.statistics().fraction_done(), printed_);
     const auto now = SteadyClock::now();
-    if (progress_file_.empty() || now < next_save_) return Status::ok();
+    if (cursor_file_.empty() || now < next_save_) return Status::ok();
     next_save_ = now + std::chrono::seconds(1);
     return finish();
   }
 
   const VisitArgs& args_;
   Visit& visit_;
-  const std::string progress_file_;
+  const std::string cursor_file_;
   DocumentLines lines_;
   Progress progress_;
   std::string text_;  ///< Lines to print.
@@ -114,10 +112,10 @@ int finish(const VisitArgs& args, const Visit& visit, Printer& printer, Status s
     std::fputs(why.c_str(), stderr);
   }
   if (is_interrupted && status.code() == StatusCode::Cancelled) {
-    const std::string& file = printer.progress_file();
+    const std::string& file = printer.cursor_file();
     complain(fmt::format("{} after {} documents; {}", signal, printer.printed(),
-                         file.empty() ? "with --progress FILE a visit can be resumed"
-                                      : fmt::format("--resume {} goes on behind them", file)));
+                         file.empty() ? "with --cursor FILE a visit can go on where it ended"
+                                      : fmt::format("--cursor {} goes on behind them", file)));
     return kPartial;
   }
   return status ? static_cast<int>(kOk) : report(status);
@@ -131,6 +129,7 @@ int run_visit(const VisitArgs& args) {
   if (!options) return report(options.error());
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);
+  const bool goes_on = !options->resume.empty();
   const auto start = SteadyClock::now();
   Visit visit = client.visit(std::move(*options));
   if (!visit.status()) return report(visit.status());
@@ -140,6 +139,10 @@ int run_visit(const VisitArgs& args) {
   end_signal.call([&visit] { visit.stop(); });
   Status status = printer.run();
   end_signal.work_is_done();
+  if (status && goes_on && printer.printed() == 0) {
+    complain(fmt::format("{}: nothing was left to visit; remove the file to visit from the beginning",
+                         printer.cursor_file()));
+  }
   const double seconds = std::chrono::duration<double>(SteadyClock::now() - start).count();
   return finish(args, visit, printer, std::move(status), end_signal.name(), seconds);
 }

@@ -57,7 +57,7 @@ struct FeedArgs {
   std::string id_field;
   bool id_row = false;
   std::string namespace_;
-  std::string resume_file;
+  std::string cursor_file;
 };
 int run_feed(const FeedArgs& args);
 int run_import(const FeedArgs& args);
@@ -83,6 +83,18 @@ int run_update(const DocumentArgs& args);
 int run_get(const DocumentArgs& args);
 int run_remove(const DocumentArgs& args);
 
+/// The file that keeps how far a visit or a change of many documents is: its cursor.
+struct CursorArgs {
+  std::string file;          ///< Is kept up to date, and read first if it is there. Empty: none.
+  std::string kept_file;     ///< Former --progress FILE: is kept up to date, and not read.
+  std::string resumed_file;  ///< Former --resume FILE: is read, and has to be there.
+
+  /// Returns the path of the file to keep up to date; empty without one.
+  const std::string& file_to_keep() const;
+  /// Returns the cursor to go on from; empty to begin. Errors: those of the file.
+  Result<std::string> read() const;
+};
+
 struct VisitArgs {
   Common common;
   std::string type;
@@ -96,15 +108,14 @@ struct VisitArgs {
   bool snapshot = false;
   std::uint64_t slices = 1;
   std::string slice;  ///< "k/n": part k of n.
-  std::string progress_file;
-  std::string resume;
+  CursorArgs cursor;
   std::uint64_t limit = 0;  ///< Number of documents; 0: no limit.
   bool count = false;
   std::uint32_t visitors_per_node = 4;
   std::uint32_t buckets_per_visitor = 0;
   std::uint32_t buckets_at_once = 1;
   std::string priority;  ///< Empty: normal if the visit has a limit, else background.
-  std::string show_progress = "auto";
+  std::string progress = "auto";
   bool explain = false;
 };
 int run_visit(const VisitArgs& args);
@@ -154,14 +165,13 @@ struct SynonymArgs {
 int run_synonyms_deploy(const SynonymArgs& args);
 int run_synonyms_show(const SynonymArgs& args);
 
-/// Arguments of remove and update with --where.
+/// Arguments of remove and update with --selection.
 struct BulkArgs {
   Common common;
   std::string type;
-  std::string where;
+  std::string selection;
   std::string changes;  ///< For update: JSON, a file, or - for standard input.
-  std::string progress_file;
-  std::string resume;
+  CursorArgs cursor;
   std::string progress = "auto";
   std::size_t in_flight = 0;
   bool dry_run = false;
@@ -195,10 +205,11 @@ struct SubscribeArgs {
   std::string type;
   std::string selection;
   std::string fields;
-  std::string token;           ///< File of the token, or empty.
-  std::string from = "start";  ///< Starting point without a token: "start" or "now".
+  std::string cursor_file;     ///< Empty: none.
+  std::string from = "start";  ///< Starting point without a cursor: "start" or "now".
   double interval_s = 0.5;
-  bool print_tokens = false;
+  bool print_cursors = false;
+  bool print_tokens = false;  ///< The former form of print_cursors, whose lines name the cursor "token".
   bool once = false;
 };
 int run_subscribe(const SubscribeArgs& args);

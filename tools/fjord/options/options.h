@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "commands/commands.h"
 
@@ -15,15 +16,31 @@
 namespace fjord::cli {
 
 inline constexpr const char* kExitCodes =
-    "\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 5 partly done, 6 timeout, 7 in doubt, 8 refused";
+    "\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 4 condition false, 5 partly done, 6 timeout, 7 in doubt, 8 "
+    "refused";
+
+/// The group of options that are accepted and not shown in help texts: former names that take other values.
+inline constexpr const char* kHidden = "";
+inline constexpr const char* kProgressHelp = "auto (on a terminal, after 2 s), always or never";
 
 /// The function to call after the command line has been parsed.
 using Action = std::function<int()>;
+
+/// Prints the help texts. The first long name of an option is its name; further long names are former ones, which are
+/// accepted and not shown.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool is_positional) const override;
+};
+/// Returns the names of an option that help texts show, such as "-o" and "--output".
+std::vector<std::string> shown_names(const CLI::Option& option);
 
 // Helpers that the add_...() functions share.
 CLI::App* command(CLI::App& parent, const std::string& name, const std::string& what, const std::string& example);
 /// Accepts only a decimal number from `min` to `max`. Without it, CLI11 turns a negative number into a huge one.
 CLI::Validator whole_number(std::uint64_t min = 0, std::uint64_t max = std::numeric_limits<std::uint64_t>::max());
+/// Accepts a duration from `min` to `max` seconds and passes it on in seconds, for transform(): "1.5", "500ms", "2m".
+CLI::Validator duration(double min, double max);
 void add_output(CLI::App& app, std::string& output);
 void add_common(CLI::App& app, Common& common);
 void add_progress(CLI::App& app, std::string& progress);

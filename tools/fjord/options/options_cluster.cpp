@@ -47,9 +47,9 @@ void add_local(CLI::App& app, LocalArgs& args, Action& action) {
     return made;
   };
   const auto add_timeout = [&](CLI::App* made) {
-    made->add_option("--timeout", args.timeout_s, "Seconds to wait until the cluster serves (default: 30)")
-        ->check(CLI::Range(0.001, 86'400.0))
-        ->type_name("SECONDS");
+    made->add_option("--timeout", args.timeout_s, "How long to wait until the cluster serves (default: 30s)")
+        ->transform(duration(0.001, 86'400.0))
+        ->type_name("DURATION");
   };
   CLI::App* create =
       add("create", "Writes the cluster.yaml of a new cluster, for changes before the first start",
@@ -147,9 +147,9 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
     made->add_option("--reason", args.reason, "For the history of the cluster")->type_name("TEXT");
     made->add_flag("--dry-run", args.dry_run, "Only say whether it would be done, and what would move");
     made->add_flag("--force", args.force, "Although it is refused otherwise");
-    made->add_option("--wait", args.wait_s, "Seconds to wait until it is in force and nothing is left to move")
-        ->check(CLI::Range(0.0, 864'000.0))
-        ->type_name("SECONDS");
+    made->add_option("--wait", args.wait_s, "How long to wait until it is in force and nothing is left to move")
+        ->transform(duration(0.0, 864'000.0))
+        ->type_name("DURATION");
     add_common(*made, args.common);
     made->callback([&args, &action, does] {
       args.action = does;

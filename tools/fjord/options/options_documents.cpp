@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include "options/options.h"
 
 namespace fjord::cli {
@@ -15,11 +17,11 @@ void add_feed_options(CLI::App& app, FeedArgs& args) {
 }
 
 void add_write_options(CLI::App& app, DocumentArgs& args, bool may_create) {
-  app.add_option("--condition", args.condition, "Only if this holds for the document as it is stored, else exit code 1")
+  app.add_option("--condition", args.condition, "Only if this holds for the document as it is stored, else exit code 4")
       ->type_name("CONDITION");
   app.add_option("--if-version", args.if_version,
                  "Only if the document has this version, which `get --versions` prints; 0: only if there is none; else "
-                 "exit code 1 and the version that it has")
+                 "exit code 4 and the version that it has")
       ->check(whole_number())
       ->type_name("VERSION");
   if (may_create) {
@@ -30,43 +32,65 @@ void add_write_options(CLI::App& app, DocumentArgs& args, bool may_create) {
          "process: survives the end of the processes; sync: a loss of power too (default: as the cluster is set)")
       ->check(CLI::IsMember({"default", "process", "sync"}))
       ->type_name("LEVEL");
-  app.add_option("--token", args.token,
+  app.add_option("--idempotency-key,--token", args.token,
                  "Text of at most 64 bytes: a repetition with the same one is applied once (default: none for a put or "
                  "remove without a condition, else random)")
-      ->type_name("TOKEN");
+      ->type_name("KEY");
 }
 
 void add_type(CLI::App& app, DocumentArgs& args, bool may_be_bulk) {
   const std::string what = "Document type of an id that leaves it out, as in id:shop::1";
-  app.add_option("--type", args.type, may_be_bulk ? what + "; with --where: of the documents" : what)
+  app.add_option("--type", args.type, may_be_bulk ? what + "; with --selection: of the documents" : what)
       ->type_name("TYPE");
 }
 
-/// Adds the options of update and remove with --where.
+/// Adds --cursor, and its former names --progress FILE and --resume FILE as hidden options.
+void add_cursor(CLI::App& app, CursorArgs& cursor, std::string& progress, const std::string& help) {
+  app.add_option("--cursor", cursor.file, help)->type_name("FILE");
+  app.add_option("--resume", cursor.resumed_file)->type_name("FILE")->group(kHidden);
+  const auto take = [&cursor, &progress](const std::string& text) {
+    if (text == "auto" || text == "always" || text == "never") {
+      progress = text;
+    } else {
+      cursor.kept_file = text;
+      complain(
+          fmt::format("--progress {0}: --progress says when progress is shown (auto, always or never); {0} is taken "
+                      "as the file of a cursor, for which there is --cursor {0}",
+                      text));
+    }
+  };
+  app.add_option_function<std::string>("--progress", take, kProgressHelp)->type_name("WHEN:{auto,always,never}");
+}
+
+/// Adds the options of update and remove with --selection.
 void add_bulk_options(CLI::App& app, BulkArgs& args) {
-  app.add_option("--where", args.where, "All documents of --type that this condition holds for, instead of one")
+  app.add_option("--selection,--where", args.selection,
+                 "All documents of --type that this condition holds for, instead of one")
       ->type_name("CONDITION");
-  app.add_flag("--dry-run", args.dry_run, "With --where: only count them");
-  app.add_flag("--yes", args.yes, "With --where: do it; without, they are counted");
-  app.add_option("--progress", args.progress_file, "With --where: keep in this file how far it is")->type_name("FILE");
-  app.add_option("--resume", args.resume, "With --where: go on from such a file; no document is changed twice")
-      ->type_name("FILE");
-  app.add_option("--in-flight", args.in_flight, "With --where: operations under way at once, at most (default: 2048)")
+  app.add_flag("--dry-run", args.dry_run, "With --selection: only count them");
+  app.add_flag("--yes", args.yes, "With --selection: do it; without, they are counted");
+  add_cursor(app, args.cursor, args.progress,
+             "With --selection: keep in this file how far it is, and go on from it if it is there; no document is "
+             "changed twice");
+  app.add_option("--in-flight", args.in_flight,
+                 "With --selection: operations under way at once, at most (default: 2048)")
       ->check(whole_number(1));
 }
 
-/// Returns true if --where is given. Checks the options that need or exclude it.
+/// Returns true if --selection is given. Checks the options that need or exclude it.
 bool is_bulk(const CLI::App& app, const std::string& type) {
-  if (app.count("--where") == 0) {
-    for (const char* other : {"--dry-run", "--yes", "--progress", "--resume", "--in-flight"}) {
-      if (app.count(other) != 0) throw CLI::RequiresError(other, "--where");
+  if (app.count("--selection") == 0) {
+    for (const char* other : {"--dry-run", "--yes", "--cursor", "--progress", "--resume", "--in-flight"}) {
+      if (app.count(other) != 0) throw CLI::RequiresError(other, "--selection");
     }
     return false;
   }
-  for (const char* other : {"--condition", "--if-version", "--create", "--durability", "--token"}) {
-    if (app.get_option_no_throw(other) != nullptr && app.count(other) != 0) throw CLI::ExcludesError(other, "--where");
+  for (const char* other : {"--condition", "--if-version", "--create", "--durability", "--idempotency-key"}) {
+    if (app.get_option_no_throw(other) != nullptr && app.count(other) != 0) {
+      throw CLI::ExcludesError(other, "--selection");
+    }
   }
-  if (type.empty()) throw CLI::RequiresError("--where", "--type");
+  if (type.empty()) throw CLI::RequiresError("--selection", "--type");
   return true;
 }
 
@@ -109,7 +133,8 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
           ->type_name("FIELD");
   CLI::Option* id_row = rows->add_flag("--id-row", args.id_row, "Make the id of the number of the row, from 1");
   id_row->excludes(id_field);
-  rows->add_option("--resume", args.resume_file, "Keep in this file how far it is, and go on from it if it is there")
+  rows->add_option("--cursor,--resume", args.cursor_file,
+                   "Keep in this file how far it is, and go on from it if it is there")
       ->type_name("FILE");
   rows->add_option("--namespace", args.namespace_, "Namespace of the ids (default: the type)")->type_name("NAME");
   add_feed_options(*rows, args);
@@ -133,8 +158,8 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   CLI::App* update =
       command(app, "update", "Changes fields of one document, or of all that match: a JSON object of paths and actions",
               "fjord update id:shop:music::1 '{\"plays\": {\"increment\": 1}}' --condition 'music.year > 1965'\n"
-              "  fjord update --where 'music.year > 1965' --type music '{\"old\": {\"assign\": false}}' --yes");
-  update->add_option("ID", args.id, "Document id; with --where: the changes, as JSON, a file, or -")->required();
+              "  fjord update --selection 'music.year > 1965' --type music '{\"old\": {\"assign\": false}}' --yes");
+  update->add_option("ID", args.id, "Document id; with --selection: the changes, as JSON, a file, or -")->required();
   update->add_option("FILE", args.json, "JSON file, - for standard input, or the JSON object itself");
   add_type(*update, args, true);
   add_write_options(*update, args, true);
@@ -143,7 +168,7 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   update->callback([&, update] {
     if (is_bulk(*update, args.type)) {
       bulk.type = args.type;
-      if (!args.json.empty()) throw CLI::ExcludesError("--where", "FILE");
+      if (!args.json.empty()) throw CLI::ExcludesError("--selection", "FILE");
       bulk.changes = args.id;
       bulk.common = args.common;
       action = [&] { return run_bulk_update(bulk); };
@@ -170,7 +195,7 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   get->callback([&] { action = [&] { return run_get(args); }; });
   CLI::App* remove =
       command(app, "remove", "Removes documents, or all that match; one that is not there is no error",
-              "fjord remove id:shop:music::1\n  fjord remove --where 'music.year < 1900' --type music --yes");
+              "fjord remove id:shop:music::1\n  fjord remove --selection 'music.year < 1900' --type music --yes");
   remove->add_option("ID", args.ids, "Document ids");
   add_type(*remove, args, true);
   add_write_options(*remove, args, false);
@@ -179,7 +204,7 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   remove->callback([&, remove] {
     if (is_bulk(*remove, args.type)) {
       bulk.type = args.type;
-      if (!args.ids.empty()) throw CLI::ExcludesError("--where", "ID");
+      if (!args.ids.empty()) throw CLI::ExcludesError("--selection", "ID");
       bulk.common = args.common;
       action = [&] { return run_bulk_remove(bulk); };
     } else {
@@ -225,20 +250,17 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
   visit->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4, for clients that share the work")
       ->type_name("K/N")
       ->excludes(slices);
-  visit
-      ->add_option("--progress", args.progress_file,
-                   "Keep in this file how far the visit is, also when it ends with SIGINT, SIGTERM or --limit")
-      ->type_name("FILE");
-  visit
-      ->add_option("--resume", args.resume,
-                   "Go on from such a file, and keep it up to date. Nothing comes twice, unless the process was "
-                   "killed: then what it printed in its last second does")
-      ->type_name("FILE");
+  add_cursor(
+      *visit, args.cursor, args.progress,
+      "Keep in this file how far the visit is, also when it ends with SIGINT, SIGTERM or --limit, and go on from "
+      "it if it is there. Nothing comes twice, unless the process was killed: then what it printed in its last "
+      "second does");
+  visit->add_option("--show-progress", args.progress)
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN")
+      ->group(kHidden);
   add_visitor_options(*visit, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority,
                       "normal with --limit, else background");
-  visit->add_option("--show-progress", args.show_progress, "auto (on a terminal, after 2 s), always or never")
-      ->check(CLI::IsMember({"auto", "always", "never"}))
-      ->type_name("WHEN");
   visit->add_flag("--explain", args.explain, "Say at the end which buckets were read and skipped, and why");
   add_common(*visit, args.common);
   visit->callback([&] { action = [&] { return run_visit(args); }; });
@@ -269,23 +291,26 @@ void add_export(CLI::App& app, ExportArgs& args, Action& action) {
 void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action) {
   CLI::App* subscribe =
       command(app, "subscribe", "Prints documents that match, and from then on all that changes, as JSONL",
-              "fjord subscribe --type music --token music.token >> music.changes.jsonl");
+              "fjord subscribe --type music --cursor music.cursor >> music.changes.jsonl");
   subscribe->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
   subscribe
       ->add_option("--selection", args.selection,
                    "Only documents that this condition holds for; one that it no longer holds for is given as removed")
       ->type_name("CONDITION");
   subscribe->add_option("--fields", args.fields, "Only these fields: a,b or TYPE:a,b")->type_name("FIELDS");
-  subscribe->add_option("--token", args.token, "Keep in this file what was printed, and go on from it if it is there")
+  subscribe
+      ->add_option("--cursor,--token", args.cursor_file,
+                   "Keep in this file what was printed, and go on from it if it is there")
       ->type_name("FILE");
-  subscribe->add_option("--from", args.from, "Without a token: start, all documents first (default), or now")
+  subscribe->add_option("--from", args.from, "Without a cursor: start, all documents first (default), or now")
       ->check(CLI::IsMember({"start", "now"}))
       ->type_name("WHERE");
-  subscribe->add_option("--interval", args.interval_s, "Seconds between two looks at the cluster (default: 0.5)")
-      ->check(CLI::Range(0.01, 3600.0))
-      ->type_name("SECONDS");
-  subscribe->add_flag("--print-tokens", args.print_tokens,
-                      "Print {\"token\": TEXT} now and then: a subscriber that has all lines before it may keep it");
+  subscribe->add_option("--interval", args.interval_s, "Time between two looks at the cluster (default: 500ms)")
+      ->transform(duration(0.01, 3600.0))
+      ->type_name("DURATION");
+  subscribe->add_flag("--print-cursors", args.print_cursors,
+                      "Print {\"cursor\": TEXT} now and then: a subscriber that has all lines before it may keep it");
+  subscribe->add_flag("--print-tokens", args.print_tokens)->group(kHidden);
   subscribe->add_flag("--once", args.once, "End when everything up to now was printed");
   add_common(*subscribe, args.common);
   subscribe->callback([&] { action = [&] { return run_subscribe(args); }; });

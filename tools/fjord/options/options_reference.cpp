@@ -6,7 +6,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "options/help_topics.h"
 #include "options/options.h"
+#include "options/usage.h"
 
 namespace fjord::cli {
 namespace {
@@ -32,8 +34,7 @@ void take_type(const std::string& type, ArgumentInfo& info) {
 ArgumentInfo argument_info(const CLI::Option& option) {
   ArgumentInfo info;
   if (option.get_items_expected_max() > 0) take_type(option.get_type_name(), info);
-  for (const std::string& name : option.get_snames()) info.names.push_back("-" + name);
-  for (const std::string& name : option.get_lnames()) info.names.push_back("--" + name);
+  info.names = shown_names(option);
   if (info.names.empty()) {
     info.names.push_back(option.get_name(true));
     if (info.value == "TEXT" || info.value == "UINT") info.value = info.names.front();
@@ -67,6 +68,7 @@ CommandInfo command_info(const CLI::App& app, std::vector<std::string> path) {
   info.meaning = app.get_description();
   while (!info.meaning.empty() && info.meaning.back() == '.') info.meaning.pop_back();
   for (const CLI::Option* option : app.get_options()) {
+    if (option->get_group() == kHidden) continue;
     const bool has_name = !option->get_snames().empty() || !option->get_lnames().empty();
     (has_name ? info.options : info.arguments).push_back(argument_info(*option));
   }
@@ -92,20 +94,6 @@ Status write_pages(const CommandInfo& root, const std::string& directory) {
   return Status::ok();
 }
 
-/// Returns the command with this path. Errors: NotFound.
-Result<const CommandInfo*> find_command(const CommandInfo& root, const std::vector<std::string>& words) {
-  const CommandInfo* command = &root;
-  for (const std::string& word : words) {
-    const auto found = std::find_if(command->commands.begin(), command->commands.end(),
-                                    [&](const CommandInfo& one) { return one.path.back() == word; });
-    if (found == command->commands.end()) {
-      return Status(StatusCode::NotFound, fmt::format("{} has no command \"{}\"", path_text(*command, " "), word));
-    }
-    command = &*found;
-  }
-  return command;
-}
-
 }  // namespace
 
 CommandInfo command_table(const CLI::App& app) { return command_info(app, {}); }
@@ -124,9 +112,29 @@ int run_man(const CLI::App& app, const ReferenceArgs& args) {
     const Status status = write_pages(root, args.directory);
     return status ? static_cast<int>(kOk) : report(status);
   }
-  const auto command = find_command(root, args.command);
-  if (!command) return report(command.error());
-  print(man_page(**command));
+  if (const auto found = find_command(app, args.command); !found) return report(found.error());
+  std::vector<std::string> path = {root.path.front()};
+  path.insert(path.end(), args.command.begin(), args.command.end());
+  for (const CommandInfo* command : all_commands(root)) {
+    if (command->path == path) print(man_page(*command));
+  }
+  return kOk;
+}
+
+int run_help(const CLI::App& app, const ReferenceArgs& args) {
+  const std::string word = args.command.empty() ? std::string() : args.command.front();
+  if (const HelpTopic* topic = args.command.size() == 1 ? find_topic(word) : nullptr; topic != nullptr) {
+    print(topic->text);
+    return kOk;
+  }
+  const auto command = find_command(app, args.command);
+  if (!command) {
+    complain(command.error().message() + "; topics are " + topic_names());
+    return exit_code(command.error());
+  }
+  std::string path = app.get_name();
+  for (const std::string& one : args.command) path += " " + one;
+  print((*command)->get_formatter()->make_help(*command, path, CLI::AppFormatMode::Normal));
   return kOk;
 }
 
@@ -142,6 +150,11 @@ void add_reference(CLI::App& app, ReferenceArgs& args, Action& action) {
   completion->callback([&] { action = [&] { return run_completion(app, args); }; });
   CLI::App* man = command(app, "man", "Prints the manual page of a command, or writes those of all",
                           "fjord man node retire | man -l -\n  fjord man --dir ~/.local/share/man/man1");
+  CLI::App* help = command(app, "help", "Prints the help text of a command, or about a topic",
+                           "fjord help node retire\n  fjord help selections");
+  help->add_option("WORD", args.command,
+                   "The words of a command, or a topic: " + topic_names() + " (default: fjord itself)");
+  help->callback([&] { action = [&] { return run_help(app, args); }; });
   man->add_option("COMMAND", args.command, "The words of the command (default: fjord itself)");
   man->add_option("--dir", args.directory, "Write the pages of all commands into this folder")->type_name("DIR");
   man->callback([&] {

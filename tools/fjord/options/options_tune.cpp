@@ -34,9 +34,9 @@ void add_tune_watch(CLI::App& apply, CLI::App& run, TuneArgs& args) {
                  "(default: 0.01)")
       ->check(CLI::Range(0.0001, 0.95));
   for (CLI::App* one : {&apply, &run}) {
-    one->add_option("--period", args.period_s, "Seconds between two readings of the metrics (default: 10)")
-        ->check(CLI::Range(0.1, 3600.0))
-        ->type_name("SECONDS");
+    one->add_option("--period", args.period_s, "Time between two readings of the metrics (default: 10s)")
+        ->transform(duration(0.1, 3600.0))
+        ->type_name("DURATION");
     one->add_option("--target-ms", args.target_ms,
                     "p99 that reads and writes are to have (default: of the workload file, or 20)")
         ->check(CLI::Range(0.001, 3'600'000.0));
@@ -75,9 +75,9 @@ void add_tune(CLI::App& app, TuneArgs& args, Action& action) {
   add_tune_watch(*apply, *run, args);
   for (CLI::App* one : {advise, plan, apply, run}) add_tune_metrics(*one, args);
   for (CLI::App* one : {advise, plan, apply}) {
-    one->add_option("--sample", args.sample_s, "Seconds between the two readings of the metrics (default: 10)")
-        ->check(CLI::Range(0.1, 3600.0))
-        ->type_name("SECONDS");
+    one->add_option("--sample", args.sample_s, "Time between the two readings of the metrics (default: 10s)")
+        ->transform(duration(0.1, 3600.0))
+        ->type_name("DURATION");
   }
   for (CLI::App* one : {plan, apply}) {
     one->add_option("--only", args.only, "Only this setting; may be given several times")
