@@ -214,8 +214,7 @@ Result<visitors::VisitorSessionOptions> session_of(ClientCore& core, const BulkC
   }
   FJORD_TRY_ASSIGN(DocumentQuery query, DocumentQuery::make(type_name, change.selection, {}, *types));
   if (change.changes && type != nullptr) {
-    FJORD_TRY_ASSIGN(const DocumentId any_id, DocumentId::parse(fmt::format("id:any:{}::any", type_name)));
-    const auto understood = DocumentUpdate::from_json_fields(*type, any_id, *change.changes);
+    const auto understood = DocumentUpdate::from_json_fields(*type, DocumentId(), *change.changes);
     if (!understood) return understood.error();
   }
   visitors::VisitorSessionOptions session;

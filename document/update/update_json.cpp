@@ -272,6 +272,7 @@ Result<DocumentUpdate> update_from_json(const JsonTree& tree, const JsonNode& ob
                                         const DocumentId& id) {
   DocumentUpdate update(type, id);
   if (Status status = UpdateReader(tree, update).read(object); !status) {
+    if (id.empty()) return status;
     return status.with_context(fmt::format("document {}", quoted(id.str())));
   }
   return update;
@@ -279,7 +280,7 @@ Result<DocumentUpdate> update_from_json(const JsonTree& tree, const JsonNode& ob
 
 Result<DocumentUpdate> DocumentUpdate::from_json_fields(const DocumentType& type, const DocumentId& id,
                                                         std::string_view json_object) {
-  if (!id.type().empty() && id.type() != type.name()) {
+  if (!id.empty() && !id.type().empty() && id.type() != type.name()) {
     return Status(StatusCode::InvalidId, fmt::format("document {} is not of type {}", quoted(id.str()), type.name()));
   }
   FJORD_TRY_ASSIGN(JsonTree tree, JsonTree::parse(json_object, kUpdateValuesMax));

@@ -46,16 +46,15 @@ class Write : public std::enable_shared_from_this<Write> {
   Status read(const HttpQuery& query, const std::string& json) {
     FJORD_TRY_ASSIGN(const auto timeout, query.duration_ms("timeout"));
     if (timeout) options_.timeout = milliseconds(*timeout);
-    if (const std::string* condition = query.find("condition")) options_.condition = *condition;
-    FJORD_TRY_ASSIGN(options_.create, query.flag("create", false));
-    if (method_ == "DELETE") {
-      options_.create = false;
-      return Status::ok();
+    if (method_ != "DELETE") {
+      FJORD_TRY_ASSIGN(DocumentBody body, read_document_body(json));
+      fields_ = std::move(body.fields);
+      if (body.condition) options_.condition = std::move(*body.condition);
+      if (body.create) options_.create = *body.create;
     }
-    FJORD_TRY_ASSIGN(DocumentBody body, read_document_body(json));
-    fields_ = std::move(body.fields);
-    if (body.condition) options_.condition = *body.condition;
-    if (body.create) options_.create = *body.create;
+    // The query comes last, because it wins over the body.
+    if (const std::string* condition = query.find("condition")) options_.condition = *condition;
+    FJORD_TRY_ASSIGN(options_.create, query.flag("create", options_.create));
     return Status::ok();
   }
 
@@ -77,18 +76,70 @@ class Write : public std::enable_shared_from_this<Write> {
   std::string fields_;
 };
 
+std::vector<std::string> joined(std::vector<std::string> names, const std::vector<std::string>& more) {
+  names.insert(names.end(), more.begin(), more.end());
+  return names;
+}
+
 }  // namespace
 
-void DocumentApi::read(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query, HttpDone done) {
-  const std::string id = path.id();
-  ReadOptions options;
-  const auto timeout = query.duration_ms("timeout");
-  if (!timeout) return done(error_answer(request, timeout.error(), id));
-  if (*timeout) options.timeout = milliseconds(**timeout);
-  if (query.find("dryRun") != nullptr) {
-    return done(message_answer(request, 400, "GET does not support the request property 'dryRun'", id));
+const std::vector<DocumentApi::Operation>& DocumentApi::operations() {
+  using Names = std::vector<std::string>;
+  static const Names read = {"cluster", "fieldSet", "timeout", "tracelevel", "format.tensors"};
+  static const Names remove = {"condition", "dryRun", "timeout", "cluster", "route", "tracelevel"};
+  static const Names write = joined(remove, {"create"});
+  static const Names visit = {
+      "cluster", "selection",      "wantedDocumentCount", "continuation", "fieldSet",      "slices",
+      "sliceId", "includeRemoves", "concurrency",         "stream",       "fromTimestamp", "toTimestamp",
+      "timeout", "tracelevel",     "format.tensors"};
+  static const Names select = {"cluster", "selection",  "slices",    "sliceId",
+                               "timeout", "tracelevel", "timeChunk", "continuation"};
+  static const Names no_select = {"wantedDocumentCount", "fieldSet", "concurrency", "route", "dryRun"};
+  static const Names no_visit = {"dryRun", "destinationCluster"};
+  static const Names space = {"bucketSpace"};
+  static const Names copy = joined(select, {"destinationCluster"});
+  using enum PathForm;
+  static const std::vector<Operation> operations = {
+      {"GET", Root, joined(visit, space), no_visit, &DocumentApi::visit},
+      {"POST", Root, joined(copy, space), no_select, &DocumentApi::write_selected},
+      {"DELETE", Root, joined(select, space), no_select, &DocumentApi::write_selected},
+      {"GET", Selection, visit, joined(no_visit, space), &DocumentApi::visit},
+      {"POST", Selection, copy, joined(no_select, space), &DocumentApi::write_selected},
+      {"PUT", Selection, select, joined(no_select, space), &DocumentApi::write_selected},
+      {"DELETE", Selection, select, joined(no_select, space), &DocumentApi::write_selected},
+      {"GET", Document, read, {"dryRun"}, &DocumentApi::read},
+      {"POST", Document, write, {}, &DocumentApi::write},
+      {"PUT", Document, write, {}, &DocumentApi::write},
+      {"DELETE", Document, remove, {}, &DocumentApi::write},
+  };
+  return operations;
+}
+
+std::vector<RouteTable::Name> DocumentApi::names() {
+  std::vector<RouteTable::Name> names;
+  for (const Operation& one : operations()) {
+    for (const std::string& path : document_paths(one.form)) {
+      names.push_back({std::string(one.method), path, one.parameters});
+    }
   }
-  if (const std::string* fields = query.find("fieldSet")) options.fields = *fields;
+  return names;
+}
+
+std::vector<std::string> DocumentApi::methods_of(PathForm form) {
+  std::vector<std::string> methods;
+  for (const Operation& one : operations()) {
+    if (one.form == form) methods.emplace_back(one.method);
+  }
+  return methods;
+}
+
+void DocumentApi::read(Call& call) {
+  const std::string id = call.path.id();
+  ReadOptions options;
+  const auto timeout = call.query.duration_ms("timeout");
+  if (!timeout) return call.reply(error_answer(call.request, timeout.error(), id));
+  if (*timeout) options.timeout = milliseconds(**timeout);
+  if (const std::string* fields = call.query.find("fieldSet")) options.fields = *fields;
   struct Read {
     HttpRequest asked;
     DocumentPath path;
@@ -96,7 +147,7 @@ void DocumentApi::read(const HttpRequest& request, const DocumentPath& path, con
     HttpDone done;
   };
   const auto read = std::make_shared<Read>(
-      Read{{.method = request.method, .target = request.target, .body = {}}, path, id, std::move(done)});
+      Read{{.method = call.request.method, .target = call.request.target, .body = {}}, call.path, id, call.reply});
   client_.get_fields_json(id, std::move(options)).then([this, read](const JsonResult& result) {
     if (result.status.code() == StatusCode::NotFound) return answer_missing(read->asked, read->path, read->done);
     if (!result.status) return read->done(error_answer(read->asked, result.status, read->id));
@@ -127,62 +178,66 @@ void DocumentApi::answer_missing(const HttpRequest& request, const DocumentPath&
   if (!taken) done(message_answer(request, 429, "too many requests wait for schemas; try again later", path.id()));
 }
 
-void DocumentApi::visit(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query,
-                        const HttpReply& reply) {
-  auto wish = read_visit_wish(request, path, query);
-  if (!wish) return reply(error_answer(request, wish.error()));
+void DocumentApi::write(Call& call) {
+  const std::string id = call.path.id();
+  const auto dry_run = call.query.flag("dryRun", false);
+  if (!dry_run) return call.reply(error_answer(call.request, dry_run.error(), id));
+  if (*dry_run) return call.reply(plain_answer(call.request, 200, id));
+  std::make_shared<Write>(call.request, id, call.reply)->start(client_, call.query, call.request.body);
+}
+
+void DocumentApi::visit(Call& call) {
+  auto wish = read_visit_wish(call.path, call.query);
+  if (!wish) return call.reply(error_answer(call.request, wish.error()));
   bool is_taken = false;
   if (wish->is_stream) {
-    const StreamForm form = stream_form_of(request.header("accept"));
-    is_taken = threads_.run_stream(
-        [this, request, wish = std::move(*wish), form, reply] { stream_visit(client_, request, wish, form, reply); });
+    const StreamForm form = stream_form_of(call.request.header("accept"));
+    is_taken = threads_.run_stream([this, request = call.request, wish = std::move(*wish), form, reply = call.reply] {
+      stream_visit(client_, request, wish, form, reply);
+    });
   } else {
-    is_taken = threads_.run([this, request, wish = std::move(*wish), reply] {
+    is_taken = threads_.run([this, request = call.request, wish = std::move(*wish), reply = call.reply] {
       reply(visit_chunk(client_, request, wish, stop_of(reply)));
     });
   }
-  if (!is_taken) reply(message_answer(request, 429, kTooManyVisits));
+  if (!is_taken) call.reply(message_answer(call.request, 429, kTooManyVisits));
 }
 
-void DocumentApi::write_selected(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query,
-                                 const HttpReply& reply) {
-  if (const std::string* destination = query.find("destinationCluster")) {
-    if (const Status status = check_cluster(*destination); !status) return reply(error_answer(request, status));
+void DocumentApi::write_selected(Call& call) {
+  if (const std::string* destination = call.query.find("destinationCluster")) {
+    if (const Status status = check_cluster(*destination); !status) {
+      return call.reply(error_answer(call.request, status));
+    }
   }
-  auto wish = read_selection_wish(request, path, query);
-  if (!wish) return reply(error_answer(request, wish.error()));
-  const bool is_taken = threads_.run([this, request, path, wish = std::move(*wish), reply] {
-    reply(write_by_selection(client_, request, path, wish, stop_of(reply)));
-  });
-  if (!is_taken) reply(message_answer(request, 429, kTooManyVisits));
+  auto wish = read_selection_wish(call.request, call.path, call.query);
+  if (!wish) return call.reply(error_answer(call.request, wish.error()));
+  const bool is_taken =
+      threads_.run([this, request = call.request, path = call.path, wish = std::move(*wish), reply = call.reply] {
+        reply(write_by_selection(client_, request, path, wish, stop_of(reply)));
+      });
+  if (!is_taken) call.reply(message_answer(call.request, 429, kTooManyVisits));
 }
 
 void DocumentApi::handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply) {
-  const HttpDone done = reply;
-  const auto query = HttpQuery::parse(request.target);
-  if (!query) return done(error_answer(request, query.error()));
-  const auto parsed = parse_document_path(request, path);
-  if (!parsed) return done(error_answer(request, parsed.error()));
-  if (request.method == "OPTIONS") return done({.status = 204, .body = {}, .allow = "GET,POST,PUT,DELETE"});
-  const bool is_write = request.method == "POST" || request.method == "PUT" || request.method == "DELETE";
-  if (!is_write && request.method != "GET") {
-    HttpAnswer answer = message_answer(request, 405,
-                                       fmt::format("'{}' not allowed at '{}'. Allowed methods are: DELETE, "
-                                                   "GET, POST, PUT",
-                                                   request.method, request.raw_path()));
-    answer.allow = "GET,POST,PUT,DELETE";
-    return done(std::move(answer));
+  auto query = HttpQuery::parse(request.target);
+  if (!query) return reply(error_answer(request, query.error()));
+  auto parsed = parse_document_path(request, path);
+  if (!parsed) return reply(error_answer(request, parsed.error()));
+  const Operation* found = nullptr;
+  for (const Operation& one : operations()) {
+    if (one.form == parsed->form() && one.method == request.method) found = &one;
   }
-  if (const Status status = check_common(*query); !status) return done(error_answer(request, status));
-  if (parsed->user.empty()) {
-    return is_write ? write_selected(request, *parsed, *query, reply) : visit(request, *parsed, *query, reply);
+  if (found == nullptr) return reply(other_method_answer(request, methods_of(parsed->form())));
+  for (const std::string& name : found->refused) {
+    if (query->find(name) == nullptr) continue;
+    const Status status(StatusCode::InvalidArgument,
+                        fmt::format("May not specify '{}' at '{}'", name, request.raw_path()));
+    return reply(error_answer(request, status, found->form == PathForm::Document ? parsed->id() : std::string()));
   }
-  const std::string id = parsed->id();
-  if (!is_write) return read(request, *parsed, *query, done);
-  const auto dry_run = query->flag("dryRun", false);
-  if (!dry_run) return done(error_answer(request, dry_run.error(), id));
-  if (*dry_run) return done(plain_answer(request, 200, id));
-  std::make_shared<Write>(request, id, done)->start(client_, *query, request.body);
+  query->keep_only(found->parameters);
+  if (const Status status = check_common(*query); !status) return reply(error_answer(request, status));
+  Call call{.request = request, .path = std::move(*parsed), .query = std::move(*query), .reply = std::move(reply)};
+  (this->*found->run)(call);
 }
 
 }  // namespace fjord::gateway

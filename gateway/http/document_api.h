@@ -4,6 +4,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fjord/common/thread_annotations.h"
@@ -12,6 +13,7 @@
 #include "http/document_path.h"
 #include "http/message.h"
 #include "http/reply.h"
+#include "http/route_table.h"
 
 namespace fjord::gateway {
 
@@ -37,14 +39,33 @@ class DocumentApi {
 
   /// `path` is the decoded path of the request, from "document" on.
   void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply);
+  /// Returns all paths with their methods.
+  static std::vector<RouteTable::Name> names();
 
  private:
-  void read(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query, HttpDone done);
-  /// Answers GET on a path without an id.
-  void visit(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query, const HttpReply& reply);
-  /// Answers PUT, DELETE and POST on a path without an id.
-  void write_selected(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query,
-                      const HttpReply& reply);
+  struct Call {
+    const HttpRequest& request;
+    DocumentPath path;
+    HttpQuery query;  ///< With the parameters of the operation only.
+    HttpReply reply;
+  };
+  /// What a method does at all paths of one form.
+  struct Operation {
+    std::string_view method;
+    PathForm form;
+    std::vector<std::string> parameters;  ///< Others are ignored.
+    std::vector<std::string> refused;     ///< Parameters that are an error here.
+    void (DocumentApi::*run)(Call& call);
+  };
+  static const std::vector<Operation>& operations();
+  static std::vector<std::string> methods_of(PathForm form);
+
+  void read(Call& call);
+  /// Answers POST, PUT and DELETE of one document.
+  void write(Call& call);
+  void visit(Call& call);
+  /// Answers POST, PUT and DELETE of all documents that a selection matches.
+  void write_selected(Call& call);
   /// Answers 404, or 400 if the cluster has no such type. Fetches the schemas for a type that was not seen before.
   void answer_missing(const HttpRequest& request, const DocumentPath& path, HttpDone done);
 

@@ -7,6 +7,7 @@
 #include "fjord/library/detail/client_core.h"
 #include "fjord/monitoring/metric_text.h"
 #include "fjord/monitoring/resource_sampler.h"
+#include "fjord/version/version.h"
 #include "http/own_api.h"
 
 namespace fjord::gateway {
@@ -63,6 +64,11 @@ void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metr
   add_page(routes, "/status.html", kUpPage);
   routes.add("GET", "/state/v1/health", {},
              [&client](const ApiCall& call, const HttpReply& reply) { answer_health(client, call.request, reply); });
+  routes.add("GET", "/state/v1/version", {}, [](const ApiCall&, const HttpReply& reply) {
+    JsonText json;
+    json.begin_object().member("version", version()).end_object();
+    reply({.status = 200, .body = json.str()});
+  });
   routes.add("GET", "/metrics", {},
              [page = std::make_shared<MetricsPage>(metrics, of_client)](const ApiCall&, const HttpReply& reply) {
                reply({.status = 200, .body = page->text(), .content_type = "text/plain; version=0.0.4; charset=utf-8"});
@@ -70,21 +76,6 @@ void add_gateway_routes(RouteTable& routes, Client& client, MetricRegistry& metr
   routes.add("GET", "/openapi.yaml", {}, [](const ApiCall&, const HttpReply& reply) {
     reply({.status = 200, .body = openapi_text(), .content_type = "application/yaml"});
   });
-}
-
-std::vector<RouteTable::Name> document_route_names() {
-  const std::vector<std::string> visit = {
-      "selection",      "wantedDocumentCount", "continuation", "fieldSet", "slices",      "sliceId",
-      "includeRemoves", "fromTimestamp",       "toTimestamp",  "timeout",  "concurrency", "stream"};
-  std::vector<std::string> visit_cluster = visit;
-  visit_cluster.insert(visit_cluster.end(), {"cluster", "bucketSpace"});
-  const std::string one = "/document/v1/{namespace}/{type}/docid/{user}";
-  return {{"GET", "/document/v1/", visit_cluster},
-          {"GET", "/document/v1/{namespace}/{type}/docid/", visit},
-          {"GET", one, {"fieldSet", "timeout"}},
-          {"POST", one, {"condition", "create", "dryRun", "timeout"}},
-          {"PUT", one, {"condition", "create", "dryRun", "timeout"}},
-          {"DELETE", one, {"condition", "dryRun", "timeout"}}};
 }
 
 }  // namespace fjord::gateway

@@ -58,6 +58,9 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
     if (depth_ == 1) {
       key_.assign(text, length);
       is_fields_ = key_ == "fields";
+      const bool is_again =
+          (is_fields_ && has_fields) || (key_ == "condition" && body.condition) || (key_ == "create" && body.create);
+      if (is_again) return fail(fmt::format("'{}' is there twice", key_));
     }
     return check_text({text, length});
   }

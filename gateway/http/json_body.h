@@ -15,7 +15,8 @@ struct DocumentBody {
   std::optional<bool> create;
 };
 
-/// Errors: InvalidArgument for malformed JSON, text after the object, a missing `fields`, or too deep nesting.
+/// Errors: InvalidArgument for malformed JSON, text after the object, a missing `fields`, a member that is there twice,
+/// or too deep nesting.
 Result<DocumentBody> read_document_body(std::string_view json);
 
 /// Appends a JSON string. A text that is not UTF-8 gets replacement characters.

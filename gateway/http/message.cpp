@@ -209,6 +209,11 @@ Result<HttpQuery> HttpQuery::parse_known(std::string_view target, const std::vec
   return query;
 }
 
+void HttpQuery::keep_only(const std::vector<std::string>& names) {
+  std::erase_if(values_,
+                [&](const auto& one) { return std::find(names.begin(), names.end(), one.first) == names.end(); });
+}
+
 const std::string* HttpQuery::find(const std::string& name) const {
   const auto found = values_.find(name);
   return found == values_.end() ? nullptr : &found->second;

@@ -64,6 +64,9 @@ class HttpQuery {
   /// and for one that is there twice.
   static Result<HttpQuery> parse_known(std::string_view target, const std::vector<std::string>& names);
 
+  /// Forgets the parameters that are not named.
+  void keep_only(const std::vector<std::string>& names);
+
   /// Returns the value; absent if the parameter was not sent.
   const std::string* find(const std::string& name) const;
   /// Errors of flag(), number() and duration_ms(): InvalidArgument.

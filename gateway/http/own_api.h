@@ -69,8 +69,6 @@ void add_balancer_routes(RouteTable& routes, Client& client);
 void add_load_routes(RouteTable& routes, LoadSampler& sampler);
 void add_console_routes(RouteTable& routes, const OwnApiOptions& options);
 
-/// The paths of the document API, which answers them itself.
-std::vector<RouteTable::Name> document_route_names();
 /// Returns the text of openapi.yaml.
 std::string openapi_text();
 

@@ -32,14 +32,6 @@ bool matches(const std::vector<std::string>& segments, const std::vector<std::st
                     });
 }
 
-HttpAnswer not_allowed(const HttpRequest& request, const std::set<std::string>& methods) {
-  HttpAnswer answer = message_answer(request, 405,
-                                     fmt::format("'{}' not allowed at '{}'. Allowed methods are: {}", request.method,
-                                                 request.raw_path(), fmt::join(methods, ", ")));
-  answer.allow = fmt::format("{}", fmt::join(methods, ","));
-  return answer;
-}
-
 }  // namespace
 
 std::string ApiCall::text(const std::string& name) const {
@@ -170,10 +162,7 @@ void RouteTable::handle(const HttpRequest& request, const std::vector<std::strin
                                             "/openapi.yaml",
                                             request.raw_path())));
   }
-  if (found == nullptr) {
-    if (request.method != "OPTIONS") return reply(not_allowed(request, methods));
-    return reply({.status = 204, .body = {}, .allow = fmt::format("{}", fmt::join(methods, ","))});
-  }
+  if (found == nullptr) return reply(other_method_answer(request, {methods.begin(), methods.end()}));
   if (request.body.size() > kBodyBytesMax) {
     return reply(error_answer(request, {StatusCode::TooLarge,
                                         fmt::format("the body has {} bytes", request.body.size()),

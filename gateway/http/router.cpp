@@ -24,7 +24,7 @@ void Router::handle(const HttpRequest& request, HttpReply reply) {
 }
 
 std::vector<RouteTable::Name> Router::routes() const {
-  std::vector<RouteTable::Name> names = document_route_names();
+  std::vector<RouteTable::Name> names = DocumentApi::names();
   for (RouteTable::Name& name : own_.names()) names.push_back(std::move(name));
   return names;
 }

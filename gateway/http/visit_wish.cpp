@@ -61,10 +61,9 @@ Result<std::optional<VisitSlice>> read_slice(const HttpQuery& query) {
 }
 
 /// Returns true if the bucket space that the request names has no documents.
-Result<bool> names_empty_space(const DocumentPath& path, const HttpQuery& query) {
+Result<bool> names_empty_space(const HttpQuery& query) {
   const std::string* space = query.find("bucketSpace");
   if (space == nullptr) return false;
-  if (!path.is_root) return invalid("bucketSpace is possible at the root only");
   if (*space != "default" && *space != "global") {
     return invalid(fmt::format("bucketSpace '{}': expected default or global", *space));
   }
@@ -103,6 +102,9 @@ Status read_times(const HttpQuery& query, VisitOptions& options) {
     if (given && *given < 0) return invalid(fmt::format("{} is negative", name));
     if (given) *time = Timestamp{static_cast<std::uint64_t>(*given)};
   }
+  if (query.find("toTimestamp") != nullptr && options.from > options.to) {
+    return invalid("fromTimestamp is after toTimestamp");
+  }
   return Status::ok();
 }
 
@@ -116,17 +118,14 @@ Status read_concurrency(const HttpQuery& query, VisitWish& wish) {
 
 }  // namespace
 
-Result<VisitWish> read_visit_wish(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query) {
+Result<VisitWish> read_visit_wish(const DocumentPath& path, const HttpQuery& query) {
   VisitWish wish;
   if (path.is_root && query.find("cluster") == nullptr) {
     return invalid(
         "Must set 'cluster' parameter to a valid content cluster id when "
         "visiting at a root /document/v1/ level");
   }
-  if (query.find("dryRun") != nullptr || query.find("destinationCluster") != nullptr) {
-    return invalid(fmt::format("May not specify 'dryRun' or 'destinationCluster' at '{}'", request.raw_path()));
-  }
-  FJORD_TRY_ASSIGN(wish.is_empty_space, names_empty_space(path, query));
+  FJORD_TRY_ASSIGN(wish.is_empty_space, names_empty_space(query));
   VisitOptions& options = wish.options;
   options.type = path.type;
   if (const std::string* selection = query.find("selection")) wish.selection = *selection;
@@ -151,19 +150,13 @@ Result<SelectionWish> read_selection_wish(const HttpRequest& request, const Docu
                                           const HttpQuery& query) {
   SelectionWish wish;
   const std::string_view at = request.raw_path();
-  if (path.is_root && request.method == "PUT") {
-    return invalid(fmt::format("PUT is not possible at '{}': the document type is needed", at));
-  }
   for (const char* name : {"cluster", "selection"}) {
     if (query.find(name) == nullptr) return invalid(fmt::format("Must specify '{}' at '{}'", name, at));
   }
   if (request.method == "POST" && query.find("destinationCluster") == nullptr) {
     return invalid(fmt::format("Must specify 'destinationCluster' at '{}'", at));
   }
-  for (const char* name : {"wantedDocumentCount", "fieldSet", "concurrency", "route", "dryRun"}) {
-    if (query.find(name) != nullptr) return invalid(fmt::format("May not specify '{}' at '{}'", name, at));
-  }
-  FJORD_TRY_ASSIGN(wish.is_empty_space, names_empty_space(path, query));
+  FJORD_TRY_ASSIGN(wish.is_empty_space, names_empty_space(query));
   wish.selection = *query.find("selection");
   wish.condition = selection_of(path, wish.selection);
   FJORD_TRY_ASSIGN(wish.slice, read_slice(query));

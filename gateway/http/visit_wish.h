@@ -23,7 +23,7 @@ struct VisitWish {
 };
 
 /// Errors: InvalidArgument.
-Result<VisitWish> read_visit_wish(const HttpRequest& request, const DocumentPath& path, const HttpQuery& query);
+Result<VisitWish> read_visit_wish(const DocumentPath& path, const HttpQuery& query);
 
 /// The parameters of PUT, DELETE and POST on a path without an id.
 struct SelectionWish {

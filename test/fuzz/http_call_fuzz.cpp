@@ -87,7 +87,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!segments || !query || segments->size() < 2) return 0;
   const auto path = parse_document_path(request, *segments);
   if (!path) return 0;
-  if (const auto wish = read_visit_wish(request, *path, *query)) FJORD_CHECK(wish->documents > 0);
+  if (const auto wish = read_visit_wish(*path, *query)) FJORD_CHECK(wish->documents > 0);
   static_cast<void>(read_selection_wish(request, *path, *query));
   static_cast<void>(query->duration_ms("timeout"));
   return 0;

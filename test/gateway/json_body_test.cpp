@@ -61,5 +61,14 @@ TEST_CASE("json body: characters that no string may have are refused") {
   }
 }
 
+TEST_CASE("json body: a member that is there twice is refused") {
+  for (const char* member : {"\"fields\":{}", "\"condition\":\"a\"", "\"create\":true"}) {
+    const std::string name(member, std::string_view(member).find(':'));
+    const std::string text = std::string("{\"fields\":{},\"x\":1,\"x\":2,") + member + "," + member + "}";
+    CHECK_THAT(refusal_of(text), Catch::Contains("'" + name.substr(1, name.size() - 2) + "' is there twice"));
+  }
+  CHECK(refusal_of(R"({"fields":{"fields":{"condition":"b"}},"condition":"a","create":false})").empty());
+}
+
 }  // namespace
 }  // namespace fjord::gateway

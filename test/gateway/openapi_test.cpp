@@ -51,17 +51,24 @@ class Description {
     std::string path;
     std::string operation;
     std::string name;
+    std::set<std::string> shared;  // Parameters of all operations at the path, which come before these.
     bool is_inside = false;
     for (const std::string& line : lines_) {
       if (indent_of(line) == 0) is_inside = line == "paths:";
       if (!is_inside) continue;
-      if (indent_of(line) == 2) path = line.substr(2, line.size() - 3);
-      if (indent_of(line) == 4) operation = operation_of(line.substr(4, line.find(':') - 4), path);
-      if (operation.empty()) continue;
-      operations[operation];
-      if (const std::string used = behind(line, "#/components/parameters/", "\""); queries_.contains(used)) {
-        operations[operation].insert(queries_[used]);
+      if (indent_of(line) == 2) {
+        path = line.substr(2, line.size() - 3);
+        shared.clear();
+        operation.clear();
       }
+      if (indent_of(line) == 4) {
+        operation = operation_of(line.substr(4, line.find(':') - 4), path);
+        if (!operation.empty()) operations[operation] = shared;
+      }
+      if (const std::string used = behind(line, "#/components/parameters/", "\""); queries_.contains(used)) {
+        (operation.empty() ? shared : operations[operation]).insert(queries_[used]);
+      }
+      if (operation.empty()) continue;
       if (const std::string given = behind(line, "- name: ", " "); !given.empty()) name = given;
       if (line == "          in: query") operations[operation].insert(name);
     }

@@ -75,8 +75,54 @@ class HttpDocumentTest(unittest.TestCase):
         self.must(412, "POST", ROOT + "put", {"fields": {"sold": 4}, "condition": "item.sold==7"})
         self.assertEqual(self.must(200, "GET", ROOT + "put")["fields"], {"sold": 3})
 
+    def test_the_query_wins_over_the_body(self):
+        path = ROOT + "both"
+        self.must(200, "POST", path, {"fields": {"sold": 3}})
+        right, wrong = "?condition=item.sold==3", "?condition=item.sold==99"
+        for method, new in (("PUT", {"sold": {"assign": 4}}), ("POST", {"sold": 4})):
+            answer = self.must(412, method, path + wrong, {"condition": "item.sold==3", "fields": new})
+            self.assertEqual(answer["code"], "TEST_AND_SET_FAILED")
+        self.must(200, "PUT", path + right, {"condition": "item.sold==99", "fields": {"sold": {"assign": 5}}})
+        self.assertEqual(self.must(200, "GET", path)["fields"], {"sold": 5})
+        absent, new = ROOT + "both-absent", {"sold": {"assign": 1}}
+        self.must(200, "PUT", absent + "?create=false", {"create": True, "fields": new})
+        self.must(404, "GET", absent)
+        self.must(200, "PUT", absent + "?create=true", {"create": False, "fields": new})
+        self.assertEqual(self.must(200, "GET", absent)["fields"], {"sold": 1})
+
+    def test_every_error_has_a_code(self):
+        gzip_headers = {"Content-Encoding": "gzip"}
+        for code, status, method, target, body, headers in (
+                ("INVALID_ARGUMENT", 400, "POST", ROOT + "code", b"no gzip", gzip_headers),
+                ("INVALID_ARGUMENT", 400, "GET", ROOT + "code?dryRun=true", None, None),
+                ("UNAUTHORIZED", 403, "POST", ROOT + "code", "{}", {"Origin": "http://example.org"}),
+                ("NOT_FOUND", 404, "GET", "/nosuch", None, None), ("NOT_FOUND", 404, "GET", "/console/nosuch", None, None),
+                ("NOT_FOUND", 404, "GET", "/document/v1/shop/item", None, None),
+                ("NOT_IMPLEMENTED", 405, "PATCH", ROOT + "code", None, None),
+                ("NOT_IMPLEMENTED", 405, "POST", "/cluster/v1/status", "{}", None),
+                ("TOO_LARGE", 413, "POST", ROOT + "code", gzip.compress(b"0" * (101 << 20)), gzip_headers),
+                ("INVALID_ARGUMENT", 415, "POST", ROOT + "code", "{}", {"Content-Encoding": "br"}),
+                ("INVALID_ARGUMENT", 421, "GET", ROOT + "code", None, {"Host": "example.org"})):
+            answer = self.must(status, method, target, body, headers)
+            self.assertEqual((answer["code"], bool(answer["message"])), (code, True), f"{method} {target}")
+        line = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
+        self.assertIn(b'"code":"TOO_LARGE"', raw_exchange(self.port, line + b"X: " + b"y" * (300 << 10) + b"\r\n\r\n"))
+
+    def test_large_documents(self):
+        """The message to the distributor bounds a document, before the body does."""
+        for megabytes in (3, 40, 60):
+            title = "x" * (megabytes << 20)
+            self.must(200, "POST", ROOT + "large", {"fields": {"title": title}})
+            self.assertEqual(self.must(200, "GET", ROOT + "large")["fields"]["title"], title)
+        refused = self.must(413, "POST", ROOT + "large", {"fields": {"title": "x" * (70 << 20)}})
+        self.assertEqual(refused["code"], "TOO_LARGE")
+        self.assertIn(str(64 << 20), refused["message"])
+        self.must(200, "DELETE", ROOT + "large")
+
     def test_ids_in_paths(self):
         for path, document_id in (("/document/v1/shop/item/number/7/a", "id:shop:item:n=7:a"),
+                                  ("/document/v1/shop/item/number/007/a", "id:shop:item:n=7:a"),
+                                  ("/document/v1/shop/item/number/18446744073709551615/a", "id:shop:item:n=18446744073709551615:a"),
                                   ("/document/v1/shop/item/group/g/a", "id:shop:item:g=g:a"),
                                   (ROOT + "a%2Fb+c%2Bd", "id:shop:item::a/b c+d"), (ROOT + "a/b+c%2Bd", "id:shop:item::a/b c+d")):
             self.assertEqual(self.must(200, "POST", path, {"fields": {"title": path}})["id"], document_id)
@@ -87,7 +133,7 @@ class HttpDocumentTest(unittest.TestCase):
         self.must(200, "POST", path, {"fields": {"title": "kept"}})
         for method, suffix, body in (
                 ("POST", "", "{"), ("POST", "", ""), ("POST", "", "{}"), ("POST", "", "[]"), ("POST", "", '{"fields":3}'),
-                ("POST", "", '{"fields":{}} x'), ("POST", "", '{"fields":{"absent":1}}'),
+                ("POST", "", '{"fields":{"title":"a"},"fields":{"title":"b"}}'), ("POST", "", '{"fields":{}} x'), ("POST", "", '{"fields":{"absent":1}}'),
                 ("POST", "", '{"fields":{"sold":"x"}}'), ("POST", "", '{"fields":{"sold":1.5}}'),
                 ("POST", "", '{"fields":{"tags":' + "[" * 100000 + "}}"),
                 ("PUT", "", '{"fields":{"title":{"assign":"new"},"absent":{"assign":1}}}'),
@@ -124,6 +170,7 @@ class HttpDocumentTest(unittest.TestCase):
     def test_pages_beside_it(self):
         for path in ("/ApplicationStatus", "/status.html", "/state/v1/health"):
             self.must(200, "GET", path)
+        self.assertRegex(self.must(200, "GET", "/state/v1/version")["version"], r"^\d+\.\d+\.\d+$")
         handlers = self.must(200, "GET", "/")["handlers"]
         self.assertTrue(any(one["class"].endswith("DocumentV1ApiHandler") and
                             any("/document/v1/" in binding for binding in one["serverBindings"]) for one in handlers))
@@ -238,9 +285,11 @@ class HttpDocumentTest(unittest.TestCase):
         below = ROOT + "?"
         for target in (below + "wantedDocumentCount=0", below + "slices=2", below + "slices=2&sliceId=2",
                        below + "selection=((", below + "continuation=AAAA", below + "continuation=.", "/document/v1/",
-                       below + "bucketSpace=default", "/document/v1/?cluster=fjord&bucketSpace=other",
+                       below + "bucketSpace=default", below + "fromTimestamp=5&toTimestamp=3",
+                       below + "fromTimestamp=5&toTimestamp=0", "/document/v1/?cluster=fjord&bucketSpace=other",
                        "/document/v1/shop/absent/docid/"):
             self.assertTrue(self.must(400, "GET", target)["message"], target)
+        self.must(200, "GET", below + "fromTimestamp=3&toTimestamp=3&concurrency=17&wantedDocumentCount=9999")
 
 
 if __name__ == "__main__":

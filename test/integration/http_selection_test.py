@@ -98,11 +98,10 @@ class SelectionTest(HttpCluster):
 
     def test_bad_requests_change_nothing(self):
         self.feed(3)
-        root = "/document/v1/?cluster=fjord&selection=true"
         docid = ROOT + "?cluster=fjord&selection=true"
         update = {"fields": {"sold": {"assign": 7}}}
         for method, target, body, message in (
-                ("PUT", root, update, "document type"), ("PUT", ROOT + "?selection=true", update, "Must specify 'cluster'"),
+                ("PUT", ROOT + "?selection=true", update, "Must specify 'cluster'"),
                 ("DELETE", ROOT + "?cluster=fjord", None, "Must specify 'selection'"),
                 ("POST", docid, None, "Must specify 'destinationCluster'"),
                 ("POST", docid + "&destinationCluster=other", None, "no content cluster 'other', only 'fjord'"),
@@ -112,17 +111,21 @@ class SelectionTest(HttpCluster):
                 ("DELETE", docid + "&slices=2", None, "together"), ("DELETE", docid + "&slices=2&sliceId=2", None, "sliceId"),
                 ("DELETE", docid + "&timeChunk=soon", None, "timeChunk"), ("DELETE", docid + "&timeout=", None, "non-empty"),
                 ("DELETE", docid + "&continuation=AAAA", None, "resume"), ("DELETE", docid + "&continuation=.", None, "token"),
-                ("DELETE", docid + "&bucketSpace=default", None, "root"), ("DELETE", docid + "&tracelevel=x", None, "tracelevel"),
+                ("DELETE", docid + "&bucketSpace=default", None, "bucketSpace"), ("DELETE", docid + "&tracelevel=x", None, "tracelevel"),
                 ("DELETE", ROOT + "?cluster=fjord&selection=((", None, "selection"),
                 ("DELETE", ROOT + "?cluster=fjord&selection=absent", None, "absent"),
                 ("DELETE", ROOT + "?cluster=fjord&selection=item.absent", None, "absent"),
                 ("DELETE", ROOT + "?cluster=fjord&selection=" + quoted("true) or (true"), None, ""),
                 ("DELETE", "/document/v1/shop/absent/docid/?cluster=fjord&selection=true", None, "absent"),
                 ("PUT", docid, "", "JSON"), ("PUT", docid, "{}", "fields"),
-                ("PUT", docid, {"fields": {"absent": {"assign": 1}}}, "absent"),
+                ("PUT", docid, {"fields": {"absent": {"assign": 1}}}, '"absent", byte 0: document type item has no field "absent"'),
                 ("PUT", docid, {"fields": {"sold": {"assign": "x"}}}, "sold"),
                 ("PUT", docid, {"fields": {"sold": {"assign": 1}, "title": {"increment": 1}}}, "title")):
             self.assertIn(message, self.must(400, method, target, body)["message"], f"{method} {target} {body}")
+        refused = self.must(400, "PUT", docid, {"fields": {"absent": {"assign": 1}}})
+        self.assertFalse("id:" in refused["message"] or "id" in refused, "the error names a document that does not exist")
+        self.must(405, "PUT", "/document/v1/?cluster=fjord&selection=true", update)
+        self.assertEqual(self.http.headers["Allow"], "GET,POST,DELETE")
         self.assertEqual(sorted(one["fields"]["sold"] for one in self.documents(ROOT)), [0, 1, 2])
         changed = self.must(200, "PUT", docid + "&timeChunk=1ms", update)
         if token := changed.get("continuation"):

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "http/json_body.h"
+#include "http/answers.h"
 
 namespace fjord::gateway {
 namespace {
@@ -46,7 +46,7 @@ void Exchange::release_locked() {
 
 void Exchange::run() {
   if (const auto refused = server_.host_rules().check(request_)) {
-    return answer(refusal(request_, refused->status, refused->message));
+    return answer(message_answer(request_, refused->status, refused->message));
   }
   if (!held_.grow_to(request_.body.size()) || !server_.admit()) {
     return refuse_busy("too many requests are in progress; try again later");
@@ -68,7 +68,7 @@ bool Exchange::unpack() {
   const std::string_view encoding = request_.header("content-encoding");
   if (encoding.empty() || is_same_word(encoding, "identity")) return true;
   if (!is_same_word(encoding, "gzip") && !is_same_word(encoding, "x-gzip")) {
-    answer(refusal(request_, 415, "Content-Encoding: expected gzip"));
+    answer(message_answer(request_, 415, "Content-Encoding: expected gzip"));
     return false;
   }
   const std::size_t packed_bytes = request_.body.size();
@@ -83,7 +83,7 @@ bool Exchange::unpack() {
   if (code == StatusCode::Busy) {
     refuse_busy(text.error().message());
   } else {
-    answer(refusal(request_, code == StatusCode::TooLarge ? 413 : 400, text.error().message()));
+    answer(error_answer(request_, text.error()));
   }
   return false;
 }
@@ -176,7 +176,7 @@ void Exchange::cut() {
     if (is_answered_) {
       is_cut_ = true;
     } else {
-      HttpAnswer answer = refusal(request_, 500, "the request was not answered");
+      HttpAnswer answer = message_answer(request_, 500, "the request was not answered");
       begin_locked(answer, true);
     }
     dropped = std::exchange(stop_, nullptr);
@@ -201,7 +201,7 @@ void Exchange::refuse_busy(const std::string& message) {
   const auto host = host_.lock();
   if (host == nullptr) return;
   host->later(kBusyDelay,
-              [self = shared_from_this(), message] { self->answer(refusal(self->request_, 429, message)); });
+              [self = shared_from_this(), message] { self->answer(message_answer(self->request_, 429, message)); });
 }
 
 void Exchange::changed() {
@@ -272,16 +272,6 @@ void Exchange::finish(std::string_view protocol) {
                 .took = HttpClock::now() - begun_,
                 .protocol = protocol,
                 .is_away = is_away_});
-}
-
-HttpAnswer refusal(const HttpRequest& request, unsigned status, std::string_view message) {
-  HttpAnswer answer{.status = status, .body = "{\"pathId\":"};
-  append_json_string(answer.body, request.raw_path());
-  answer.body += ",\"message\":";
-  append_json_string(answer.body, message);
-  answer.body += '}';
-  if (status == 429 || status == 503) answer.retry_after_seconds = 1;
-  return answer;
 }
 
 }  // namespace fjord::gateway

@@ -119,7 +119,4 @@ class Exchange final : public AnswerSink, public std::enable_shared_from_this<Ex
   bool is_admitted_ FJORD_GUARDED_BY(mutex_) = false;
 };
 
-/// Returns the answer for a request that the transport refuses.
-HttpAnswer refusal(const HttpRequest& request, unsigned status, std::string_view message);
-
 }  // namespace fjord::gateway

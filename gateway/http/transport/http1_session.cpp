@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "http/answers.h"
 #include "http/transport/request_check.h"
 
 namespace fjord::gateway {
@@ -198,7 +199,7 @@ void Http1Session::refuse(unsigned status, std::string_view message) {
   held_->set(0);
   step_ = Step::Answer;
   has_written_head_ = false;
-  exchange_->answer(refusal(exchange_->request(), status, message));
+  exchange_->answer(message_answer(exchange_->request(), status, message));
 }
 
 void Http1Session::start_exchange() {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "fjord/common/check.h"
+#include "http/answers.h"
 #include "http/transport/request_check.h"
 
 namespace fjord::gateway {
@@ -243,7 +244,7 @@ void Http2Session::refuse(Stream& stream, unsigned status, std::string_view mess
   stream.held.set(0);
   stream.exchange = std::make_shared<Exchange>(server_, host_.weak_host(), std::move(stream.request), stream.id);
   stream.exchange->set_begun(stream.begun);
-  stream.exchange->answer(refusal(stream.exchange->request(), status, message));
+  stream.exchange->answer(message_answer(stream.exchange->request(), status, message));
 }
 
 void Http2Session::end_request(std::int32_t id) {

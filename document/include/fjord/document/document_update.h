@@ -82,7 +82,7 @@ class DocumentUpdate {
   /// 1}, "credits[0].name": {"assign": null}, "tags": {"add": ["x"]}, "moods": {"match": {"element": "sad",
   /// "increment": 1}}}. Syntax: document/FEED.md. Errors: as parse_feed_operation(), with offset and path.
   static Result<DocumentUpdate> from_json(const DocumentTypeRepo& repo, std::string_view json);
-  /// Reads only the value of "fields". Errors: as from_json(); InvalidId if `id` names another type.
+  /// Reads only the value of "fields". An empty id stands for any. Errors: as from_json(); InvalidId for another type.
   static Result<DocumentUpdate> from_json_fields(const DocumentType& type, const DocumentId& id,
                                                  std::string_view json_object);
   /// One line that from_json() can read. Errors: InvalidField for infinite and undefined numbers, which JSON lacks.
