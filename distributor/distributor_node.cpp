@@ -190,6 +190,7 @@ class DistributorNode::Impl {
     DistributorHealth health;
     if (const auto known = snapshots_.get(); known != nullptr && known->state_version() != 0) {
       health.state_version = known->state_version();
+      health.config_version = known->config_version();
       health.state = std::string(to_string(known->state().node(NodeId::distributor(options_.index)).state));
       if (!known->state().is_cluster_up()) {
         health.cluster_down = "the cluster is down: too few of its nodes are available";

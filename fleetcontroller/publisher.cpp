@@ -22,7 +22,12 @@ Publisher::Publisher(std::string name, const Clock& clock, MetricRegistry& metri
       nodes_up_(metrics.gauge("fjord_fleetcontroller_nodes_up",
                               "Nodes up in the cluster state; 0 on a controller that does not lead")),
       slow_nodes_(metrics.gauge("fjord_fleetcontroller_slow_nodes",
-                                "Storage nodes that are marked as slow; 0 on a controller that does not lead")) {}
+                                "Storage nodes that are marked as slow; 0 on a controller that does not lead")),
+      state_version_(metrics.gauge("fjord_fleetcontroller_state_version",
+                                   "Version of the cluster state in force; 0 on a controller that does not lead")),
+      config_version_(
+          metrics.gauge("fjord_fleetcontroller_config_version",
+                        "Version of the live configuration in force; 0 on a controller that does not lead")) {}
 
 void Publisher::begin() {
   elected_at_ = clock_.now();
@@ -32,6 +37,8 @@ void Publisher::begin() {
 void Publisher::end_term() {
   nodes_up_.set(0);
   slow_nodes_.set(0);
+  state_version_.set(0);
+  config_version_.set(0);
 }
 
 void Publisher::count_nodes() {
@@ -39,6 +46,8 @@ void Publisher::count_nodes() {
   const auto is_up = [&](const PolledNode& node) { return is_available(records_.active().node(node.id()).state); };
   nodes_up_.set(static_cast<double>(std::count_if(nodes.begin(), nodes.end(), is_up)));
   slow_nodes_.set(static_cast<double>(poller_.slow().nodes().size()));
+  state_version_.set(static_cast<double>(records_.active().version()));
+  config_version_.set(static_cast<double>(records_.cluster().config_version()));
 }
 
 std::string Publisher::waits_for() const {

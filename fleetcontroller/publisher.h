@@ -22,7 +22,7 @@ class Publisher {
   void begin();
   /// Tells the metrics that this controller knows nothing of the cluster any more.
   void end_term();
-  /// Counts the nodes for the metrics.
+  /// Shows the nodes and the versions in the metrics.
   void count_nodes();
   /// Publishes a new state, or makes the pending one active, if that is due and no write is in flight.
   void update_state();
@@ -50,6 +50,8 @@ class Publisher {
   Counter& versions_;
   Gauge& nodes_up_;
   Gauge& slow_nodes_;
+  Gauge& state_version_;
+  Gauge& config_version_;
 
   MonotonicTime elected_at_;
   MonotonicTime pending_since_;

@@ -104,7 +104,12 @@ def panel_json(panel, number, place, known, declared):
     return made
 
 
-def board_json(board, known, declared):
+def annotation_json(mark):
+    return {"name": mark["title"], "datasource": SOURCE, "enable": True, "iconColor": mark["colour"], "expr": mark["expr"],
+            "step": "30s", "titleFormat": mark["title"], "textFormat": "{{process}}", "tagKeys": ""}
+
+
+def board_json(board, marks, known, declared):
     """Returns the text of a board's file, with a line for each panel."""
     panels, number, top = [], 0, 0
     for row in board["rows"]:
@@ -130,6 +135,7 @@ def board_json(board, known, declared):
          "query": {"query": 'label_values(up{role!=""}, process)', "refId": "process"}}]
     head = {"uid": f"fjord-{board['name']}", "title": board["title"], "tags": ["fjord"], "schemaVersion": 37, "editable": True,
             "refresh": "10s", "time": {"from": "now-1h", "to": "now"}, "templating": {"list": choices},
+            "annotations": {"list": [annotation_json(mark) for mark in marks]},
             "links": [{"type": "dashboards", "tags": ["fjord"], "title": "Fjord", "asDropdown": True, "keepTime": True}]}
     lines = [f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)},\n" for key, value in head.items()]
     shown = ",\n  ".join(json.dumps(panel, ensure_ascii=False) for panel in panels)
@@ -146,7 +152,8 @@ def panels_of(described):
 def files():
     """Returns the text of each file of monitoring/grafana by its name."""
     known, declared = queries.series(), metrics_page.metrics()
-    return {f"{board['name']}.json": board_json(board, known, declared) for board in description()["boards"]}
+    described = description()
+    return {f"{board['name']}.json": board_json(board, described["annotations"], known, declared) for board in described["boards"]}
 
 
 def faults():
@@ -159,6 +166,8 @@ def faults():
         for query, legend in queries_of(panel):
             yield from queries.faults(place, query, known, re.findall(r"\{\{(\w+)\}\}", legend))
             shown |= queries.metrics_of(query, known)
+    for mark in described["annotations"]:
+        yield from queries.faults(f"boards.yaml, {mark['title']}", mark["expr"], known, ["process"])
     left_out = described["left_out"]
     for name in sorted(declared):
         if name not in shown and not left_out.get(name):

@@ -82,6 +82,7 @@ StorageNodeHealth StorageNode::health() const {
   StorageNodeHealth health;
   if (const auto snapshot = snapshots_.get(); snapshot != nullptr && snapshot->state_version() != 0) {
     health.state_version = snapshot->state_version();
+    health.config_version = snapshot->config_version();
     health.state = std::string(to_string(snapshot->state().node(NodeId::storage(options_.index)).state));
   }
   health.damaged_buckets = damaged_;

@@ -134,6 +134,9 @@ class PrometheusTest(unittest.TestCase):
                 found = prometheus.query(query.replace("$process", ".*").replace("$__rate_interval", "1m"))
                 for one in found:
                     self.assertLessEqual(set(re.findall(r"\{\{(\w+)\}\}", legend)), set(one["metric"]), query)
+        marks = {mark["title"]: mark["expr"] for mark in described["annotations"]}
+        for query in marks.values():
+            prometheus.query(query)
         self.check_rules()
         # The end of a process: the alert waits for its minute.
         self.cluster.kill("storage.1")
@@ -141,6 +144,7 @@ class PrometheusTest(unittest.TestCase):
         def alerts():
             return {(one["labels"]["alertname"], one["labels"].get("process")) for one in prometheus.ask("alerts")["alerts"]}
         wait_until(lambda: ("FjordProcessDown", "storage.1") in alerts(), "the alert is pending")
+        wait_until(lambda: prometheus.query(marks["New cluster state"]), "the boards mark the new cluster state")
         self.cluster.restart("storage.1")
         self.cluster.wait_healthy()
         wait_until(lambda: not {one for one in alerts() if one[0] == "FjordProcessDown"}, "the alert has ended")

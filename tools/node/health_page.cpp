@@ -14,7 +14,8 @@ constexpr Duration kSilenceMax = seconds(30);
 
 class Page {
  public:
-  Page(const std::string& name, std::uint64_t state_version) : page_{true, "up", name, state_version, {}} {}
+  Page(const std::string& name, std::uint64_t state_version, std::uint64_t config_version)
+      : page_{true, "up", name, state_version, config_version, {}} {}
 
   /// Notes that the node does not perform its role completely. The first word becomes the status.
   void unhealthy(const char* word, std::string reason) {
@@ -46,7 +47,7 @@ class Page {
 }  // namespace
 
 Health health_page(const std::string& name, const storage::StorageNodeHealth& node) {
-  Page page(name, node.state_version);
+  Page page(name, node.state_version, node.config_version);
   if (!page.check_part(node.misnamed, node.state)) return page.take();
   if (node.space_stage >= kRefusesPuts) {
     page.unhealthy("no_space", "puts are refused: " + node.space);
@@ -59,7 +60,7 @@ Health health_page(const std::string& name, const storage::StorageNodeHealth& no
 }
 
 Health health_page(const std::string& name, const distributor::DistributorHealth& node) {
-  Page page(name, node.state_version);
+  Page page(name, node.state_version, node.config_version);
   if (!page.check_part(node.misnamed, node.state)) return page.take();
   if (!node.cluster_down.empty()) page.unhealthy("cluster_down", node.cluster_down);
   if (node.unplaced != 0) {
@@ -79,7 +80,7 @@ Health health_page(const std::string& name, const distributor::DistributorHealth
 }
 
 Health health_page(const std::string& name, const fleetcontroller::FleetControllerHealth& node) {
-  Page page(name, 0);
+  Page page(name, 0, 0);
   if (node.phase == "stranded") {
     page.unhealthy("no_records", node.trouble);
   } else if (!node.trouble.empty()) {

@@ -46,7 +46,10 @@ Status ProcessRuntime::serve(const config::ClusterConfig& config, config::Proces
   if (!process.http.empty()) {
     MetricHttpServerOptions page;
     page.address = process.http;
-    page.before_metrics = [this] { show_settings(); };
+    page.before_metrics = [this, health] {
+      show_settings();
+      show_versions(health());
+    };
     auto http = MetricHttpServer::listen(page, metrics_, std::move(health));
     if (!http) return http.error().with_context(name.to_string() + ": http");
     http_ = std::move(*http);
@@ -64,6 +67,19 @@ void ProcessRuntime::show_settings() {
                {{"setting", setting->declaration().name}})
         .set(static_cast<double>(setting->value()));
   }
+}
+
+void ProcessRuntime::show_versions(const Health& health) {
+  if (health.state_version == 0) return;
+  metrics_
+      .gauge("fjord_process_state_version",
+             "Version of the cluster state that this node uses; not there before the first one, nor on a fleet "
+             "controller or a gateway.")
+      .set(static_cast<double>(health.state_version));
+  metrics_
+      .gauge("fjord_process_config_version",
+             "Version of the live configuration that this node uses; not there before the first cluster state.")
+      .set(static_cast<double>(health.config_version));
 }
 
 void ProcessRuntime::stop_serving() {

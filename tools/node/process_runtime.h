@@ -53,6 +53,7 @@ class ProcessRuntime {
 
  private:
   void show_settings();
+  void show_versions(const Health& health);
 
   SystemClock clock_;
   ThreadScheduler scheduler_;

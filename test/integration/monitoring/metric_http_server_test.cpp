@@ -43,7 +43,7 @@ struct Server {
   std::string get(const std::string& target) { return send_and_read(server->address(), request("GET", target)); }
 
   MetricRegistry registry;
-  Health health{true, "up", "storage.2", 17, {}};
+  Health health{true, "up", "storage.2", 17, 0, {}};
   std::unique_ptr<MetricHttpServer> server;
 };
 
@@ -94,7 +94,7 @@ TEST_CASE("monitoring: health is 200 or 503 with the reasons", "[monitoring]") {
   const std::string up = server.get("/health?verbose");
   CHECK(contains(up, "HTTP/1.1 200 OK"));
   CHECK(contains(up, R"({"status":"up","healthy":true,"node":"storage.2","state_version":17,"reasons":[]})"));
-  server.health = {false, "stopping", "storage.2", 18, {"asked to \"stop\""}};
+  server.health = {false, "stopping", "storage.2", 18, 0, {"asked to \"stop\""}};
   const std::string down = server.get("/health");
   CHECK(contains(down, "HTTP/1.1 503 Service Unavailable"));
   CHECK(contains(down, R"("reasons":["asked to \"stop\""])"));

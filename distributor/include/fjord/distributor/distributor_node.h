@@ -46,7 +46,8 @@ struct DistributorOptions {
 /// A distributor's health for /health, as of the fleet controller's last poll.
 struct DistributorHealth {
   std::uint64_t state_version = 0;
-  std::string state;         ///< State of this node in the cluster state: "up", "down", ...; empty: none yet.
+  std::uint64_t config_version = 0;  ///< Version of the live configuration in use.
+  std::string state;                 ///< State of this node in the cluster state: "up", "down", ...; empty: none yet.
   std::string misnamed;      ///< Why this process refuses polls: the fleet controller takes it for another node.
   std::string cluster_down;  ///< Why the cluster as a whole is down; empty if it is up.
   std::uint64_t buckets = 0;

@@ -15,9 +15,10 @@ namespace fjord {
 /// The content of /health. `healthy` decides between 200 and 503.
 struct Health {
   bool healthy = false;
-  std::string status;  ///< One word: "up", "initializing", ...
-  std::string node;    ///< "storage.2"
-  std::uint64_t state_version = 0;
+  std::string status;                ///< One word: "up", "initializing", ...
+  std::string node;                  ///< "storage.2"
+  std::uint64_t state_version = 0;   ///< Version of the cluster state in use; 0: none yet, or a fleet controller.
+  std::uint64_t config_version = 0;  ///< Version of the live configuration in use.
   std::vector<std::string> reasons;  ///< Reasons why the process is not healthy.
 };
 

@@ -51,6 +51,7 @@ struct StorageNodeOptions {
 /// State of a storage node as reported on /health.
 struct StorageNodeHealth {
   std::uint64_t state_version = 0;
+  std::uint64_t config_version = 0;  ///< Version of the live configuration in use.
   std::string state;  ///< State of this node in the cluster state: "up", "down", ...; empty before there is one.
   /// Reason why the node refuses the fleet controller's polls: they are addressed to a node of another name. Empty: the
   /// name is right.
