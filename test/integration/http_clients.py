@@ -54,7 +54,7 @@ def java_class_path():
     """Returns the class path of the Java client from Maven's central repository."""
     for program in ("java", "mvn"):
         if shutil.which(program) is None:
-            raise unittest.SkipTest(f"there is no {program}")
+            raise unittest.SkipTest(f"there is no {program}; packages-clients.txt has it")
     with locked("java"):
         folder = CACHE / f"java-{JAVA_CLIENT[2]}"
         found = folder / "class-path"

@@ -1,4 +1,4 @@
-"""Real clients and visits while a gateway and a storage node are killed: nothing is lost, and a write with a condition counts once."""
+"""Real clients and visits while processes of each role are killed: nothing is lost, and a write with a condition counts once."""
 
 import contextlib
 import http.client
@@ -93,6 +93,12 @@ class KillsTest(unittest.TestCase):
             self.cluster.kill("gateway.0")
             self.cluster.restart("gateway.0")
 
+    def kill_the_others(self):
+        """The distributor, of which there is one, and the fleet controller come back at once."""
+        for node in ("distributor.0", "fleetcontroller.0", "distributor.0"):
+            self.cluster.kill(node)
+            self.cluster.restart(node)
+
     def restart_the_gateways(self):
         """One after the other, with SIGTERM."""
         for node in ("gateway.0", "gateway.1"):
@@ -180,8 +186,9 @@ class KillsTest(unittest.TestCase):
 
     # --- vespa-feed-client
 
-    def java_feed(self, mode, has_begun):
-        self.run_with_kills(has_begun, shutil.which("java"), "-cp", java_class_path(), CLIENTS / "Feed.java", self.url, mode, FEED)
+    def java_feed(self, mode, has_begun, kills=None):
+        command = (shutil.which("java"), "-cp", java_class_path(), CLIENTS / "Feed.java", self.url, mode, FEED)
+        self.run_with_kills(has_begun, *command, kills=kills)
 
     def test_vespa_feed_client_puts(self):
         self.java_feed("feed", lambda: self.field(1000, "title") == "x" * 100)
@@ -191,12 +198,67 @@ class KillsTest(unittest.TestCase):
         self.java_feed("raise", lambda: self.sold_of(1000) == 1001)
         self.check_sold(lambda i: i + 1)
 
+    def test_vespa_feed_client_with_distributor_and_controller_killed(self):
+        self.java_feed("raise", lambda: self.sold_of(1000) == 1001, self.kill_the_others)
+        self.check_sold(lambda i: i + 1)
+
+    # --- pyvespa
+
+    def pyvespa_feed(self, url, mode, kills=None):
+        command = (python_folder() / "python", "-B", CLIENTS / "pyvespa_calls.py", url, mode, FEED)
+        self.run_with_kills(lambda: self.field(1000, "title") == "x" * 100, *command, kills=kills)
+        self.check_sold(lambda i: i)
+
+    def test_pyvespa_with_its_gateway_killed(self):
+        self.pyvespa_feed(self.url, "feed")
+
+    def test_asynchronous_pyvespa_with_two_gateways(self):
+        """Its three attempts are shorter than the start of a gateway on a machine that is busy."""
+        with Balancer(self.ports) as balancer:
+            self.pyvespa_feed(f"http://127.0.0.1:{balancer.port}", "feed-async")
+
     # --- visits
 
+    def vespa_visit(self, url, kills, *options):
+        """Visits all documents, and runs `kills` when the first one has come: all are longer than what a pipe keeps, so that the client
+        waits for its reader. Returns the ids, and what the client said about errors."""
+        command = (python_folder() / "vespa", "visit", "-t", url, "--json-lines", "--selection", "id.namespace == 'feed'", *options)
+        errors = self.cluster.folder / "visit.err"
+        with open(errors, "w", encoding="utf-8") as err, subprocess.Popen(
+                [str(one) for one in command], stdout=subprocess.PIPE, stderr=err, text=True,
+                env={"PATH": "/usr/bin:/bin", "HOME": str(self.cluster.folder)}) as client:
+            try:
+                first = client.stdout.readline()
+                self.assertIsNone(client.poll(), "the client ended before anything was killed")
+                kills()
+                lines = [first, *client.stdout]
+                self.assertEqual(client.wait(timeout=60), 0, errors.read_text())
+            finally:
+                client.kill()
+        self.cluster.restart("storage.1")
+        self.cluster.wait_healthy()
+        return [json.loads(line)["id"] for line in lines if line.strip()], errors.read_text()
+
+    def kill_all_but_the_gateways(self):
+        self.cluster.kill("storage.1")
+        self.kill_the_others()
+
+    def test_vespa_visit_while_nodes_are_killed(self):
+        ids, _ = self.vespa_visit(self.url, self.kill_all_but_the_gateways)
+        self.assertEqual(sorted(set(ids)), sorted(f"id:feed:item::{i}" for i in range(FEED)))
+
+    def test_a_stream_of_vespa_visit_goes_on_at_another_gateway(self):
+        self.feed_natively("y" * 3000)  # More than a gateway and the kernel keep for a reader.
+        with Balancer(self.ports) as balancer:
+            ids, errors = self.vespa_visit(f"http://127.0.0.1:{balancer.port}", lambda: self.cluster.kill("gateway.0"), "--stream")
+        self.cluster.restart("gateway.0")
+        self.assertIn("warn", errors.lower(), "the stream was not cut")
+        self.assertEqual(sorted(set(ids)), sorted(f"id:feed:item::{i}" for i in range(FEED)))
+
     def test_a_visit_goes_on_at_another_gateway(self):
-        """Chunks: with the continuation, every document comes once, whichever gateway is asked."""
+        """Chunks: with the continuation, every document comes once, whichever gateway is asked, and whatever is killed between chunks."""
         ids, continuation, chunks = [], "", 0
-        victims = iter(["gateway.0", "storage.1"])
+        victims = iter(["gateway.0", "storage.1", "distributor.0", "fleetcontroller.0"])
         connection = Http(self.ports[0])
         while True:
             target = f"{PATH}?wantedDocumentCount=500&fieldSet=[id]" + (continuation and f"&continuation={urllib.parse.quote(continuation)}")
@@ -206,8 +268,11 @@ class KillsTest(unittest.TestCase):
             continuation, chunks = answer.get("continuation", ""), chunks + 1
             if not continuation:
                 break
-            if chunks in (3, 8):
-                self.cluster.kill(next(victims))
+            if chunks in (3, 6, 8, 10):
+                victim = next(victims)
+                self.cluster.kill(victim)
+                if victim in ("distributor.0", "fleetcontroller.0"):
+                    self.cluster.restart(victim)
                 connection.connection.close()
                 connection = self.other
         self.assertEqual(list(victims), [], "the visit was over before all were killed")

@@ -74,6 +74,9 @@ async def asynchronous(app):
         got = await session.get_data(data_id="async7", **PLACE)
         assert check(got, 200)["fields"] == {"sold": 7}
         check(await session.update_data(data_id="async7", fields={"sold": 8}, **PLACE), 200)
+        check(await session.update_data(data_id="async7", fields={"sold": 9}, condition="item.sold == 8", **PLACE), 200)
+        check(await session.update_data(data_id="async7", fields={"sold": 10}, condition="item.sold == 8", **PLACE), 412)
+        assert check(await session.get_data(data_id="async7", **PLACE), 200)["fields"] == {"sold": 9}
         check(await session.delete_data(data_id="async8", **PLACE), 200)
         check(await session.get_data(data_id="async8", **PLACE), 404)
 
