@@ -1106,6 +1106,15 @@ struct BalancePlan {
   8: optional u32 rows = 0
   /** What was left out, and why. */
   9: optional list<string> notes = []
+  /** The plan levels the bytes of a sample, before the documents are put. */
+  10: optional bool is_initial = false
+}
+
+/** Bytes of the documents of a sample in one bucket. */
+struct SampledBucket {
+  /** First 16 bits of the bucket. */
+  1: optional u64 bucket = 0
+  2: optional u64 bytes = 0
 }
 
 /** A storage node as the balancer sees it. Loads are per second, in the unit of BalanceReply.unit. */
@@ -1195,6 +1204,10 @@ struct Balance {
   7: optional bool dry_run = false
   8: optional string who = ""
   9: optional string reason = ""
+  /** Plan: a sample of documents that are to be put. The plan levels their bytes in place of the loads. */
+  10: optional list<SampledBucket> sample = []
+  /** Apply: the plan is of a sample. No growth of the imbalance takes it back, as documents are put afterwards. */
+  11: optional bool is_initial = false
 }
 
 struct BalanceReply {

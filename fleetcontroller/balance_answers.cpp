@@ -233,6 +233,7 @@ rpc::BalancePlan BalanceAnswers::plan_message(const BalanceProposal& proposal, c
   plan.imbalance_after = permille(proposal.after);
   plan.rows = static_cast<std::uint32_t>(proposal.table.rows());
   plan.notes = proposal.left_out;
+  plan.is_initial = proposal.is_initial;
   return plan;
 }
 
@@ -277,6 +278,16 @@ rpc::BalanceReply BalanceAnswers::status(const rpc::Balance& request) const {
   return reply;
 }
 
+BalanceProposal BalanceAnswers::propose_initial(const rpc::Balance& request,
+                                                const balancer::BalancingAlgorithm& algorithm) const {
+  balancer::Memory memory;
+  BalanceProposal proposal = propose(known_, model_of_sample(*known_.round.model, request.sample), algorithm, memory);
+  proposal.is_initial = true;
+  // What is copied are the bytes that are stored now, and not those of the sample.
+  for (BalancedReplica& move : proposal.moves) move.bytes = known_.round.model->slices[move.bucket].bytes;
+  return proposal;
+}
+
 rpc::BalanceReply BalanceAnswers::plan(const rpc::Balance& request) const {
   rpc::Balance status = request;
   status.action = rpc::BalanceAction::Status;
@@ -291,6 +302,7 @@ rpc::BalanceReply BalanceAnswers::plan(const rpc::Balance& request) const {
     return reply;
   }
   reply.algorithm = chosen->name();
+  const bool is_initial = !request.sample.empty();
   if (balance_mode(config()) == BalanceMode::Off) {
     reply.status = {StatusCode::InvalidArgument,
                     "balancer.mode is off, so no loads are known: `fjord config set balancer.mode=advise`"};
@@ -298,6 +310,9 @@ rpc::BalanceReply BalanceAnswers::plan(const rpc::Balance& request) const {
     reply.status = {StatusCode::Unavailable,
                     fmt::format("the loads are not known yet{}{}", known_.round.waits_for.empty() ? "" : ": ",
                                 fmt::join(known_.round.waits_for, "; "))};
+  } else if (is_initial) {
+    reply.refusals = why_not_balance(publisher_.facts(), value_or_default(config(), "maintenance.paused") != 0);
+    if (reply.refusals.empty()) reply.plan = plan_message(propose_initial(request, *chosen));
   } else if (!known_.round.waits_for.empty()) {
     reply.refusals = known_.round.waits_for;
   } else {

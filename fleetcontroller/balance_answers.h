@@ -25,6 +25,7 @@ class BalanceAnswers {
  private:
   const SettingValues& config() const { return records_.cluster().config(); }
   std::string doing() const;
+  BalanceProposal propose_initial(const rpc::Balance& request, const balancer::BalancingAlgorithm& algorithm) const;
 
   const FleetControllerOptions& options_;
   const Clock& clock_;

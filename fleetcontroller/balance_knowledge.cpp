@@ -42,8 +42,8 @@ BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalanceMo
   BalanceProposal proposal;
   proposal.algorithm = algorithm.name();
   proposal.state_version = known.places.version();
-  proposal.before = known.round.imbalance;
-  proposal.after = known.round.imbalance;
+  proposal.before = balancer::imbalance(model, balancer::node_loads(model));
+  proposal.after = proposal.before;
   proposal.table = table_of(*known.places.view().state);
   Random random(mix64(known.round.number, known.places.version()));
   const balancer::Plan plan = algorithm.step(model, memory, random);
@@ -71,6 +71,23 @@ BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalanceMo
     proposal.expected_after = plan.imbalance_after;
   }
   return proposal;
+}
+
+balancer::BalanceModel model_of_sample(const balancer::BalanceModel& model,
+                                       std::span<const rpc::SampledBucket> sample) {
+  balancer::BalanceModel sampled = model;
+  sampled.step_bytes_max = UINT64_MAX;
+  sampled.is_requested = true;
+  for (balancer::Slice& slice : sampled.slices) {
+    slice.scale_loads(0);
+    slice.bytes = 0;
+  }
+  for (const rpc::SampledBucket& bucket : sample) {
+    balancer::Slice& slice = sampled.slices[bucket.bucket % sampled.slices.size()];
+    slice.bytes += bucket.bytes;
+    slice.writes = static_cast<double>(slice.bytes);
+  }
+  return sampled;
 }
 
 std::uint64_t seconds_for(std::span<const BalancedReplica> moves, const SettingValues& config) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,7 @@ struct BalanceProposal {
   std::vector<BalancedReplica> moves;
   OverrideTable table;
   std::vector<std::string> left_out;
+  bool is_initial = false;                                   ///< Levels the bytes of a sample.
   std::map<BalanceReasonKey, balancer::MoveReason> reasons;  ///< The algorithm's reasons for moves.
   double before = 1.0;  ///< Imbalance by the loads of the round, before and after the moves.
   double after = 1.0;
@@ -64,6 +66,9 @@ struct BalanceKnowledge {
 /// nothing.
 BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalanceModel& model,
                         const balancer::BalancingAlgorithm& algorithm, balancer::Memory& memory);
+
+/// Returns the model with the bytes of a sample in place of bytes and loads. Its steps may move any number of them.
+balancer::BalanceModel model_of_sample(const balancer::BalanceModel& model, std::span<const rpc::SampledBucket> sample);
 
 enum class BalanceMode { Off, Advise, On };
 

@@ -272,7 +272,7 @@ void BalanceLoop::run_apply(const rpc::Balance& request, rpc::Responder respond)
   if (!reply.refusals.empty() || change.moves.empty()) return respond(std::move(reply));
   const double after = imbalance_after(*known_.round.model, change.moves);
   BalanceStep step;
-  step.kind = "load";
+  step.kind = request.is_initial ? "initial" : "load";
   step.state_version = request.state_version;
   step.moves = std::move(change.moves);
   step.bytes_total = known_.round.model->bytes();

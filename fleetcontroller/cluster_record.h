@@ -69,7 +69,9 @@ struct BalancedReplica {
 /// One change of the table of overrides. Applied backwards it restores the table before it.
 struct BalanceStep {
   std::uint64_t id = 0;  ///< Rises with each step; an id is never used again.
-  std::string kind;      ///< "load": planned from loads; "bytes": from sizes (fjord node balance); "revert".
+  /// "load": planned from loads; "initial": from a sample of documents; "bytes": from sizes (fjord node balance);
+  /// "revert".
+  std::string kind;
   std::int64_t unix_us = 0;
   std::uint64_t state_version = 0;  ///< Cluster state for which the step was planned.
   std::uint64_t round = 0;          ///< Round of the balancer; 0: the step was made outside of a round.

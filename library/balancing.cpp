@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <map>
 
+#include "files/feed_source.h"
 #include "fjord/cluster/node.h"
 #include "fjord/library/detail/admin_calls.h"
 
@@ -39,7 +41,33 @@ BalancePlan plan_of(const rpc::BalanceReply& reply) {
   plan.rows = reply.plan.rows;
   plan.notes = reply.plan.notes;
   plan.refusals = reply.refusals;
+  plan.is_initial = reply.plan.is_initial;
   return plan;
+}
+
+/// Adds up the bytes of the puts of a feed by the first 16 bits of their buckets.
+Result<std::vector<rpc::SampledBucket>> read_sample(ClientCore& core, const std::string& path) {
+  constexpr unsigned kBits = 16;
+  FJORD_TRY_ASSIGN(std::unique_ptr<InputFile> file, InputFile::open(path));
+  FeedSource feed(std::move(file), core.types());
+  std::map<std::uint64_t, std::uint64_t> bytes;
+  while (true) {
+    const Result<std::optional<FileRecord>> next = feed.next();
+    if (!next) return next.error().with_context(feed.name());
+    const std::optional<FileRecord>& record = *next;
+    if (!record) break;
+    const auto operation = feed.parse(*record);
+    if (!operation) {
+      return operation.error().with_context(fmt::format("{}:{}", feed.name(), record->line));
+    }
+    if (operation->kind != rpc::OperationKind::Put) continue;
+    FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(operation->id));
+    bytes[id.bucket(kBits).bits()] += operation->header.size() + operation->body.size();
+  }
+  if (bytes.empty()) return Status(StatusCode::InvalidArgument, feed.name() + ": expected puts, found none");
+  std::vector<rpc::SampledBucket> sample;
+  for (const auto& [bucket, sum] : bytes) sample.push_back({.bucket = bucket, .bytes = sum});
+  return sample;
 }
 
 Result<rpc::BalanceReply> ask(ClientCore& core, rpc::Balance request) {
@@ -91,11 +119,22 @@ Result<BalancePlan> Balancing::plan(const std::string& algorithm) {
   return plan_of(reply);
 }
 
+Result<BalancePlan> Balancing::plan_initial(const std::string& feed_file, const std::string& algorithm) {
+  FJORD_TRY(core_->wait_ready());
+  rpc::Balance request;
+  request.action = rpc::BalanceAction::Plan;
+  request.algorithm = algorithm;
+  FJORD_TRY_ASSIGN(request.sample, read_sample(*core_, feed_file));
+  FJORD_TRY_ASSIGN(const rpc::BalanceReply reply, ask(*core_, request));
+  return plan_of(reply);
+}
+
 Result<std::vector<std::string>> Balancing::apply(const BalancePlan& plan, const std::string& reason) {
   rpc::Balance request;
   request.action = rpc::BalanceAction::Apply;
   request.state_version = plan.state_version;
   request.reason = reason;
+  request.is_initial = plan.is_initial;
   for (const BucketMove& move : plan.moves) {
     FJORD_TRY_ASSIGN(const NodeId from, NodeId::parse(move.from));
     FJORD_TRY_ASSIGN(const NodeId to, NodeId::parse(move.to));

@@ -119,6 +119,35 @@ class BalanceTest(unittest.TestCase):
             self.assertEqual(len(cluster.documents()), DOCUMENTS)
             self.assertIn("takes back step", cluster.must("state", "log", "-n", 0).out)
 
+    def test_a_sample_says_where_buckets_go_before_documents_are_put(self):
+        groups = {group: 2 + (group * 37) % 90 for group in range(60)}
+        lines = [json.dumps({"put": f"id:bal:item:n={group}:{i}", "fields": {"number": i}}) for group, count in groups.items()
+                 for i in range(count)]
+        with harness.Cluster(storage=3, redundancy=1, cluster_settings="  distribution_bits: 6\n") as cluster:
+            cluster.deploy(SCHEMA)
+            cluster.must("config", "set", "balancer.mode=advise", "balancer.round=200ms")
+            sample = cluster.directory / "sample.jsonl"
+            sample.write_text("not JSON\n")
+            wrong = cluster.fjord("balance", "plan", "--initial", sample)
+            self.assertNotEqual(wrong.code, 0, wrong)
+            self.assertIn("sample.jsonl: feed, line 1", wrong.err)
+            sample.write_text("\n".join(lines[::2]) + "\n")
+            harness.wait_until(lambda: cluster.fjord("balance", "plan", "--initial", sample).code == 0, "the nodes are known")
+            plan = cluster.must("balance", "apply", "--initial", sample, "--yes", "-o", "json").json()
+            self.assertGreater(len(plan["moves"]), 0)
+            self.assertEqual(plan["bytes"], 0)
+            self.assertLess(plan["imbalance_after"], 1.06)
+            self.assertGreater(plan["imbalance_before"], plan["imbalance_after"] + 0.05)
+            cluster.wait_healthy()
+            cluster.must("feed", "-", stdin="\n".join(lines) + "\n")
+
+            def documents():
+                return [node["documents"] for node in cluster.status()["nodes"] if node["node"].startswith("storage.")]
+            harness.wait_until(lambda: sum(documents()) == len(lines), "the nodes have reported all documents")
+            self.assertLess(max(documents()) * 3 / len(lines), 1.08, documents())
+            history = cluster.must("balance", "history", "-o", "json").json()
+            self.assertEqual([step["kind"] for step in history], ["initial"])
+
     def test_simulation_and_comparison_need_no_cluster(self):
         rows = harness.run_program("fjord", "balance", "simulate", "--trace", "zipf", "--nodes", 8, "--buckets", 1024,
                                    "--rounds", 60, "-o", "json")

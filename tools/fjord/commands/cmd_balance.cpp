@@ -179,8 +179,12 @@ std::string steps_json(const std::vector<BalanceStepInfo>& steps) {
   return json.str() + "\n";
 }
 
+Result<BalancePlan> plan_of(Balancing balancing, const BalanceArgs& args) {
+  return args.sample.empty() ? balancing.plan(args.algorithm) : balancing.plan_initial(args.sample, args.algorithm);
+}
+
 int apply(Balancing balancing, const BalanceArgs& args) {
-  auto plan = balancing.plan(args.algorithm);
+  auto plan = plan_of(balancing, args);
   if (!plan) return report(plan.error());
   if (!args.yes || !plan->refusals.empty() || plan->moves.empty()) {
     if (!args.yes && plan->refusals.empty()) complain("nothing is moved without --yes");
@@ -324,7 +328,7 @@ int run_balance_slices(const BalanceArgs& args) {
 
 int run_balance_plan(const BalanceArgs& args) {
   return with_admin(args.common, [&](Admin admin) {
-    const auto plan = admin.balancing().plan(args.algorithm);
+    const auto plan = plan_of(admin.balancing(), args);
     return plan ? show(args, *plan, false) : report(plan.error());
   });
 }

@@ -300,6 +300,7 @@ int run_placement_compare(const PlacementArgs& args);
 struct BalanceArgs {
   Common common;
   std::string algorithm;  ///< Empty: the one in force.
+  std::string sample;     ///< Feed file with a sample of the documents that are to be put; empty: plan by loads.
   std::string reason;
   bool yes = false;
   std::uint64_t lines = 10;

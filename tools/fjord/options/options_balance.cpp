@@ -62,6 +62,11 @@ void add_balance(CLI::App& app, BalanceArgs& args, Action& action) {
       ->check(whole_number(1, 1'000'000));
   for (CLI::App* one : {plan, apply}) {
     one->add_option("--algorithm", args.algorithm, "Instead of balancer.algorithm")->type_name("NAME");
+    one->add_option(
+           "--initial", args.sample,
+           "Before documents are put: level the bytes of this sample, a feed file (-: standard input), in place "
+           "of loads, so that nothing moves later")
+        ->type_name("FILE");
   }
   for (CLI::App* one : {apply, revert}) {
     one->add_flag("--yes", args.yes, "Do it; without, only show what would move");

@@ -41,6 +41,7 @@ struct BalancePlan {
   std::uint32_t rows = 0;             ///< Rows of the table of overrides after the plan.
   std::vector<std::string> notes;     ///< Moves that were left out, and why.
   std::vector<std::string> refusals;  ///< Why nothing can be moved now; empty: moves are possible.
+  bool is_initial = false;            ///< Made by plan_initial().
 };
 
 struct NodeLoad {
@@ -85,7 +86,7 @@ struct BalanceStatus {
 /// A change of the table of overrides.
 struct BalanceStepInfo {
   std::uint64_t step = 0;
-  std::string kind;  ///< "load", "bytes" (fjord node balance) or "revert".
+  std::string kind;  ///< "load", "initial" (of a sample), "bytes" (fjord node balance) or "revert".
   std::int64_t unix_us = 0;
   std::uint64_t state_version = 0;  ///< Cluster state for which the step was planned.
   std::vector<BucketMove> moves;
@@ -111,6 +112,11 @@ class Balancing {
   /// Plans a step by the loads of the last round, with the algorithm in force or another one. Errors: InvalidArgument
   /// for an unknown algorithm or mode `off`; Unavailable while loads are not known.
   Result<BalancePlan> plan(const std::string& algorithm = {});
+  /// Plans where buckets go before documents are put, so that nothing has to move afterwards [KBD 2020, 6.3.12]. The
+  /// bytes of the puts in `feed_file` (document/FEED.md; "-": standard input), a sample of the documents, are levelled
+  /// in place of loads. Errors: as plan(); NotFound or IoError for the file; InvalidArgument that names the line of a
+  /// record which cannot be read, or if the file has no put.
+  Result<BalancePlan> plan_initial(const std::string& feed_file, const std::string& algorithm = {});
   /// Carries out a plan. Returns the reasons against it; empty: it is carried out. Errors: TestAndSetFailed if the
   /// cluster state is not the one of the plan.
   Result<std::vector<std::string>> apply(const BalancePlan& plan, const std::string& reason = {});
