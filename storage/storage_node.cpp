@@ -66,7 +66,7 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
 
 void StorageNode::set_space(const SpaceState& space) {
   {
-    std::lock_guard lock(learning_);
+    std::lock_guard lock(mutex_);
     space_stage_ = static_cast<std::uint32_t>(space.stage);
     space_ = space.stage == SpaceStage::Normal ? std::string() : space.reason;
   }
@@ -86,7 +86,7 @@ StorageNodeHealth StorageNode::health() const {
     health.state = std::string(to_string(snapshot->state().node(NodeId::storage(options_.index)).state));
   }
   health.damaged_buckets = damaged_;
-  std::lock_guard lock(learning_);
+  std::lock_guard lock(mutex_);
   health.misnamed = misnamed_;
   health.space_stage = space_stage_;
   health.space = space_;
@@ -324,16 +324,16 @@ void StorageNode::delete_buckets(rpc::DeleteBuckets request, rpc::Responder resp
 
 rpc::GetClusterInfoReply StorageNode::cluster_info() const {
   rpc::GetClusterInfoReply reply;
-  if (const auto told = told_.get()) {
-    reply.info = told->info();
+  if (const auto received = received_.get()) {
+    reply.info = received->info();
   } else {
     reply.status = {StatusCode::NotReady, name_ + " has heard of no cluster state yet"};
   }
   return reply;
 }
 
-Status StorageNode::learn(const rpc::Poll& request) {
-  std::lock_guard lock(learning_);
+Status StorageNode::apply_poll(const rpc::Poll& request) {
+  std::lock_guard lock(mutex_);
   if (!request.node.empty() && request.node != name_) {
     std::string why = rpc::misnamed_text(name_, request.node);
     if (why != misnamed_) log::error("storage", "{}", why);
@@ -343,22 +343,22 @@ Status StorageNode::learn(const rpc::Poll& request) {
   misnamed_.clear();
   if (request.heard_incarnation != incarnation_)
     version_before_ = std::max(version_before_, request.info.state_version);
-  FJORD_TRY(told_.update(request.info).status());
-  const std::shared_ptr<const rpc::ClusterSnapshot> told = told_.get();
+  FJORD_TRY(received_.update(request.info).status());
+  const std::shared_ptr<const rpc::ClusterSnapshot> received = received_.get();
   // A state that still counts an earlier process of this node as up does not show that the node has restarted. The node
   // may have lost writes that were not synced, so it serves nothing before the distributors know of the restart.
-  const std::uint64_t up_since = told->state().node(NodeId::storage(options_.index)).up_since_version;
+  const std::uint64_t up_since = received->state().node(NodeId::storage(options_.index)).up_since_version;
   if (state_version() == 0 && up_since != 0 && up_since <= version_before_) return Status::ok();
-  return snapshots_.update(told->info()).status();
+  return snapshots_.update(received->info()).status();
 }
 
 void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
-  const Status learnt = learn(request);
-  if (!learnt) {
+  const Status applied = apply_poll(request);
+  if (!applied) {
     rpc::PollReply reply;
-    reply.status = learnt;
+    reply.status = applied;
     reply.node = name_;
-    if (const auto told = told_.get()) reply.term = told->term();
+    if (const auto received = received_.get()) reply.term = received->term();
     respond(std::move(reply));
     return;
   }
@@ -377,7 +377,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       collected->totals[s] = stripes_[s]->buckets().totals();
       collected->health[s] = stripes_[s]->health();
       if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      std::shared_ptr<const rpc::ClusterSnapshot> snapshot = told_.get();
+      std::shared_ptr<const rpc::ClusterSnapshot> snapshot = received_.get();
       rpc::PollReply reply;
       for (const Status& health : collected->health) {
         if (!health) reply.status = health;  // The disk failed, so the node no longer counts as up.
@@ -405,7 +405,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       reply.node = name_;
       if (wants_settings) reply.settings = settings_.base();
       {
-        std::lock_guard lock(learning_);
+        std::lock_guard lock(mutex_);
         reply.space_stage = space_stage_;
         reply.space = space_;
       }

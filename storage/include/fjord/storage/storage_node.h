@@ -107,7 +107,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void poll(rpc::Poll request, rpc::Responder respond);
   /// Applies the cluster state and schemas that a poll carries. Errors: InvalidArgument if the poll is addressed to
   /// another node; those of SnapshotHolder::update.
-  Status learn(const rpc::Poll& request);
+  Status apply_poll(const rpc::Poll& request);
   rpc::GetClusterInfoReply cluster_info() const;
   void set_space(const SpaceState& space);
   void end_period_later();
@@ -118,14 +118,14 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   MonotonicTime began_at_;  // Time since which loads are counted.
   Gauge& damaged_buckets_;
   const std::string name_;  ///< Name of this node, for example "storage.2".
-  mutable std::mutex learning_;
-  std::string misnamed_ FJORD_GUARDED_BY(learning_);  ///< See StorageNodeHealth::misnamed.
-  std::uint32_t space_stage_ FJORD_GUARDED_BY(learning_) = 0;
-  std::string space_ FJORD_GUARDED_BY(learning_);
+  mutable std::mutex mutex_;
+  std::string misnamed_ FJORD_GUARDED_BY(mutex_);  ///< See StorageNodeHealth::misnamed.
+  std::uint32_t space_stage_ FJORD_GUARDED_BY(mutex_) = 0;
+  std::string space_ FJORD_GUARDED_BY(mutex_);
   std::atomic<std::uint64_t> damaged_ = 0;
   /// Version of the newest state received before the fleet controller knew this process by its incarnation.
-  std::uint64_t version_before_ FJORD_GUARDED_BY(learning_) = 0;
-  rpc::SnapshotHolder told_;  ///< The newest cluster state received from the fleet controller, whether in use or not.
+  std::uint64_t version_before_ FJORD_GUARDED_BY(mutex_) = 0;
+  rpc::SnapshotHolder received_;  ///< The newest cluster state received from the fleet controller, whether in use or not.
   rpc::SnapshotHolder snapshots_;
   rpc::LiveSettings settings_;
   std::unique_ptr<MaintenanceBudget> budget_;
