@@ -516,7 +516,7 @@ struct MergeBucket {
   3: optional BucketId bucket = 0
   4: optional list<NodeIndex> sources = []
   /** The sources with non-member replicas. Their content, or a gap in it, says nothing about the members. */
-  5: optional list<NodeIndex> outsiders = []
+  5: optional list<NodeIndex> non_members = []
   /** All members get the content that the receiver has afterwards. Where two replicas have different versions of a
    *  document, the receiver cancels the tokens of the losing version that the replica with the winning one lacks. */
   6: optional bool decides = false

@@ -338,7 +338,7 @@ bool BucketMerge::is_refused_for_loss(const spi::Write& write, const spi::WriteR
 /// bucket is no longer marked as damaged. The stripe counts the bucket as damaged until the distributor has compared
 /// the replicas.
 bool BucketMerge::take_refused() {
-  if (retaking_ || refused_.empty() || merge_.request.decides || merge_.is_outsider() || merge_.is_source_damaged())
+  if (retaking_ || refused_.empty() || merge_.request.decides || merge_.is_non_member() || merge_.is_source_damaged())
     return false;
   // After a failure, the comparison of the replicas shows that the refused entries are missing.
   if (!merge_.stripe.provider->mark_repaired(merge_.request.bucket)) return false;

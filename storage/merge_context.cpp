@@ -48,9 +48,9 @@ bool MergeContext::is_source_damaged() const {
   return std::find(damaged.begin(), damaged.end(), request.sources[source]) != damaged.end();
 }
 
-bool MergeContext::is_outsider() const {
-  const auto& outsiders = request.outsiders;
-  return std::find(outsiders.begin(), outsiders.end(), request.sources[source]) != outsiders.end();
+bool MergeContext::is_non_member() const {
+  const auto& non_members = request.non_members;
+  return std::find(non_members.begin(), non_members.end(), request.sources[source]) != non_members.end();
 }
 
 Status MergeContext::apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results) {

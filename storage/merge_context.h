@@ -46,7 +46,7 @@ struct MergeContext {
   /// Times up to which this replica had dropped entries when the merge from this source began.
   spi::Forgotten own_forgotten = {};
 
-  bool is_outsider() const;
+  bool is_non_member() const;
   /// Records that the source has reported damage.
   void note_damaged_source();
   bool is_source_damaged() const;

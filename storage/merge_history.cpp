@@ -26,7 +26,7 @@ Status MergeHistory::choose(const rpc::ListEntriesReply& page) {
                        .tokens = Timestamp{page.forgotten_tokens_us},
                        .checksum = page.forgotten_checksum};
   const bool is_damaged = merge_.parts.damaged.contains(merge_.request.bucket);
-  const bool is_current = merge_.request.epoch != 0 && page.epoch == merge_.request.epoch && !merge_.is_outsider();
+  const bool is_current = merge_.request.epoch != 0 && page.epoch == merge_.request.epoch && !merge_.is_non_member();
   const bool is_trusted = is_current && !merge_.is_source_damaged();
   if (merge_.request.decides) {
     const bool is_behind = merge_.own_forgotten.removes < source_forgotten_.removes ||

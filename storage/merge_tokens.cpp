@@ -11,7 +11,7 @@ void MergeTokens::find_lost(const std::vector<MissingEntry>& missing) {
   lost_tokens_.clear();
   // Nothing to find: a token that a damaged source lacks may be among the data that it has lost.
   if (!merge_.request.decides || merge_.is_source_damaged()) return;
-  if (merge_.is_outsider()) {
+  if (merge_.is_non_member()) {
     find_lost_adopted(missing);
   } else {
     find_lost_to_member(missing);
@@ -53,7 +53,7 @@ void MergeTokens::find_lost_adopted(const std::vector<MissingEntry>& missing) {
 }
 
 void MergeTokens::note_adopted(const EntryView& entry) {
-  if (!merge_.request.decides || !merge_.is_outsider() || !entry.removed || !spi::is_token_id(entry.id)) return;
+  if (!merge_.request.decides || !merge_.is_non_member() || !entry.removed || !spi::is_token_id(entry.id)) return;
   const std::optional<spi::TokenEntry> token = spi::TokenEntry::parse(entry.id);
   if (token && merge_.window.own_of(entry.gid) == nullptr) adopted_tokens_.emplace(token->document, entry.gid);
 }
@@ -119,7 +119,7 @@ bool MergeTokens::loses(const EntryView& entry, bool is_closed) const {
   if (is_closed) return merge_.window.own_of(entry.gid) == nullptr;
   if (ours == nullptr || theirs == nullptr) return false;
   // An intact member has every acknowledged write, so a token that it lacks is of a write that was not acknowledged.
-  const bool is_unknown = merge_.is_outsider() && merge_.window.own_of(entry.gid) == nullptr &&
+  const bool is_unknown = merge_.is_non_member() && merge_.window.own_of(entry.gid) == nullptr &&
                           !merge_.parts.damaged.contains(merge_.request.bucket);
   return ours->timestamp > (is_unknown ? entry.timestamp : theirs->timestamp);
 }

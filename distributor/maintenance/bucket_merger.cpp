@@ -94,7 +94,7 @@ void BucketMerger::send(const BucketEntry& entry, std::uint16_t target, NodeInde
   request.bucket = entry.bucket;
   request.epoch = entry.set.epoch;
   request.sources = std::move(sources);
-  request.outsiders = std::move(non_members);
+  request.non_members = std::move(non_members);
   request.decides = target == entry.merge()->primary;
   // The time limit lets the node answer before this distributor gives up and asks again.
   request.time_limit_ms =

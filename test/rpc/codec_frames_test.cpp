@@ -94,6 +94,16 @@ bool is_part_of(const std::string& text, const std::string& longer) {
   return true;
 }
 
+/// Returns `text` of an earlier version with the names of today. Frames have no names but those of calls, so messages and
+/// fields may be renamed.
+std::string with_new_names(std::string text) {
+  static const std::vector<std::pair<std::regex, std::string>> kRenamed = {
+      {std::regex("\\boutsiders="), "non_members="},
+  };
+  for (const auto& [before, now] : kRenamed) text = std::regex_replace(text, before, now);
+  return text;
+}
+
 TEST_CASE("codec: a frame of an earlier version means what it meant then", "[rpc]") {
   const auto functions = all_functions();
   std::ifstream file(fjord::test::data_file("frames/1.txt"));
@@ -105,7 +115,7 @@ TEST_CASE("codec: a frame of an earlier version means what it meant then", "[rpc
     CHECK(to_hex(its.encode_again(frame)) == hex);
     INFO(text << "\n" << its.as_text(frame));
     CHECK(text.size() > method.size());
-    CHECK(is_part_of(text, its.as_text(frame)));
+    CHECK(is_part_of(with_new_names(text), its.as_text(frame)));
   }
   CHECK(lines == 70);
 }

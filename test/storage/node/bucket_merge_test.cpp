@@ -38,7 +38,7 @@ class MergeWorld : public NodeWorld {
   }
   rpc::MergeBucketReply merge(std::uint16_t node, std::vector<std::uint16_t> sources, std::uint32_t time_limit_ms = 0) {
     rpc::MergeBucket request{
-        .state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = {}, .outsiders = {}};
+        .state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = {}, .non_members = {}};
     request.sources = std::move(sources);
     request.time_limit_ms = time_limit_ms;
     return caller.ask(storage_address(node), std::move(request), seconds(300));
@@ -233,7 +233,7 @@ TEST_CASE("merge: it ends when the bucket gets another owner") {
   auto transport = nodes.world.network.transport_for("distributor");
   const std::uint16_t owner = nodes.owner(kBucket);
   rpc::MergeBucket request{
-      .state_version = kState, .distributor = owner, .bucket = kBucket, .sources = {1}, .outsiders = {}};
+      .state_version = kState, .distributor = owner, .bucket = kBucket, .sources = {1}, .non_members = {}};
   rpc::call(*transport, storage_address(0), std::move(request), seconds(60), *executor,
             [&](Result<rpc::MergeBucketReply> reply) { merged = std::move(*reply); });
   nodes.world.scheduler.run_until([&] { return nodes.metric("fjord_storage_merged_entries_total") > 10; }, seconds(60));
@@ -466,7 +466,7 @@ TEST_CASE("merge: writes that come meanwhile are kept") {
   auto executor = process->make_executor("merge");
   auto transport = nodes.world.network.transport_for("distributor");
   rpc::MergeBucket request{
-      .state_version = kState, .distributor = nodes.owner(kBucket), .bucket = kBucket, .sources = {1}, .outsiders = {}};
+      .state_version = kState, .distributor = nodes.owner(kBucket), .bucket = kBucket, .sources = {1}, .non_members = {}};
   rpc::call(*transport, storage_address(0), std::move(request), seconds(60), *executor,
             [&](Result<rpc::MergeBucketReply> reply) {
               REQUIRE(reply);

@@ -48,10 +48,10 @@ class RetentionWorld : public NodeWorld {
     }
   }
   rpc::MergeBucketReply merge(std::uint16_t node, std::vector<std::uint16_t> sources,
-                              std::vector<std::uint16_t> outsiders = {}) {
+                              std::vector<std::uint16_t> non_members = {}) {
     rpc::MergeBucket request{
         .state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = std::move(sources)};
-    request.outsiders = std::move(outsiders);
+    request.non_members = std::move(non_members);
     request.decides = node == 0;
     request.epoch = epoch_;
     return ask(node, std::move(request));

@@ -45,13 +45,13 @@ class TokenWorld : public NodeWorld {
   }
   std::uint64_t version_at(std::uint16_t node) { return apply_one(node, kState, get_of(kId, kEpoch)).timestamp_us; }
   void merge(std::uint16_t node, std::vector<std::uint16_t> sources, bool decides,
-             std::vector<std::uint16_t> outsiders = {}) {
+             std::vector<std::uint16_t> non_members = {}) {
     rpc::MergeBucket request;
     request.state_version = kState;
     request.distributor = owner(kBucket);
     request.bucket = kBucket;
     request.sources = std::move(sources);
-    request.outsiders = std::move(outsiders);
+    request.non_members = std::move(non_members);
     request.decides = decides;
     REQUIRE(ask(node, std::move(request)).status);
   }
@@ -142,13 +142,13 @@ TEST_CASE("merge: from a replica outside of the set, tokens count if their write
   TokenWorld nodes;
   nodes.write(0, with_token(put_of(kId, 100, "member"), "M"));
   SECTION("its write is newer") {
-    nodes.write(2, with_token(put_of(kId, 200, "outsider"), "O"));
+    nodes.write(2, with_token(put_of(kId, 200, "non-member"), "O"));
     nodes.merge(0, {2}, true, {2});
     CHECK(nodes.version_at(0) == 200);
     CHECK(nodes.state_of(0, "O") == "1");
   }
   SECTION("its write is older") {
-    nodes.write(2, with_token(put_of(kId, 50, "outsider"), "O"));
+    nodes.write(2, with_token(put_of(kId, 50, "non-member"), "O"));
     nodes.merge(0, {2}, true, {2});
     CHECK(nodes.version_at(0) == 100);
     CHECK(nodes.state_of(0, "O") == "x");
@@ -161,12 +161,12 @@ TEST_CASE("merge: from a replica outside of the set, tokens count if their write
 }
 
 TEST_CASE(
-    "merge: the token of a write that reached one outsider only is cancelled though the outsider has what came later") {
+    "merge: the token of a write that reached one non-member only is cancelled though the non-member has what came later") {
   TokenWorld nodes;
   for (std::uint16_t node = 0; node < 3; ++node) nodes.write(node, with_token(put_of(kId, 100, "common"), "old"));
   nodes.write(2, with_token(after(put_of(kId, 200, "cut off"), 100), "L"));
   nodes.write(0, with_token(after(put_of(kId, 300, "without it"), 100), "M"));
-  SECTION("by members and outsider alike") {
+  SECTION("by members and non-member alike") {
     for (const std::uint16_t node : {std::uint16_t{0}, std::uint16_t{2}}) nodes.write(node, put_of(kId, 400, "plain"));
   }
   SECTION("alone so far") { nodes.write(2, put_of(kId, 400, "plain")); }
@@ -177,7 +177,7 @@ TEST_CASE(
   CHECK(nodes.state_of(0, "old") == "1");
 }
 
-TEST_CASE("merge: the token of a write that reached one outsider only is cancelled if another outsider's wins") {
+TEST_CASE("merge: the token of a write that reached one non-member only is cancelled if another non-member's wins") {
   TokenWorld nodes;
   for (std::uint16_t node = 0; node < 3; ++node) nodes.write(node, with_token(put_of(kId, 100, "common"), "old"));
   nodes.write(1, with_token(after(put_of(kId, 200, "cut off"), 100), "L"));
