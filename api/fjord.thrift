@@ -439,8 +439,8 @@ struct GetBucketInfo {
   6: optional u64 entries_limit = 0
   /** Size of a bucket in bytes; 0: no limit. */
   7: optional u64 bytes_limit = 0
-  /** From the fleet controller: all buckets, whichever distributor owns them; no takeover. */
-  8: optional bool census = false
+  /** All buckets, whichever distributor owns them. The receiver does not take the sender for their owner. */
+  8: optional bool of_all_owners = false
   /** With `only_damaged`: report also buckets with a remove entry older than this (BucketReport.may_forget); 0:
    *  none. */
   9: optional u64 removes_before_us = 0

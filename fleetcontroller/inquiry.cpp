@@ -107,7 +107,7 @@ void ask_bucket_sizes(const SizeInquiry& inquiry, rpc::Transport& transport, Exe
     ++sum->missing;
     rpc::GetBucketInfo question;
     question.state_version = inquiry.state_version;
-    question.census = true;
+    question.of_all_owners = true;
     rpc::call(transport, address, std::move(question), inquiry.timeout, executor,
               [sum, name = name](Result<rpc::GetBucketInfoReply> reply) {
                 const Status status = reply ? reply->status : reply.error();

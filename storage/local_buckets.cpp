@@ -17,9 +17,9 @@ Result<std::vector<rpc::BucketReport>> LocalBuckets::bucket_info(const rpc::GetB
   }
   FJORD_TRY(split_to(snapshot->distribution_bits()));
   std::vector<rpc::BucketReport> reports;
-  const bool all = request.all || request.census;
+  const bool all = request.all || request.of_all_owners;
   for (BucketId bucket : all ? context_.provider->list_buckets() : present_parts(request.buckets)) {
-    if (!request.census && snapshot->distributor_of(bucket) != request.distributor) continue;
+    if (!request.of_all_owners && snapshot->distributor_of(bucket) != request.distributor) continue;
     Result<BucketInfo> info = context_.provider->bucket_info(bucket);
     Result<ReplicaSet> set = context_.provider->replica_set(bucket);
     if (!info || !set) continue;

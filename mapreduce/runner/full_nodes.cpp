@@ -28,7 +28,7 @@ void ask_for_buckets(rpc::Transport& transport, const rpc::Address& address, std
                      Executor& executor, const std::shared_ptr<Question>& question) {
   rpc::GetBucketInfo request;
   request.state_version = state_version;
-  request.census = true;
+  request.of_all_owners = true;
   rpc::call(transport, address, std::move(request), kAnswerTimeout, executor,
             [question](const Result<rpc::GetBucketInfoReply>& reply) {
               if (reply) {

@@ -27,7 +27,8 @@ class PolledNode final : public rpc::Service {
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
     if (auto* question = std::get_if<rpc::GetBucketInfo>(&request)) {
       rpc::GetBucketInfoReply sizes;
-      if (!question->census) sizes.status = {StatusCode::InvalidArgument, "only the controller asks in these tests"};
+      if (!question->of_all_owners)
+        sizes.status = {StatusCode::InvalidArgument, "only the controller asks in these tests"};
       sizes.reports = held;
       respond(std::move(sizes));
       return true;

@@ -5,6 +5,9 @@
 #include <map>
 #include <regex>
 #include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "api_calls.h"
 #include "filled_message.h"
@@ -94,11 +97,12 @@ bool is_part_of(const std::string& text, const std::string& longer) {
   return true;
 }
 
-/// Returns `text` of an earlier version with the names of today. Frames have no names but those of calls, so messages and
-/// fields may be renamed.
+/// Returns `text` of an earlier version with the names of today. Frames have no names but those of calls, so messages
+/// and fields may be renamed.
 std::string with_new_names(std::string text) {
   static const std::vector<std::pair<std::regex, std::string>> kRenamed = {
       {std::regex("\\boutsiders="), "non_members="},
+      {std::regex("\\bcensus="), "of_all_owners="},
   };
   for (const auto& [before, now] : kRenamed) text = std::regex_replace(text, before, now);
   return text;

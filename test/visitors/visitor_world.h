@@ -139,7 +139,7 @@ class NodeService final : public rpc::Service {
     rpc::GetBucketInfoReply reply;
     reply.space_stage = is_full ? 4 : 1;
     if (is_full) reply.space_reason = "96 % used; storage_options.space_refuse_external_percent is 95";
-    for (const BucketId bucket : question->census ? holds : std::vector<BucketId>()) {
+    for (const BucketId bucket : question->of_all_owners ? holds : std::vector<BucketId>()) {
       reply.reports.push_back({.bucket = bucket, .info = {}, .replica_set = {}});
     }
     respond(std::move(reply));
@@ -147,7 +147,7 @@ class NodeService final : public rpc::Service {
   }
 
   bool is_full = false;
-  std::vector<BucketId> holds;  ///< The buckets in its answer to a census.
+  std::vector<BucketId> holds;  ///< The buckets in its answer to a request for the buckets of all owners.
 
  private:
   rpc::Service& visits_;

@@ -124,7 +124,7 @@ void CausalOrderChecker::check_floor(std::uint64_t version, std::uint64_t floor_
 }
 
 NetworkObserver::SeeReply CausalOrderChecker::see_question(const std::string& to, const rpc::GetBucketInfo& request) {
-  if (request.census || request.only_damaged) return {};
+  if (request.of_all_owners || request.only_damaged) return {};
   return [this, to, request](const Result<rpc::Reply>& reply) {
     const auto* told = reply ? std::get_if<rpc::GetBucketInfoReply>(&*reply) : nullptr;
     if (told == nullptr || !told->status) return;

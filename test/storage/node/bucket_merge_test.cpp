@@ -465,8 +465,11 @@ TEST_CASE("merge: writes that come meanwhile are kept") {
   auto process = nodes.world.scheduler.make_node_scheduler("distributor");
   auto executor = process->make_executor("merge");
   auto transport = nodes.world.network.transport_for("distributor");
-  rpc::MergeBucket request{
-      .state_version = kState, .distributor = nodes.owner(kBucket), .bucket = kBucket, .sources = {1}, .non_members = {}};
+  rpc::MergeBucket request{.state_version = kState,
+                           .distributor = nodes.owner(kBucket),
+                           .bucket = kBucket,
+                           .sources = {1},
+                           .non_members = {}};
   rpc::call(*transport, storage_address(0), std::move(request), seconds(60), *executor,
             [&](Result<rpc::MergeBucketReply> reply) {
               REQUIRE(reply);

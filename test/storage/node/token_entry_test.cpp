@@ -161,7 +161,8 @@ TEST_CASE("merge: from a replica outside of the set, tokens count if their write
 }
 
 TEST_CASE(
-    "merge: the token of a write that reached one non-member only is cancelled though the non-member has what came later") {
+    "merge: the token of a write that reached one non-member only is cancelled though the non-member has what came "
+    "later") {
   TokenWorld nodes;
   for (std::uint16_t node = 0; node < 3; ++node) nodes.write(node, with_token(put_of(kId, 100, "common"), "old"));
   nodes.write(2, with_token(after(put_of(kId, 200, "cut off"), 100), "L"));

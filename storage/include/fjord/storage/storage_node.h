@@ -125,7 +125,8 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::atomic<std::uint64_t> damaged_ = 0;
   /// Version of the newest state received before the fleet controller knew this process by its incarnation.
   std::uint64_t version_before_ FJORD_GUARDED_BY(mutex_) = 0;
-  rpc::SnapshotHolder received_;  ///< The newest cluster state received from the fleet controller, whether in use or not.
+  rpc::SnapshotHolder
+      received_;  ///< The newest cluster state received from the fleet controller, whether in use or not.
   rpc::SnapshotHolder snapshots_;
   rpc::LiveSettings settings_;
   std::unique_ptr<MaintenanceBudget> budget_;
