@@ -1855,7 +1855,7 @@ struct ListPluginsReply {
 // ---------------------------------------------------------------------------------------------------------------------
 // Unhealthy buckets: an operator to distributors (C++: operator_messages.h)
 
-enum BucketTroubleKind {
+enum BucketProblem {
   UNKNOWN = 0,
   /** Replicas are missing, differ or are being moved. Ends without an operator. */
   OUT_OF_SYNC = 1,
@@ -1867,30 +1867,31 @@ enum BucketTroubleKind {
   UNAVAILABLE = 4,
 }
 
-struct BucketTrouble {
+struct UnhealthyBucket {
   1: optional BucketId bucket = 0
-  2: optional BucketTroubleKind kind = BucketTroubleKind.UNKNOWN
+  2: optional BucketProblem kind = BucketProblem.UNKNOWN
   3: optional string reason = ""
   4: optional list<NodeIndex> members = []
   5: optional list<NodeIndex> damaged = []
-  6: optional list<NodeIndex> filling = []
+  6: optional list<NodeIndex> catching_up = []
 }
 
 /**
- * Lists the unhealthy buckets that the receiver owns. Errors: NOT_READY if the receiver does not know its buckets yet.
+ * Lists the unhealthy buckets that the receiver owns. The call keeps the name listTroubles. Errors: NOT_READY if the
+ * receiver does not know its buckets yet.
  */
-struct ListTroubles {
+struct ListUnhealthyBuckets {
   /** Lowest kind to list; UNKNOWN: all. */
-  1: optional BucketTroubleKind at_least = BucketTroubleKind.UNKNOWN
+  1: optional BucketProblem at_least = BucketProblem.UNKNOWN
   2: optional u64 from_key = 0
   /** Largest number of buckets in the reply; 0: the receiver's default. */
   3: optional u32 max = 0
 }
 
-struct ListTroublesReply {
+struct ListUnhealthyBucketsReply {
   1: optional Status status
-  2: optional list<BucketTrouble> troubles = []
-  /** ListTroubles.from_key of the next page; 0: this is the last page. */
+  2: optional list<UnhealthyBucket> buckets = []
+  /** ListUnhealthyBuckets.from_key of the next page; 0: this is the last page. */
   3: optional u64 next_key = 0
 }
 
@@ -2005,7 +2006,7 @@ struct BucketReplica {
 struct BucketView {
   1: optional BucketId bucket = 0
   /** UNKNOWN: the bucket is healthy. */
-  2: optional BucketTroubleKind trouble = BucketTroubleKind.UNKNOWN
+  2: optional BucketProblem problem = BucketProblem.UNKNOWN
   /** Why the bucket is unhealthy. */
   3: optional string reason = ""
   /** Members, primary first. */
@@ -2054,7 +2055,7 @@ service DistributorService {
   ChangeConfigReply changeConfig(1: ChangeConfig request)
   GetHistoryReply getHistory(1: GetHistory request)
   ListPluginsReply listPlugins(1: ListPlugins request)
-  ListTroublesReply listTroubles(1: ListTroubles request)
+  ListUnhealthyBucketsReply listTroubles(1: ListUnhealthyBuckets request)
   AcceptLossReply acceptLoss(1: AcceptLoss request)
   CheckWithoutReply checkWithout(1: CheckWithout request)
   RecoverStateReply recoverState(1: RecoverState request)

@@ -72,10 +72,10 @@ class DistributorNode::Impl {
         std::holds_alternative<rpc::DeploySchemas>(request) || std::holds_alternative<rpc::GetStatus>(request) ||
         std::holds_alternative<rpc::ChangeNodes>(request) || std::holds_alternative<rpc::GetConfig>(request) ||
         std::holds_alternative<rpc::ChangeConfig>(request) || std::holds_alternative<rpc::GetHistory>(request) ||
-        std::holds_alternative<rpc::ListTroubles>(request) || std::holds_alternative<rpc::AcceptLoss>(request) ||
-        std::holds_alternative<rpc::CheckWithout>(request) || std::holds_alternative<rpc::RecoverState>(request) ||
-        std::holds_alternative<rpc::ExecuteStrict>(request) || std::holds_alternative<rpc::ShowBucket>(request) ||
-        std::holds_alternative<rpc::Balance>(request);
+        std::holds_alternative<rpc::ListUnhealthyBuckets>(request) ||
+        std::holds_alternative<rpc::AcceptLoss>(request) || std::holds_alternative<rpc::CheckWithout>(request) ||
+        std::holds_alternative<rpc::RecoverState>(request) || std::holds_alternative<rpc::ExecuteStrict>(request) ||
+        std::holds_alternative<rpc::ShowBucket>(request) || std::holds_alternative<rpc::Balance>(request);
     if (!known) return false;
     if (auto* strict = std::get_if<rpc::ExecuteStrict>(&request)) {
       execute_strict(std::move(*strict), std::move(respond));
@@ -118,7 +118,7 @@ class DistributorNode::Impl {
       readers_.answer(*nodes, std::move(respond));
     } else if (auto* get = std::get_if<rpc::GetClusterInfo>(&request)) {
       respond(cluster_info(*get));
-    } else if (auto* list = std::get_if<rpc::ListTroubles>(&request)) {
+    } else if (auto* list = std::get_if<rpc::ListUnhealthyBuckets>(&request)) {
       respond(unhealthy_buckets(*list));
     } else if (auto* without = std::get_if<rpc::CheckWithout>(&request)) {
       check_without(context_, *without, std::move(respond));
@@ -133,7 +133,7 @@ class DistributorNode::Impl {
     }
   }
 
-  rpc::ListTroublesReply unhealthy_buckets(const rpc::ListTroubles& request) {
+  rpc::ListUnhealthyBucketsReply unhealthy_buckets(const rpc::ListUnhealthyBuckets& request) {
     if (context_.ready) return list_unhealthy(context_.buckets, request);
     return {.status = Status(StatusCode::NotReady, "this distributor does not know its buckets yet")};
   }

@@ -18,7 +18,7 @@ namespace fjord {
 
 namespace {
 
-using Kind = rpc::BucketTroubleKind;
+using Kind = rpc::BucketProblem;
 using Role = rpc::ReplicaRole;
 using SteadyClock = std::chrono::steady_clock;
 
@@ -124,7 +124,7 @@ Result<std::vector<BucketReplicas>> show(ClientCore& core, const rpc::ShowBucket
     bucket.bits = view.bucket.used_bits();
     bucket.distributor = fmt::format("distributor.{}", reply.distributor);
     bucket.state_version = reply.state_version;
-    bucket.state = state_of(view.trouble);
+    bucket.state = state_of(view.problem);
     bucket.reason = view.reason;
     bucket.epoch = epoch_text(view.replica_set.epoch);
     bucket.replica_set = names_of(view.replica_set.nodes);
@@ -136,7 +136,7 @@ Result<std::vector<BucketReplicas>> show(ClientCore& core, const rpc::ShowBucket
 /// An unhealthy bucket with the distributor that reported it.
 struct Reported {
   rpc::Address distributor;
-  rpc::BucketTrouble trouble;
+  rpc::UnhealthyBucket bucket;
 };
 struct Reports {
   std::vector<Reported> buckets;
@@ -150,7 +150,7 @@ Reports ask_all(ClientCore& core, Kind at_least, std::size_t most) {
   const auto snapshot = core.client().snapshot();
   const std::vector<rpc::Address>& distributors = snapshot->info().distributor_addresses;
   for (std::size_t i = 0; i < distributors.size(); ++i) {
-    rpc::ListTroubles request;
+    rpc::ListUnhealthyBuckets request;
     request.at_least = at_least;
     do {
       auto reply = ask_node(core.connection(), distributors[i], request, core.timeout({}));
@@ -158,12 +158,12 @@ Reports ask_all(ClientCore& core, Kind at_least, std::size_t most) {
         reports.silent.push_back(fmt::format("distributor.{}: {}", i, reply.error().to_string()));
         break;
       }
-      for (rpc::BucketTrouble& trouble : reply->troubles) {
+      for (rpc::UnhealthyBucket& bucket : reply->buckets) {
         if (reports.buckets.size() == most) {
           reports.more = true;
           return reports;
         }
-        reports.buckets.push_back({distributors[i], std::move(trouble)});
+        reports.buckets.push_back({distributors[i], std::move(bucket)});
       }
       request.from_key = reply->next_key;
     } while (request.from_key != 0);
@@ -173,16 +173,16 @@ Reports ask_all(ClientCore& core, Kind at_least, std::size_t most) {
 
 Reports ask_for_lost(ClientCore& core) {
   Reports reports = ask_all(core, Kind::Lost, SIZE_MAX);
-  std::erase_if(reports.buckets, [](const Reported& one) { return one.trouble.kind != Kind::Lost; });
+  std::erase_if(reports.buckets, [](const Reported& one) { return one.bucket.kind != Kind::Lost; });
   return reports;
 }
 
 UnhealthyBuckets public_form(Reports reports) {
   UnhealthyBuckets result;
   for (Reported& one : reports.buckets) {
-    result.buckets.push_back({name_of(one.trouble.bucket), state_of(one.trouble.kind), std::move(one.trouble.reason),
-                              names_of(one.trouble.members), names_of(one.trouble.damaged),
-                              names_of(one.trouble.filling)});
+    result.buckets.push_back({name_of(one.bucket.bucket), state_of(one.bucket.kind), std::move(one.bucket.reason),
+                              names_of(one.bucket.members), names_of(one.bucket.damaged),
+                              names_of(one.bucket.catching_up)});
   }
   result.silent = std::move(reports.silent);
   result.more = reports.more;
@@ -229,12 +229,12 @@ Result<UnhealthyBuckets> Admin::unhealthy_buckets(std::size_t max) {
   FJORD_TRY(core_->wait_ready());
   Reports reports = ask_all(*core_, Kind::Damaged, max);
   std::stable_sort(reports.buckets.begin(), reports.buckets.end(),
-                   [](const Reported& a, const Reported& b) { return a.trouble.kind > b.trouble.kind; });
+                   [](const Reported& a, const Reported& b) { return a.bucket.kind > b.bucket.kind; });
   if (reports.more) return public_form(std::move(reports));
   const Reports all = ask_all(*core_, Kind::OutOfSync, max);
   reports.silent = all.silent;
   for (const Reported& one : all.buckets) {
-    if (one.trouble.kind != Kind::OutOfSync) continue;
+    if (one.bucket.kind != Kind::OutOfSync) continue;
     if (reports.buckets.size() == max) break;
     reports.buckets.push_back(one);
   }
@@ -257,13 +257,13 @@ Status Admin::accept_loss(const std::vector<std::string>& buckets, Duration time
   FJORD_TRY(core_->wait_ready());
   const auto deadline = SteadyClock::now() + timeout;
   const auto left_of = [&](Reports reports) {
-    std::erase_if(reports.buckets, [&](const Reported& one) { return !wanted.contains(one.trouble.bucket); });
+    std::erase_if(reports.buckets, [&](const Reported& one) { return !wanted.contains(one.bucket.bucket); });
     return reports;
   };
   Reports left = left_of(ask_for_lost(*core_));
   for (const BucketId bucket : wanted) {
     const bool is_there = std::any_of(left.buckets.begin(), left.buckets.end(),
-                                      [&](const Reported& one) { return one.trouble.bucket == bucket; });
+                                      [&](const Reported& one) { return one.bucket.bucket == bucket; });
     if (is_there) continue;
     return {StatusCode::NotFound,
             name_of(bucket) +
@@ -271,7 +271,7 @@ Status Admin::accept_loss(const std::vector<std::string>& buckets, Duration time
   }
   while (!left.buckets.empty() || !left.silent.empty()) {
     std::map<rpc::Address, rpc::AcceptLoss> requests;
-    for (const Reported& one : left.buckets) requests[one.distributor].buckets.push_back(one.trouble.bucket);
+    for (const Reported& one : left.buckets) requests[one.distributor].buckets.push_back(one.bucket.bucket);
     // The answers do not matter: a bucket that its owner did not accept is still in the list that is read next.
     for (auto& [address, request] : requests) {
       static_cast<void>(ask_node(core_->connection(), address, std::move(request), core_->timeout({})));

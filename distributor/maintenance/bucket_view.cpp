@@ -102,9 +102,9 @@ class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
       rpc::BucketView view;
       view.bucket = part;
       view.replica_set = entry->set;
-      if (std::optional<rpc::BucketTrouble> trouble = problem_of(*entry)) {
-        view.trouble = trouble->kind;
-        view.reason = std::move(trouble->reason);
+      if (std::optional<rpc::UnhealthyBucket> unhealthy = problem_of(*entry)) {
+        view.problem = unhealthy->kind;
+        view.reason = std::move(unhealthy->reason);
       }
       for (const std::uint16_t node : entry->set.nodes) add_replicas(*entry, node, view);
       for (const auto& [node, answer] : answers_) {

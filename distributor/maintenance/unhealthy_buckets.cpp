@@ -7,48 +7,48 @@ constexpr std::size_t kBucketsMax = 1000;  ///< Maximum number of buckets in one
 
 }  // namespace
 
-std::optional<rpc::BucketTrouble> problem_of(const BucketEntry& entry) {
-  rpc::BucketTrouble trouble;
-  trouble.bucket = entry.bucket;
-  trouble.members = entry.set.nodes;
-  trouble.damaged = entry.damaged;
-  trouble.filling = entry.catching_up;
-  using Kind = rpc::BucketTroubleKind;
+std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry) {
+  rpc::UnhealthyBucket unhealthy;
+  unhealthy.bucket = entry.bucket;
+  unhealthy.members = entry.set.nodes;
+  unhealthy.damaged = entry.damaged;
+  unhealthy.catching_up = entry.catching_up;
+  using Kind = rpc::BucketProblem;
   if (const std::string* why = entry.unavailable_because()) {
-    trouble.kind = Kind::Unavailable;
-    trouble.reason = *why;
+    unhealthy.kind = Kind::Unavailable;
+    unhealthy.reason = *why;
   } else if (!entry.damaged.empty()) {
-    trouble.kind = entry.repairable() ? Kind::Damaged : Kind::Lost;
-    trouble.reason = entry.repairable()      ? "a replica is being repaired from an intact one"
-                     : entry.unsafe_recovery ? "all replicas have lost something, which is being given up"
-                                             : "all replicas have lost something";
+    unhealthy.kind = entry.repairable() ? Kind::Damaged : Kind::Lost;
+    unhealthy.reason = entry.repairable()      ? "a replica is being repaired from an intact one"
+                       : entry.unsafe_recovery ? "all replicas have lost something, which is being given up"
+                                               : "all replicas have lost something";
   } else if (!entry.catching_up.empty()) {
-    trouble.kind = Kind::OutOfSync;
-    trouble.reason = "a replica is being filled";
+    unhealthy.kind = Kind::OutOfSync;
+    unhealthy.reason = "a replica is being filled";
   } else if (entry.may_differ()) {
-    trouble.kind = Kind::OutOfSync;
-    trouble.reason = "its replicas are being made equal";
+    unhealthy.kind = Kind::OutOfSync;
+    unhealthy.reason = "its replicas are being made equal";
   } else if (entry.misplaced || !entry.obsolete.empty()) {
-    trouble.kind = Kind::OutOfSync;
-    trouble.reason = "a replica is being moved or removed";
+    unhealthy.kind = Kind::OutOfSync;
+    unhealthy.reason = "a replica is being moved or removed";
   } else {
     return std::nullopt;
   }
-  return trouble;
+  return unhealthy;
 }
 
-rpc::ListTroublesReply list_unhealthy(BucketDatabase& buckets, const rpc::ListTroubles& request) {
-  rpc::ListTroublesReply reply;
+rpc::ListUnhealthyBucketsReply list_unhealthy(BucketDatabase& buckets, const rpc::ListUnhealthyBuckets& request) {
+  rpc::ListUnhealthyBucketsReply reply;
   const std::size_t most = request.max == 0 ? kBucketsMax : request.max;
   for (const BucketEntry* entry = buckets.find_from(request.from_key); entry != nullptr;
        entry = buckets.find_from(entry->bucket.sort_key() + 1)) {
-    std::optional<rpc::BucketTrouble> trouble = problem_of(*entry);
-    if (!trouble || trouble->kind < request.at_least) continue;
-    if (reply.troubles.size() == most) {
+    std::optional<rpc::UnhealthyBucket> unhealthy = problem_of(*entry);
+    if (!unhealthy || unhealthy->kind < request.at_least) continue;
+    if (reply.buckets.size() == most) {
       reply.next_key = entry->bucket.sort_key();
       break;
     }
-    reply.troubles.push_back(std::move(*trouble));
+    reply.buckets.push_back(std::move(*unhealthy));
   }
   return reply;
 }

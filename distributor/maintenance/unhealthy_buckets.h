@@ -8,9 +8,9 @@
 namespace fjord::distributor {
 
 /// Returns what is wrong with the bucket, for operators; empty if it is in order or about to be created.
-std::optional<rpc::BucketTrouble> problem_of(const BucketEntry& entry);
+std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry);
 
 /// Returns the unhealthy buckets that the request asks for.
-rpc::ListTroublesReply list_unhealthy(BucketDatabase& buckets, const rpc::ListTroubles& request);
+rpc::ListUnhealthyBucketsReply list_unhealthy(BucketDatabase& buckets, const rpc::ListUnhealthyBuckets& request);
 
 }  // namespace fjord::distributor

@@ -164,24 +164,24 @@ TEST_CASE("damaged replicas: what all of them have lost can be given up, and the
     REQUIRE(reply.statuses.size() == 1);
     return reply.statuses[0].code();
   };
-  const auto troubles = [&] { return world.ask(rpc::ListTroubles{}).troubles; };
-  CHECK(troubles().empty());
+  const auto unhealthy = [&] { return world.ask(rpc::ListUnhealthyBuckets{}).buckets; };
+  CHECK(unhealthy().empty());
   CHECK(accept(kBucket) == StatusCode::InvalidArgument);
   CHECK(accept(BucketId(30, 5)) == StatusCode::NotFound);
   for (std::uint16_t node = 0; node < nodes; ++node) damage(world, node);
   // Each of the two nodes has lost a different document.
   if (nodes == 2) world.storage[1][kBucket.raw()].documents.erase(kOther);
   world.run(seconds(3));
-  REQUIRE(troubles().size() == 1);
-  CHECK(troubles()[0].kind == rpc::BucketTroubleKind::Lost);
-  CHECK(troubles()[0].bucket == kBucket);
-  CHECK(troubles()[0].damaged.size() == nodes);
+  REQUIRE(unhealthy().size() == 1);
+  CHECK(unhealthy()[0].kind == rpc::BucketProblem::Lost);
+  CHECK(unhealthy()[0].bucket == kBucket);
+  CHECK(unhealthy()[0].damaged.size() == nodes);
   REQUIRE(get_code(world, kAbsent) == StatusCode::Corruption);
 
   REQUIRE(accept(kBucket) == StatusCode::Ok);
   CHECK(accept(kBucket) == StatusCode::Ok);  // Accepting the loss again has no effect.
   world.run(seconds(12));
-  CHECK(troubles().empty());
+  CHECK(unhealthy().empty());
   for (std::uint16_t node = 0; node < nodes; ++node) {
     CHECK_FALSE(is_damaged(world, node));
     CHECK(world.storage[node][kBucket.raw()].documents.contains(kOther));
@@ -195,8 +195,8 @@ TEST_CASE("damaged replicas: what all of them have lost can be given up, and the
   // The loss that was accepted was the earlier one only.
   for (std::uint16_t node = 0; node < nodes; ++node) world.storage[node][kBucket.raw()].damaged = true;
   world.run(seconds(12));
-  REQUIRE(troubles().size() == 1);
-  CHECK(troubles()[0].kind == rpc::BucketTroubleKind::Lost);
+  REQUIRE(unhealthy().size() == 1);
+  CHECK(unhealthy()[0].kind == rpc::BucketProblem::Lost);
 }
 
 TEST_CASE("damaged replicas: a node that is filled from a damaged one does not become a member") {

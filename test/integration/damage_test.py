@@ -58,7 +58,7 @@ class DamageTest(unittest.TestCase):
         with urllib.request.urlopen(f"http://{http}/metrics", timeout=10) as answer:
             return answer.read().decode().splitlines()
 
-    def troubles(self, cluster):
+    def unhealthy(self, cluster):
         return cluster.must("bucket", "list", "-o", "json").json_lines()
 
     def get_all(self, cluster):
@@ -74,7 +74,7 @@ class DamageTest(unittest.TestCase):
             cluster.must("feed", "-", stdin=lines_of(range(DOCUMENTS)))
             # The journal would restore its entries.
             harness.wait_until(lambda: self.is_in_place(cluster), "documents are in slotfiles only")
-            self.assertEqual(self.troubles(cluster), [])
+            self.assertEqual(self.unhealthy(cluster), [])
             cluster.local("stop")
             damaged = self.flip_bytes(cluster)
             cluster.start()
@@ -83,23 +83,23 @@ class DamageTest(unittest.TestCase):
             there, codes = self.get_all(cluster)
             self.assertLess(len(there), DOCUMENTS)
             self.assertEqual(codes, {"CORRUPTION"})
-            harness.wait_until(lambda: len(self.troubles(cluster)) == damaged, "the damage is known")
-            for trouble in self.troubles(cluster):
-                self.assertEqual((trouble["what"], trouble["members"], trouble["damaged"]), (LOST, ["storage.0"], ["storage.0"]))
+            harness.wait_until(lambda: len(self.unhealthy(cluster)) == damaged, "the damage is known")
+            for bucket in self.unhealthy(cluster):
+                self.assertEqual((bucket["what"], bucket["members"], bucket["damaged"]), (LOST, ["storage.0"], ["storage.0"]))
             # The last report of the nodes to the controller.
             harness.wait_until(lambda: cluster.fjord("status").code == harness.PARTIAL, "the status says so, too")
 
             # The loss is named and listed, and accepted only on request.
-            one = self.troubles(cluster)[0]["bucket"]
+            one = self.unhealthy(cluster)[0]["bucket"]
             self.assertEqual(cluster.fjord("bucket", "accept-loss", "0x8000000000000001", "--yes").code, harness.NOT_FOUND)
             self.assertEqual(cluster.fjord("bucket", "accept-loss", "here").code, harness.USAGE)
             self.assertEqual(cluster.fjord("bucket", "accept-loss").code, harness.USAGE)
             self.assertIn(one, cluster.must("bucket", "accept-loss", "--all").out)
-            self.assertEqual(len(self.troubles(cluster)), damaged)
+            self.assertEqual(len(self.unhealthy(cluster)), damaged)
             cluster.must("bucket", "accept-loss", one, "--yes")
-            self.assertEqual(len(self.troubles(cluster)), damaged - 1)
+            self.assertEqual(len(self.unhealthy(cluster)), damaged - 1)
             cluster.must("bucket", "accept-loss", "--all", "--yes")
-            self.assertEqual(self.troubles(cluster), [])
+            self.assertEqual(self.unhealthy(cluster), [])
             cluster.wait_healthy()
 
             left, codes = self.get_all(cluster)
@@ -128,7 +128,7 @@ class DamageTest(unittest.TestCase):
             self.assertGreater(self.metric(cluster, "storage.0", "fjord_storage_damaged_total"), 0)
 
             def is_whole():
-                return self.metric(cluster, "storage.0", "fjord_storage_damaged_buckets") == 0 and not self.troubles(cluster)
+                return self.metric(cluster, "storage.0", "fjord_storage_damaged_buckets") == 0 and not self.unhealthy(cluster)
             harness.wait_until(is_whole, "everything is repaired", 120)
             cluster.wait_healthy()
             self.assertEqual((cluster.directory / "run" / "storage.0.pid").read_text(), process)

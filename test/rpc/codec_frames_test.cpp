@@ -103,6 +103,11 @@ std::string with_new_names(std::string text) {
   static const std::vector<std::pair<std::regex, std::string>> kRenamed = {
       {std::regex("\\boutsiders="), "non_members="},
       {std::regex("\\bcensus="), "of_all_owners="},
+      {std::regex("\\bBucketTrouble\\("), "UnhealthyBucket("},
+      {std::regex("\\bListTroubles"), "ListUnhealthyBuckets"},
+      {std::regex("\\btroubles="), "buckets="},
+      {std::regex("\\btrouble="), "problem="},
+      {std::regex("\\bfilling="), "catching_up="},
   };
   for (const auto& [before, now] : kRenamed) text = std::regex_replace(text, before, now);
   return text;

@@ -6,7 +6,7 @@
 namespace fjord::distributor {
 namespace {
 
-using Kind = rpc::BucketTroubleKind;
+using Kind = rpc::BucketProblem;
 
 BucketEntry healthy() {
   BucketEntry entry;
@@ -15,13 +15,13 @@ BucketEntry healthy() {
   return entry;
 }
 Kind kind_of(const BucketEntry& entry) {
-  const auto trouble = problem_of(entry);
-  return trouble ? trouble->kind : Kind::Unknown;
+  const auto unhealthy = problem_of(entry);
+  return unhealthy ? unhealthy->kind : Kind::Unknown;
 }
 
 }  // namespace
 
-TEST_CASE("bucket troubles: the worst of what is wrong with a bucket is told, with its nodes") {
+TEST_CASE("unhealthy buckets: the worst of what is wrong with a bucket is told, with its nodes") {
   BucketEntry entry = healthy();
   CHECK_FALSE(problem_of(entry));
   entry.obsolete = {5};
@@ -31,7 +31,7 @@ TEST_CASE("bucket troubles: the worst of what is wrong with a bucket is told, wi
   CHECK(kind_of(entry) == Kind::OutOfSync);
   entry.catching_up = {3};
   CHECK(problem_of(entry)->reason == "a replica is being filled");
-  CHECK(problem_of(entry)->filling == std::vector<std::uint16_t>{3});
+  CHECK(problem_of(entry)->catching_up == std::vector<std::uint16_t>{3});
   entry.damaged = {2};
   CHECK(kind_of(entry) == Kind::Damaged);
   entry.damaged = {1, 2};
@@ -43,7 +43,7 @@ TEST_CASE("bucket troubles: the worst of what is wrong with a bucket is told, wi
   CHECK(problem_of(entry)->reason == "a node is down");
 }
 
-TEST_CASE("bucket troubles: a list comes in pages, each bucket once, without those that are not asked for") {
+TEST_CASE("unhealthy buckets: a list comes in pages, each bucket once, without those that are not asked for") {
   BucketDatabase buckets;
   for (std::uint64_t i = 0; i < 20; ++i) {
     BucketEntry& entry = buckets.add(BucketId(5, i));
@@ -54,14 +54,14 @@ TEST_CASE("bucket troubles: a list comes in pages, each bucket once, without tho
   }
   for (const auto& [at_least, expected] : {std::pair(Kind::OutOfSync, 10), std::pair(Kind::Lost, 5)}) {
     std::set<BucketId> seen;
-    rpc::ListTroubles request;
+    rpc::ListUnhealthyBuckets request;
     request.at_least = at_least;
     request.max = 3;
     int pages = 0;
     do {
-      const rpc::ListTroublesReply reply = list_unhealthy(buckets, request);
-      CHECK(reply.troubles.size() <= 3);
-      for (const rpc::BucketTrouble& trouble : reply.troubles) CHECK(seen.insert(trouble.bucket).second);
+      const rpc::ListUnhealthyBucketsReply reply = list_unhealthy(buckets, request);
+      CHECK(reply.buckets.size() <= 3);
+      for (const rpc::UnhealthyBucket& unhealthy : reply.buckets) CHECK(seen.insert(unhealthy.bucket).second);
       request.from_key = reply.next_key;
       ++pages;
     } while (request.from_key != 0);

@@ -133,7 +133,7 @@ TEST_CASE("show bucket: members in order with what they hold, and where the docu
   REQUIRE(reply.buckets.size() == 1);
   const rpc::BucketView& view = reply.buckets[0];
   CHECK(view.bucket == kBucket);
-  CHECK(view.trouble == rpc::BucketTroubleKind::Unknown);
+  CHECK(view.problem == rpc::BucketProblem::Unknown);
   CHECK(view.replica_set.nodes == world.ideal(kBucket));
   REQUIRE(view.replicas.size() == 2);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -187,7 +187,7 @@ TEST_CASE("show bucket: says which replica does not answer, and what is out of o
   world.run(seconds(1));
   reply = show(world);
   CHECK(of_node(reply, filled).role == rpc::ReplicaRole::CatchingUp);
-  CHECK(reply.buckets[0].trouble == rpc::BucketTroubleKind::OutOfSync);
+  CHECK(reply.buckets[0].problem == rpc::BucketProblem::OutOfSync);
   CHECK(get_at(world, filled).status.code() == StatusCode::NotFound);
 
   rpc::ShowBucket wide;

@@ -37,7 +37,7 @@ std::string as_json(const UnhealthyBuckets& unhealthy) {
     json.begin_object().key("bucket").text(one.bucket).key("what").text(to_string(one.state));
     add_nodes(json, "members", one.members);
     add_nodes(json, "damaged", one.damaged);
-    add_nodes(json, "filling", one.catching_up);
+    add_nodes(json, "catching_up", one.catching_up);
     text += json.key("why").text(one.reason).end_object().str() + "\n";
   }
   return text;
