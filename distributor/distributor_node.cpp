@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "bucket_census.h"
+#include "bucket_health_counter.h"
 #include "bucket_readers.h"
 #include "context.h"
 #include "controller_link.h"
@@ -42,7 +42,7 @@ class DistributorNode::Impl {
                  [this](rpc::Execute batch, rpc::Responder respond) {
                    operations_.arrive(std::move(batch), std::move(respond));
                  }),
-        census_(context_),
+        health_counter_(context_),
         readers_(context_, maintainer_, latencies_, operations_),
         controllers_(context_, options_.fleet_controllers.empty() ? std::vector{options_.fleet_controller}
                                                                   : options_.fleet_controllers) {}
@@ -181,7 +181,7 @@ class DistributorNode::Impl {
       reply.config_errors = settings_.apply(known->info());
       reply.config_version = known->config_version();
     }
-    census_.count(reply, maintainer_.failing());
+    health_counter_.count(reply, maintainer_.failing());
     note_health(reply);
     return reply;
   }
@@ -222,7 +222,7 @@ class DistributorNode::Impl {
       latencies_.forget(node.index);
       context_.space.forget(node.index);
     }
-    census_.state_changed();
+    health_counter_.state_changed();
     ++context_.generation;
     maintainer_.forget_outdated(before.get());
     operations_.state_changed(before.get());
@@ -258,7 +258,7 @@ class DistributorNode::Impl {
   NodeLatencies latencies_;
   OperationEngine operations_;
   GarbageCollector garbage_;
-  BucketCensus census_;
+  BucketHealthCounter health_counter_;
   BucketReaders readers_;
   ControllerLink controllers_;
   std::atomic<std::int64_t> lease_until_us_ = 0;  // A copy of Context::lease_until for other threads.

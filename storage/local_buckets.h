@@ -6,7 +6,7 @@
 
 #include "damaged_buckets.h"
 #include "fjord/rpc/messages.h"
-#include "removed_census.h"
+#include "remove_entry_counter.h"
 #include "stripe_context.h"
 
 namespace fjord::storage {
@@ -15,7 +15,7 @@ namespace fjord::storage {
 /// sets, and reports about them. Confined to the stripe's executor.
 class LocalBuckets {
  public:
-  LocalBuckets(StripeContext& context, DamagedBuckets& damaged, RemovedCensus& removed)
+  LocalBuckets(StripeContext& context, DamagedBuckets& damaged, RemoveEntryCounter& removed)
       : context_(context), damaged_(damaged), removed_(removed) {}
 
   Result<std::vector<rpc::BucketReport>> bucket_info(const rpc::GetBucketInfo& request);
@@ -56,7 +56,7 @@ class LocalBuckets {
 
   StripeContext& context_;
   DamagedBuckets& damaged_;
-  RemovedCensus& removed_;
+  RemoveEntryCounter& removed_;
   /// Buckets deleted under cluster state `deleted_version_`, with their epochs at that time. Deletions under older
   /// states are not remembered, because messages of older states are refused anyway.
   std::map<BucketId, std::uint64_t> deleted_;

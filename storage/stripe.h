@@ -8,7 +8,7 @@
 #include "fjord/storage/spi/bucket_access.h"
 #include "local_buckets.h"
 #include "merge_source.h"
-#include "removed_census.h"
+#include "remove_entry_counter.h"
 #include "space_gate.h"
 #include "stripe_context.h"
 #include "stripe_operations.h"
@@ -48,7 +48,7 @@ class StorageNode::Stripe {
 
   StripeContext context_;
   DamagedBuckets damaged_;
-  RemovedCensus removed_;
+  RemoveEntryCounter removed_;
   SpaceGate space_;
   BucketLoads loads_;
   LocalBuckets buckets_;

@@ -2,7 +2,7 @@
 
 #include "damaged_buckets.h"
 #include "local_buckets.h"
-#include "removed_census.h"
+#include "remove_entry_counter.h"
 #include "space_gate.h"
 #include "stripe_context.h"
 
@@ -12,7 +12,7 @@ namespace fjord::storage {
 struct StripeParts {
   StripeContext& context;
   DamagedBuckets& damaged;
-  RemovedCensus& removed;
+  RemoveEntryCounter& removed;
   SpaceGate& space;
   LocalBuckets& buckets;
 };

@@ -1,4 +1,4 @@
-#include "bucket_census.h"
+#include "bucket_health_counter.h"
 
 #include <algorithm>
 #include <utility>
@@ -7,7 +7,7 @@
 
 namespace fjord::distributor {
 
-BucketCensus::BucketCensus(Context& context)
+BucketHealthCounter::BucketHealthCounter(Context& context)
     : context_(context),
       buckets_(context.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
       out_of_sync_(context.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
@@ -26,7 +26,7 @@ BucketCensus::BucketCensus(Context& context)
           context.metrics.gauge("fjord_distributor_buckets_under_replicated",
                                 "Buckets that are served with fewer current replicas than they should have")) {}
 
-void BucketCensus::count(rpc::PollReply& reply, MergeFailures::Summary failing) {
+void BucketHealthCounter::count(rpc::PollReply& reply, MergeFailures::Summary failing) {
   reply.buckets = context_.buckets.size();
   count_known(reply);
   count_unknown(reply);
@@ -49,7 +49,7 @@ void BucketCensus::count(rpc::PollReply& reply, MergeFailures::Summary failing) 
   under_replicated_.set(static_cast<double>(reply.buckets_under_replicated));
 }
 
-void BucketCensus::count_known(rpc::PollReply& reply) const {
+void BucketHealthCounter::count_known(rpc::PollReply& reply) const {
   const std::size_t wanted = context_.snapshot == nullptr ? 0 : wanted_replicas(*context_.snapshot);
   const bool is_short_wait = is_asked_since_shortly();
   for (const auto& [key, entry] : context_.buckets) {
@@ -66,7 +66,7 @@ void BucketCensus::count_known(rpc::PollReply& reply) const {
 
 /// Counts buckets that are not in the database as unknown until the storage nodes have reported. Otherwise "no buckets"
 /// would look like a healthy empty cluster.
-void BucketCensus::count_unknown(rpc::PollReply& reply) {
+void BucketHealthCounter::count_unknown(rpc::PollReply& reply) {
   if (context_.ready || context_.snapshot == nullptr) return;
   const std::uint64_t owned = owned_buckets().size();
   if (owned <= reply.buckets) return;
@@ -81,7 +81,7 @@ void BucketCensus::count_unknown(rpc::PollReply& reply) {
 }
 
 /// Returns all buckets of this distributor, empty or not.
-const std::vector<BucketId>& BucketCensus::owned_buckets() {
+const std::vector<BucketId>& BucketHealthCounter::owned_buckets() {
   if (owned_) return *owned_;
   const unsigned bits = context_.snapshot->distribution_bits();
   owned_.emplace();
@@ -94,7 +94,7 @@ const std::vector<BucketId>& BucketCensus::owned_buckets() {
 
 /// Returns the number of buckets that no storage node has reported, whole or in part, while so many nodes are away that
 /// these may hold them. Operations on these buckets get Unavailable, because it is unknown whether the buckets exist.
-std::size_t BucketCensus::unreported_buckets() {
+std::size_t BucketHealthCounter::unreported_buckets() {
   if (context_.snapshot == nullptr || !context_.unreported_buckets_may_exist()) return 0;
   const std::vector<BucketId>& owned = owned_buckets();
   return static_cast<std::size_t>(
@@ -103,7 +103,7 @@ std::size_t BucketCensus::unreported_buckets() {
 
 /// Returns the number of buckets of this distributor for which the cluster state names no storage node and of which no
 /// node has a replica. They can neither be read nor written.
-std::size_t BucketCensus::unplaced_buckets() const {
+std::size_t BucketHealthCounter::unplaced_buckets() const {
   if (context_.snapshot == nullptr || context_.snapshot->state_version() == 0 || !none_is_placed_) return 0;
   const unsigned bits = context_.snapshot->distribution_bits();
   std::size_t unplaced = 0;
@@ -115,14 +115,14 @@ std::size_t BucketCensus::unplaced_buckets() const {
   return unplaced;
 }
 
-void BucketCensus::state_changed() {
+void BucketHealthCounter::state_changed() {
   owned_.reset();
   none_is_placed_ = is_nothing_placed();
 }
 
 /// Returns true if the cluster state places no bucket at all, because no node is up and has a capacity. It is enough to
 /// look at one bucket: placement finds nodes for all buckets or for none.
-bool BucketCensus::is_nothing_placed() const {
+bool BucketHealthCounter::is_nothing_placed() const {
   const unsigned bits = context_.snapshot->distribution_bits();
   return context_.snapshot->ideal_nodes(BucketId(bits, 0)).empty();
 }

@@ -15,10 +15,10 @@ namespace fjord::storage {
 /// counts, the oldest time that the last count found is a lower bound for the oldest remove entry.
 ///
 /// Threading: confined to the stripe. Lifetime: provider and registry outlive it.
-class RemovedCensus {
+class RemoveEntryCounter {
  public:
-  RemovedCensus(MetricRegistry& registry, spi::PersistenceProvider& provider, Duration interval);
-  ~RemovedCensus();
+  RemoveEntryCounter(MetricRegistry& registry, spi::PersistenceProvider& provider, Duration interval);
+  ~RemoveEntryCounter();
 
   /// Sets BucketReport::may_forget and surplus_tokens_us. If this pass has looked at enough entries, a bucket that is
   /// due for a count waits for the next pass.

@@ -10,9 +10,9 @@
 namespace fjord::distributor {
 
 /// Counts this distributor's buckets by their health, for polls and metrics. Confined to the executor.
-class BucketCensus {
+class BucketHealthCounter {
  public:
-  explicit BucketCensus(Context& context);
+  explicit BucketHealthCounter(Context& context);
 
   /// Must be called when the context has another snapshot.
   void state_changed();

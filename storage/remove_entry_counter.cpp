@@ -1,4 +1,4 @@
-#include "removed_census.h"
+#include "remove_entry_counter.h"
 
 #include <algorithm>
 
@@ -21,7 +21,7 @@ Gauge& due(MetricRegistry& registry, const char* kind) {
 
 }  // namespace
 
-RemovedCensus::RemovedCensus(MetricRegistry& registry, spi::PersistenceProvider& provider, Duration interval)
+RemoveEntryCounter::RemoveEntryCounter(MetricRegistry& registry, spi::PersistenceProvider& provider, Duration interval)
     : provider_(provider),
       interval_(interval),
       removes_(kept(registry, "remove")),
@@ -29,18 +29,18 @@ RemovedCensus::RemovedCensus(MetricRegistry& registry, spi::PersistenceProvider&
       removes_due_(due(registry, "remove")),
       tokens_due_(due(registry, "token")) {}
 
-RemovedCensus::~RemovedCensus() {
+RemoveEntryCounter::~RemoveEntryCounter() {
   for (const auto& [bucket, counted] : counted_) show(counted.entries, -1);
 }
 
-void RemovedCensus::show(const spi::RemovedEntries& counted, double sign) {
+void RemoveEntryCounter::show(const spi::RemovedEntries& counted, double sign) {
   removes_.add(sign * static_cast<double>(counted.removes));
   tokens_.add(sign * static_cast<double>(counted.tokens));
   removes_due_.add(sign * static_cast<double>(counted.removes_due));
   tokens_due_.add(sign * static_cast<double>(counted.tokens_due));
 }
 
-void RemovedCensus::judge(const rpc::GetBucketInfo& question, MonotonicTime now, rpc::BucketReport& report) {
+void RemoveEntryCounter::judge(const rpc::GetBucketInfo& question, MonotonicTime now, rpc::BucketReport& report) {
   const bool has_removed = report.info.entries != report.info.documents;
   const auto known = counted_.find(report.bucket);
   if (!has_removed && known == counted_.end()) return;
@@ -70,11 +70,11 @@ void RemovedCensus::judge(const rpc::GetBucketInfo& question, MonotonicTime now,
                       report.surplus_tokens_us > report.forgotten_tokens_us;
 }
 
-void RemovedCensus::count_again(BucketId bucket) {
+void RemoveEntryCounter::count_again(BucketId bucket) {
   if (const auto found = counted_.find(bucket); found != counted_.end()) found->second.is_valid = false;
 }
 
-void RemovedCensus::end_pass(const std::vector<BucketId>& here) {
+void RemoveEntryCounter::end_pass(const std::vector<BucketId>& here) {
   looked_at_ = 0;
   std::erase_if(counted_, [&](const auto& item) {
     const bool is_gone = !std::binary_search(here.begin(), here.end(), item.first);

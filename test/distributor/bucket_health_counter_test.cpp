@@ -26,7 +26,8 @@ struct SilentWorld : DistributorWorld {
 
 }  // namespace
 
-TEST_CASE("census: a bucket that storage nodes are asked for is being collected, and unavailable after two seconds") {
+TEST_CASE(
+    "bucket health: a bucket that storage nodes are asked for is being collected, and unavailable after two seconds") {
   SilentWorld world;
   // Another node becomes an ideal node of the bucket, so the distributor has to collect its replicas.
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(world.ideal(kBucket)[1]) + ".s:r");
@@ -55,7 +56,7 @@ TEST_CASE("census: a bucket that storage nodes are asked for is being collected,
   CHECK(world.ask(get_batch(kId)).results.at(0).status);
 }
 
-TEST_CASE("census: a distributor that has just started is collecting") {
+TEST_CASE("bucket health: a distributor that has just started is collecting") {
   SilentWorld world;
   world.restart();
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");  // The state still describes the process before the restart.
@@ -64,7 +65,7 @@ TEST_CASE("census: a distributor that has just started is collecting") {
   CHECK(world.counts().buckets_unavailable == 0);
 }
 
-TEST_CASE("census: a bucket whose members are all down is unavailable at once") {
+TEST_CASE("bucket health: a bucket whose members are all down is unavailable at once") {
   SilentWorld world;
   std::string state = " .0.v:1 .1.v:1 .2.v:1";
   for (const std::uint16_t node : world.set_at(world.ideal(kBucket)[0], kBucket).nodes) {
@@ -75,7 +76,7 @@ TEST_CASE("census: a bucket whose members are all down is unavailable at once") 
   CHECK(world.counts().buckets_collecting == 0);
 }
 
-TEST_CASE("census: a bucket that may exist only on nodes that are away is unavailable after collecting, too") {
+TEST_CASE("bucket health: a bucket that may exist only on nodes that are away is unavailable after collecting, too") {
   DistributorWorld world(3);
   const auto state_without = [](std::vector<std::uint16_t> away) {
     std::string state = " .0.v:1 .1.v:1 .2.v:1";
@@ -124,7 +125,7 @@ TEST_CASE("census: a bucket that may exist only on nodes that are away is unavai
   }
 }
 
-TEST_CASE("census: a bucket that was unavailable stays so while storage nodes are asked for it again") {
+TEST_CASE("bucket health: a bucket that was unavailable stays so while storage nodes are asked for it again") {
   DistributorWorld world(3);
   world.storage[0][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0, 1}};
   world.give_state(1, " .0.v:5 .1.s:d .2.v:1");  // Node 0 restarted after the replica set was made.
