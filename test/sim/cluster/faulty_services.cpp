@@ -1,4 +1,4 @@
-#include "sabotage.h"
+#include "faulty_services.h"
 
 #include <functional>
 #include <memory>
