@@ -75,7 +75,7 @@ struct Parser {
   std::uint64_t version = 0;
   std::uint64_t skipped = 0;
   std::uint64_t time_floor_us = 0;
-  unsigned copies_assured = 0;
+  unsigned replicas_assured = 0;
   NodeState cluster = NodeState::Up;
   unsigned bits = kDefaultDistributionBits;
   std::string description;
@@ -107,8 +107,8 @@ struct Parser {
       time_floor_us = *number;
     } else if (key == "copies") {
       const auto number = cluster_text::parse_number<std::uint16_t>(value);
-      if (!number) return bad_token(token, "expected a number of copies");
-      copies_assured = *number;
+      if (!number) return bad_token(token, "expected a number of replicas");
+      replicas_assured = *number;
     } else if (key == "cluster") {
       const Result<NodeState> state = node_state_from_letter(value);
       if (!state) return state.error().with_context("cluster state");
@@ -306,7 +306,7 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   state.version_ = parser.version;
   state.skipped_ = parser.skipped;
   state.time_floor_us_ = parser.time_floor_us;
-  state.copies_assured_ = parser.copies_assured;
+  state.replicas_assured_ = parser.replicas_assured;
   state.cluster_ = parser.cluster;
   state.bits_ = parser.bits;
   state.description_ = std::move(parser.description);
@@ -329,7 +329,7 @@ std::string ClusterState::to_string(Print print) const {
   if (cluster_ != NodeState::Up) add("cluster", to_letter(cluster_));
   if (bits_ != kDefaultDistributionBits) add("bits", bits_);
   if (time_floor_us_ != 0) add("floor", time_floor_us_);
-  if (copies_assured_ != 0) add("copies", copies_assured_);
+  if (replicas_assured_ != 0) add("copies", replicas_assured_);
   if (!features_.empty()) add("features", fmt::format("{}", fmt::join(features_, ",")));
   if (!exceptions_.empty()) add("except", print_exceptions(exceptions_));
   if (!read_shares_.empty()) add("read", print_read_shares(read_shares_));
@@ -426,14 +426,14 @@ bool are_nodes_similar(const ClusterState& a, const ClusterState& b, Similar sim
 
 bool ClusterState::is_similar(const ClusterState& other) const {
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
-         read_shares_ == other.read_shares_ && copies_assured_ == other.copies_assured_ &&
+         read_shares_ == other.read_shares_ && replicas_assured_ == other.replicas_assured_ &&
          features_ == other.features_ &&
          are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar(b); });
 }
 
 bool ClusterState::is_similar_ignoring_progress(const ClusterState& other) const {
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
-         read_shares_ == other.read_shares_ && copies_assured_ == other.copies_assured_ &&
+         read_shares_ == other.read_shares_ && replicas_assured_ == other.replicas_assured_ &&
          features_ == other.features_ && are_nodes_similar(*this, other, [](const auto& a, const auto& b) {
            return a.is_similar_ignoring_progress(b);
          });
@@ -444,7 +444,7 @@ std::string ClusterState::diff(const ClusterState& next) const {
   add_difference(out, "version", version_, next.version_);
   add_difference(out, "cluster", fjord::to_string(cluster_), fjord::to_string(next.cluster_));
   add_difference(out, "bits", bits_, next.bits_);
-  add_difference(out, "assured copies", copies_assured_, next.copies_assured_);
+  add_difference(out, "assured replicas", replicas_assured_, next.replicas_assured_);
   add_difference(out, "features", fmt::format("{}", fmt::join(features_, " ")),
                  fmt::format("{}", fmt::join(next.features_, " ")));
   add_difference(out, "exceptions", print_exceptions(exceptions_), print_exceptions(next.exceptions_));

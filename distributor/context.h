@@ -113,7 +113,7 @@ struct Context {
   /// Returns true if so many nodes are away that there may be a bucket which no node has reported.
   bool unreported_buckets_may_exist() const {
     // `assured` is 0 if the fleet controller has an older version.
-    const std::size_t assured = snapshot->state().copies_assured();
+    const std::size_t assured = snapshot->state().replicas_assured();
     return absent_nodes() >= (assured == 0 ? replicas_at_birth() : std::min(replicas_at_birth(), assured));
   }
 };

@@ -1,6 +1,7 @@
 #include "publisher.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "fjord/cluster/distribution.h"
@@ -73,7 +74,7 @@ void Publisher::update_state() {
   if (current.version() == 0 && !all_answered && clock_.now() < options.grace_until) return;
   const Result<DistributionConfig> wanted = settings_.distribution();
   if (!wanted) return log::error("controller", "the distribution: {}", wanted.error().to_string());
-  options.copies_in_sync = copies_in_sync(*wanted);
+  options.replicas_in_sync = replicas_in_sync(*wanted);
   std::vector<NodeReport> reports;
   reports.reserve(nodes.size());
   for (const PolledNode& node : nodes) {
@@ -124,13 +125,13 @@ ClusterFacts Publisher::facts() const {
   return facts;
 }
 
-unsigned Publisher::copies_in_sync(const DistributionConfig& wanted) const {
+unsigned Publisher::replicas_in_sync(const DistributionConfig& wanted) const {
   const ClusterState& active = records_.active();
-  if (records_.pending() || active.version() == 0 || active.copies_assured() >= wanted.redundancy()) return 0;
+  if (records_.pending() || active.version() == 0 || active.replicas_assured() >= wanted.redundancy()) return 0;
   const Result<DistributionConfig> distribution = DistributionConfig::parse(records_.cluster().active.distribution);
   if (!distribution) return 0;
-  const unsigned copies = replicas_at_birth(active, *distribution);
-  return active.copies_assured() < copies && why_not_in_sync(facts()).empty() ? copies : 0;
+  const unsigned replicas = replicas_at_birth(active, *distribution);
+  return active.replicas_assured() < replicas && why_not_in_sync(facts()).empty() ? replicas : 0;
 }
 
 HistoryEntry Publisher::entry_for(const ClusterState& next, const StateReasons& reasons,
@@ -146,8 +147,9 @@ HistoryEntry Publisher::entry_for(const ClusterState& next, const StateReasons& 
   const std::string distribution = settings_.distribution()->to_string();
   if (records_.cluster().active.distribution != distribution) entry.what += ", distribution: " + distribution;
   entry.why = cluster_reason;
-  if (before.version() != 0 && next.copies_assured() > before.copies_assured()) {
-    entry.why += (entry.why.empty() ? "" : "; ") + std::string("all buckets have so many replicas in sync");
+  if (before.version() != 0 && next.replicas_assured() > before.replicas_assured()) {
+    entry.why +=
+        (entry.why.empty() ? "" : "; ") + fmt::format("all buckets have {} replicas in sync", next.replicas_assured());
   }
   for (const auto& [id, reason] : reasons) {
     if (before.node(id).state != next.node(id).state) {

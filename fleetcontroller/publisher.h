@@ -35,7 +35,7 @@ class Publisher {
  private:
   /// Returns the number of in-sync replicas that every bucket has under the active state. 0: not known, or not more
   /// than the state assures already.
-  unsigned copies_in_sync(const DistributionConfig& wanted) const;
+  unsigned replicas_in_sync(const DistributionConfig& wanted) const;
   void make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason);
   HistoryEntry entry_for(const ClusterState& next, const StateReasons& reasons,
                          const std::string& cluster_reason) const;

@@ -33,7 +33,7 @@ class Generator {
     out_.state.set_bits(bits());
     const bool fits = out_.state.bits() == options_.exceptions_bits;
     out_.state.set_exceptions(fits ? options_.exceptions : std::vector<PlacementException>{});
-    out_.state.set_copies_assured(copies_assured());
+    out_.state.set_replicas_assured(replicas_assured());
     out_.state.set_features(common_features());
     const bool has_reads = fits && out_.state.announces(feature::kReadShares);
     out_.state.set_read_shares(has_reads ? options_.read_shares : std::vector<ReadShare>{});
@@ -168,11 +168,11 @@ class Generator {
     return std::min({lowest, wanted, current_.bits()});
   }
 
-  unsigned copies_assured() const {
+  unsigned replicas_assured() const {
     const unsigned wanted = replicas_at_birth(out_.state, distribution_);
     if (current_.version() == 0) return wanted;
     // A state by an earlier version of the fleet controller does not say how many replicas are assured: then one is.
-    return std::min(wanted, std::max({1U, current_.copies_assured(), options_.copies_in_sync}));
+    return std::min(wanted, std::max({1U, current_.replicas_assured(), options_.replicas_in_sync}));
   }
 
   std::vector<std::string> common_features() const {

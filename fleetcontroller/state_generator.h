@@ -77,7 +77,7 @@ struct GeneratorOptions {
   /// Read shares; in the state if the exceptions are, and if all serving nodes announce the feature.
   std::vector<ReadShare> read_shares = {};
   /// Number of in-sync replicas observed for every bucket while all storage nodes were there; 0: not observed.
-  unsigned copies_in_sync = 0;
+  unsigned replicas_in_sync = 0;
 };
 
 /// The reason of each node's state, as text for operators.
@@ -98,7 +98,7 @@ struct GeneratedState {
 /// - A storage node that is silent, gone or stopping, or reports Down, is in maintenance for `transition_time` first.
 /// - A wanted state applies if it is lower than that. Maintenance that exceeds `maintenance_max` counts as down.
 /// - Groups, and then the whole cluster, go down if too few nodes are available.
-/// - The number of assured replicas falls at once to the number that a new bucket gets. It rises to `copies_in_sync`.
+/// - The number of assured replicas falls at once to the number that a new bucket gets. It rises to `replicas_in_sync`.
 /// - The features are those that all serving nodes announce. A node that this leader has not heard yet announces what
 ///   the current state lists.
 /// - Distribution bits rise to the wanted number when no node has a bucket with fewer bits. They fall at once.

@@ -58,7 +58,7 @@ class StopCheck {
     if (facts_.is_changing) add("a new cluster state is on its way");
     check_in_sync();
     check_others_away();
-    check_copies_left();
+    check_replicas_left();
     check_share_left(NodeType::Storage, storage_, facts_.storage_up_ratio_min, "controller.storage_up_ratio_min");
     return std::move(reasons_);
   }
@@ -149,7 +149,7 @@ class StopCheck {
                     fjord::to_string(type), setting, ratio_min));
   }
 
-  void check_copies_left() {
+  void check_replicas_left() {
     const unsigned bits = std::min(facts_.active.bits(), kBitsLookedAt);
     const ClusterView places = view_of_places(facts_.active);
     const auto stays = [&](std::uint16_t index) {
@@ -203,7 +203,7 @@ std::string why_kept(const ClusterFacts& facts) {
     }
   }
   if (away.empty() || (up >= facts.active.redundancy() && !is_maintenance)) return {};
-  return ", and keeps those of which there would be too few copies while these are away: " + away;
+  return ", and keeps those of which there would be too few replicas while these are away: " + away;
 }
 
 }  // namespace
@@ -262,7 +262,7 @@ std::vector<std::string> why_not_drain(const ClusterView& after) {
     return node.capacity > 0 && (state == NodeState::Up || state == NodeState::Initializing);
   });
   if (left >= static_cast<std::ptrdiff_t>(after.redundancy())) return {};
-  return {fmt::format("{} storage node{} would be left for {} copies of each document", left, left == 1 ? "" : "s",
+  return {fmt::format("{} storage node{} would be left for {} replicas of each document", left, left == 1 ? "" : "s",
                       after.redundancy())};
 }
 

@@ -102,7 +102,7 @@ Result<ClusterStatus> Admin::status() {
   status.buckets_unplaced = health.buckets_unplaced;
   status.buckets_under_replicated = health.buckets_under_replicated;
   status.nodes_without_space = health.nodes_without_space;
-  status.document_replicas = health.document_copies;
+  status.document_replicas = health.document_replicas;
   status.bytes = health.bytes;
   for (const rpc::NodeStatus& node : reply.nodes) status.nodes.push_back(node_of(node));
   return status;

@@ -155,7 +155,7 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
       health.buckets_damaged += node.last.buckets_damaged;
       health.buckets_under_replicated += node.last.buckets_under_replicated;
     } else {
-      health.document_copies += node.last.documents;
+      health.document_replicas += node.last.documents;
       health.bytes += node.last.bytes;
     }
   }

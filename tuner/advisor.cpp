@@ -227,18 +227,18 @@ Figure figure(std::string name, std::string unit, std::string source, std::strin
 }
 
 std::vector<Figure> figures_of(const Workload& w, const HardwareProfile& hw, const NodeShape& shape) {
-  const Input copies{"copies", static_cast<double>(w.redundancy), "", "workload"};
+  const Input replicas{"replicas", static_cast<double>(w.redundancy), "", "workload"};
   const Input bytes{"document_bytes", w.document_bytes, "bytes", "workload"};
   const Input header{"header_bytes", seed::kMessageHeaderBytes, "bytes", "VDS 2007, 6.4.1"};
   std::vector<Figure> all;
   const std::string put =
-      "(copies + 1) * (2 * header_bytes + document_bytes) + (copies + 1) * (ceil(header_bytes / 1460) + "
+      "(replicas + 1) * (2 * header_bytes + document_bytes) + (replicas + 1) * (ceil(header_bytes / 1460) + "
       "ceil((header_bytes + document_bytes) / 1460)) * 58";
-  all.push_back(figure("traffic of one put", "bytes", "VDS 2007, 6.4.1", put, {copies, bytes, header}));
+  all.push_back(figure("traffic of one put", "bytes", "VDS 2007, 6.4.1", put, {replicas, bytes, header}));
   all.push_back(figure("traffic of all writes, all nodes together", "bytes/s",
                        "VDS 2007, 6.4.1 with the margin of table 6.1",
                        fmt::format("{} * writes_per_s * ({})", seed::kTrafficMargin, put),
-                       {copies, bytes, header, {"writes_per_s", w.writes_per_s, "1/s", "workload"}}));
+                       {replicas, bytes, header, {"writes_per_s", w.writes_per_s, "1/s", "workload"}}));
   all.push_back(
       figure("traffic of one get", "bytes", "seed E.3.1", "4 * header_bytes + 2 * document_bytes", {header, bytes}));
   all.push_back(figure("slotfiles of a bucket, at most", "", "VDS 2007, 5.5",
@@ -249,8 +249,8 @@ std::vector<Figure> figures_of(const Workload& w, const HardwareProfile& hw, con
                         {"file_bytes", shape.slotfile_bytes, "bytes", "VDS 2007, 5.5"}}));
   all.push_back(figure("removed documents are remembered for", "s", "practice", "2 * longest_absence_s",
                        {{"longest_absence_s", w.longest_absence_s, "s", "workload"}}));
-  all.push_back(figure("imbalance of nodes by chance", "", "practice", "100 / max(1, buckets * copies / nodes)",
-                       {copies,
+  all.push_back(figure("imbalance of nodes by chance", "", "practice", "100 / max(1, buckets * replicas / nodes)",
+                       {replicas,
                         {"buckets", shape.buckets_total, "", "VDS 2007, 5.4.2"},
                         {"nodes", static_cast<double>(w.nodes), "", "workload"}}));
   if (w.tuple_bytes_per_document <= 0) return all;
@@ -262,12 +262,12 @@ std::vector<Figure> figures_of(const Workload& w, const HardwareProfile& hw, con
   all.push_back(figure("tuples of one bucket in memory", "bytes", "VDS 2007, 4.3.4",
                        "documents / buckets * tuple_bytes_per_document", {documents, buckets, tuples}));
   all.push_back(figure("pause between buckets of a job", "s", "VDS 2007, 6.4.3",
-                       "(copies + 1) * documents * tuple_bytes_per_document / (job_rate * buckets)",
-                       {copies, documents, tuples, rate, buckets}));
+                       "(replicas + 1) * documents * tuple_bytes_per_document / (job_rate * buckets)",
+                       {replicas, documents, tuples, rate, buckets}));
   all.push_back(figure("token bucket of a job: rate", "bytes/s", "VDS 2007, 6.4.3", "job_rate", {rate}));
   all.push_back(figure("token bucket of a job: size", "bytes", "VDS 2007, 6.4.3, 4.3.4",
-                       "(copies + 1) * documents / buckets * tuple_bytes_per_document",
-                       {copies, documents, buckets, tuples}));
+                       "(replicas + 1) * documents / buckets * tuple_bytes_per_document",
+                       {replicas, documents, buckets, tuples}));
   all.push_back(figure("output documents", "bytes", "VDS 2007, 6.1.2", "output_document_bytes",
                        {{"output_document_bytes", seed::kOutputDocumentBytes, "bytes", "VDS 2007, 6.1.2"}}));
   return all;

@@ -67,7 +67,7 @@ const std::vector<Key>& keys() {
       bytes("scans.output_bytes", 0, 1e15, "200MB", "results of a job", &Workload::job_output_bytes),
       number("scans.network_share", 0.001, 1, "0.25", "of the network, what jobs may take",
              &Workload::job_traffic_share),
-      whole("redundancy", 1, 16, "2", "copies of each document", &Workload::redundancy),
+      whole("redundancy", 1, 16, "2", "replicas of each document", &Workload::redundancy),
       {"durability", Kind::Durability, 0, 1, "process", "process, or sync: each write survives a loss of power",
        [](Workload& w, double value) { w.sync = value != 0; }},
       number("longest_absence_s", 0, 1e9, "86400", "a node may be away for so long and come back with its data",
@@ -131,7 +131,7 @@ class Reader {
     }
     if (workload_.redundancy > workload_.nodes) {
       return yaml_error(file_, root["redundancy"] ? root["redundancy"] : root, "redundancy",
-                        fmt::format("{} copies on {} nodes", workload_.redundancy, workload_.nodes));
+                        fmt::format("{} replicas on {} nodes", workload_.redundancy, workload_.nodes));
     }
     return workload_;
   }

@@ -20,12 +20,12 @@ std::string live_value(const Configuration& config, std::string_view name) {
 
 void take_live(const LiveCluster& live, tuner::Workload& w) {
   std::int64_t nodes = 0;
-  double copies = 0;
+  double replicas = 0;
   double bytes = 0;
   for (const NodeInfo& node : live.status.nodes) {
     if (!node.is_storage()) continue;
     ++nodes;
-    copies += static_cast<double>(node.documents);
+    replicas += static_cast<double>(node.documents);
     bytes += static_cast<double>(node.bytes);
   }
   if (nodes > 0) w.nodes = nodes;
@@ -42,9 +42,9 @@ void take_live(const LiveCluster& live, tuner::Workload& w) {
     if (digit != std::string::npos) w.redundancy = std::strtoll(&live.status.distribution[digit], nullptr, 10);
   }
   w.redundancy = std::clamp<std::int64_t>(w.redundancy, 1, std::max<std::int64_t>(1, w.nodes));
-  if (copies > 0) {
-    w.documents = std::max(1.0, copies / static_cast<double>(w.redundancy));
-    w.document_bytes = std::max(1.0, bytes / copies);
+  if (replicas > 0) {
+    w.documents = std::max(1.0, replicas / static_cast<double>(w.redundancy));
+    w.document_bytes = std::max(1.0, bytes / replicas);
     w.document_bytes_p99 = std::max(w.document_bytes_p99, w.document_bytes);
   }
 }

@@ -55,18 +55,18 @@ void JobThrottle::set(std::uint64_t bytes_per_s, JobSettings::ThrottleBy by, Mon
   next_ = now;
 }
 
-void JobThrottle::bucket_done(std::uint64_t bytes, std::uint64_t documents, unsigned copies, MonotonicTime now) {
+void JobThrottle::bucket_done(std::uint64_t bytes, std::uint64_t documents, unsigned replicas, MonotonicTime now) {
   const double counted = buckets_open_ > 0 ? open_ / buckets_open_ : 0;
   open_ -= counted;
   buckets_open_ = std::max(0.0, buckets_open_ - 1);
   sent_ += static_cast<double>(bytes);
   bucket_.sent(static_cast<double>(bytes) - counted, now);
   ++buckets_done_;
-  if (copies == 0) {
+  if (replicas == 0) {
     traffic_ += static_cast<double>(bytes) + tuner::seed::frame_overhead(static_cast<double>(bytes));
   } else if (documents > 0) {
     const double each = static_cast<double>(bytes) / static_cast<double>(documents);
-    traffic_ += static_cast<double>(documents) * tuner::seed::put_traffic(copies, each);
+    traffic_ += static_cast<double>(documents) * tuner::seed::put_traffic(replicas, each);
   }
 }
 

@@ -44,9 +44,9 @@ class JobThrottle {
   void set(std::uint64_t bytes_per_s, JobSettings::ThrottleBy by, MonotonicTime now);
   bool is_on() const { return rate_ > 0; }
 
-  /// Counts the ended task of one bucket. It sent `bytes` bytes of tuples in `documents` documents to `copies` replicas
-  /// each (0: not put, but sent to the runner).
-  void bucket_done(std::uint64_t bytes, std::uint64_t documents, unsigned copies, MonotonicTime now);
+  /// Counts the ended task of one bucket. It sent `bytes` bytes of tuples in `documents` documents, each to `replicas`
+  /// replicas (0: not put, but sent to the runner).
+  void bucket_done(std::uint64_t bytes, std::uint64_t documents, unsigned replicas, MonotonicTime now);
   /// Returns how long `buckets` buckets must wait before they begin. 0: they begin now and are counted.
   Duration wait(std::size_t buckets, MonotonicTime now);
   /// Returns the pause before each bucket [VDS 2007, 6.4.3], computed from the buckets so far; 0 before the first has

@@ -72,16 +72,16 @@ TEST_CASE("cluster state: versions that were never in force lie between a state 
   CHECK_FALSE(ClusterState::parse("version:7 skipped:-1 storage:2"));
 }
 
-TEST_CASE("cluster state: the number of assured copies travels with the state and is news", "[cluster]") {
+TEST_CASE("cluster state: the number of assured replicas travels with the state and is news", "[cluster]") {
   const ClusterState state = *ClusterState::parse("version:7 bits:8 copies:1 storage:2");
-  CHECK(state.copies_assured() == 1);
+  CHECK(state.replicas_assured() == 1);
   CHECK(*ClusterState::parse(state.to_string()) == state);
   ClusterState other = state;
-  other.set_copies_assured(2);
+  other.set_replicas_assured(2);
   CHECK(other.to_string() == "version:7 bits:8 copies:2 storage:2");
   CHECK_FALSE(other.is_similar(state));
   CHECK_FALSE(other.is_similar_ignoring_progress(state));
-  CHECK(state.diff(other) == "assured copies: 1 => 2");
+  CHECK(state.diff(other) == "assured replicas: 1 => 2");
   CHECK_FALSE(ClusterState::parse("version:7 copies:x storage:2"));
 }
 

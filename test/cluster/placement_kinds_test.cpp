@@ -98,7 +98,7 @@ TEST_CASE("placement kinds: a prepared map and a single question have the same a
   }
 }
 
-TEST_CASE("placement kinds: I12, copies are in different groups as long as there are enough", "[placement]") {
+TEST_CASE("placement kinds: I12, replicas are in different groups as long as there are enough", "[placement]") {
   const std::string tree = "(root (a 0-2) (b 3-5) (c 6-8) (d 9-11))";
   for (const PlacementKind kind : kPlacementKinds) {
     // RUSH takes the groups as batches, and does not keep replicas in different ones.

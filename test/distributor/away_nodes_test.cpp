@@ -132,7 +132,8 @@ TEST_CASE("distributor: the only replica is in maintenance: its documents are un
   CHECK(execute(world, get_batch(kId)).status);
 }
 
-TEST_CASE("distributor: a bucket that is made during maintenance has all its copies, and moves when the node is back") {
+TEST_CASE(
+    "distributor: a bucket that is made during maintenance has all its replicas, and moves when the node is back") {
   Maintained m;
   DistributorWorld& world = m.world;
   world.give_state(3, nodes_of(world, {}));
@@ -196,7 +197,7 @@ TEST_CASE("distributor: with all nodes retired the members stay, writes go on, a
   CHECK(holders(world, bucket_of_id(fresh, kBits)).size() == 2);
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
 
-  SECTION("one of them is down: the others go on with all copies") {
+  SECTION("one of them is down: the others go on with all replicas") {
     const std::uint16_t other = static_cast<std::uint16_t>(3 - before[0] - before[1]);
     retired[other] = "s:d";
     world.give_state(3, nodes_of(world, retired));
@@ -204,7 +205,7 @@ TEST_CASE("distributor: with all nodes retired the members stay, writes go on, a
     CHECK(holders(world, kBucket) == before);
     CHECK(world.set_at(before[0], kBucket).nodes.size() == 2);
   }
-  SECTION("fewer copies are wanted: the surplus replica is deleted") {
+  SECTION("fewer replicas are wanted: the surplus replica is deleted") {
     world.set_redundancy(1);
     world.give_state(3, nodes_of(world, retired));
     world.run(seconds(5));

@@ -212,7 +212,7 @@ TEST_CASE(
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
 }
 
-TEST_CASE("distributor: storage nodes are told of merges that only move, and not of those that make copies") {
+TEST_CASE("distributor: storage nodes are told of merges that only move, and not of those that make replicas") {
   const auto merges = [](const DistributorWorld& world) {
     std::pair<std::size_t, std::size_t> found;  // Numbers of all merges, and of those that only move data.
     for (const rpc::MergeBucket& merge : world.transport.sent_of<rpc::MergeBucket>()) {
@@ -284,7 +284,8 @@ std::string four_nodes(const std::map<std::uint16_t, std::string>& special) {
 }
 
 TEST_CASE(
-    "distributor: a retired node keeps its replica while a node that is to stay is away and copies would be missing") {
+    "distributor: a retired node keeps its replica while a node that is to stay is away and replicas would be "
+    "missing") {
   DistributorWorld world(4, 3);
   world.give_state(1, four_nodes({}));
   REQUIRE(execute(world, put_batch(kId)).status);
@@ -317,7 +318,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("distributor: with fewer copies wanted the surplus members are left out of the set and deleted") {
+TEST_CASE("distributor: with fewer replicas wanted the surplus members are left out of the set and deleted") {
   DistributorWorld world(3, 3);
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
   REQUIRE(execute(world, put_batch(kId)).status);
@@ -455,7 +456,7 @@ TEST_CASE("distributor: there are no more merges at once than the setting says")
   for (const auto& [raw, replica] : world.storage[0]) CHECK(replica.set.epoch == 0);
 }
 
-TEST_CASE("distributor: with more copies wanted, what one node holds is missed until so many are assured") {
+TEST_CASE("distributor: with more replicas wanted, what one node holds is missed until so many are assured") {
   DistributorWorld world(3, 1);
   world.state_keys = " copies:1";
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
@@ -489,7 +490,7 @@ TEST_CASE("distributor: with more copies wanted, what one node holds is missed u
   CHECK(execute(world, get_batch(unknown)).status.code() == StatusCode::NotFound);
 }
 
-TEST_CASE("distributor: with fewer nodes to stay than copies, what one of them holds is missed if it goes away") {
+TEST_CASE("distributor: with fewer nodes to stay than replicas, what one of them holds is missed if it goes away") {
   DistributorWorld world(3, 2);
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
   const std::string id = "id:t:item::1";

@@ -551,7 +551,7 @@ TEST_CASE("node changes: a change that the cluster state has already is made wit
   CHECK(reply.warnings == std::vector<std::string>{kNode.to_string() + " is retired already"});
 }
 
-TEST_CASE("node changes: so many nodes keep data as there are copies, also by orders that are not in force yet") {
+TEST_CASE("node changes: so many nodes keep data as there are replicas, also by orders that are not in force yet") {
   ClusterRecord record;
   record.nodes = {"redundancy:2 (root 0-3)", {"d0:1", "d1:1"}, {"s0:1", "s1:1", "s2:1", "s3:1"}, 6};
   ClusterFacts facts = well();
@@ -603,7 +603,7 @@ TEST_CASE("publication: a pending state waits for all who may serve, but not for
   CHECK(why(seconds(21)).empty());  // The pending state takes distributor.1 down.
 }
 
-TEST_CASE("stop check: copies are assured when all storage nodes are there and all buckets in sync") {
+TEST_CASE("stop check: replicas are assured when all storage nodes are there and all buckets in sync") {
   ClusterFacts facts = well();
   CHECK(why_not_in_sync(facts).empty());
   node_of(facts, NodeId::storage(1)).state = NodeState::Down;

@@ -526,13 +526,12 @@ TEST_CASE("fleet controller: settings are checked, reach every node, and can be 
 
   // Redundancy 3 is assured once all buckets have three replicas.
   fleet.world.scheduler.run_for(seconds(3));
-  CHECK(fleet.state().copies_assured() == 2);
+  CHECK(fleet.state().replicas_assured() == 2);
   CHECK(fleet.state().version() == 2);
   fleet.node("distributor.0").out_of_sync = 0;
   REQUIRE(fleet.run_until_all_know(3, seconds(2)));
-  CHECK(fleet.node("storage.0").snapshots.get()->state().copies_assured() == 3);
-  CHECK(fleet.caller.ask(kController, rpc::GetHistory{}).changes.back().why ==
-        "all buckets have so many replicas in sync");
+  CHECK(fleet.node("storage.0").snapshots.get()->state().replicas_assured() == 3);
+  CHECK(fleet.caller.ask(kController, rpc::GetHistory{}).changes.back().why == "all buckets have 3 replicas in sync");
 
   for (const char* bad : {"cluster.redundancy=0", "cluster.redundancy=many", "nonsense=1", "cluster.redundancy",
                           "storage.file_bytes_max=64"}) {
@@ -549,7 +548,7 @@ TEST_CASE("fleet controller: settings are checked, reach every node, and can be 
   CHECK(reply.config_version == 2);
   REQUIRE(fleet.run_until_all_know(4, seconds(2)));
   CHECK(fleet.node("storage.0").snapshots.get()->distribution().redundancy() == 2);
-  CHECK(fleet.node("storage.0").snapshots.get()->state().copies_assured() == 2);
+  CHECK(fleet.node("storage.0").snapshots.get()->state().replicas_assured() == 2);
   CHECK(fleet.node("storage.0").snapshots.get()->info().config.empty());
 }
 

@@ -49,7 +49,7 @@ struct Given {
   std::string published(ClusterState::Print print = ClusterState::Print::Normal) const {
     ClusterState state = generate_state(ClusterState(), reports, config, options, kNow).state;
     state.set_version(0);
-    state.set_copies_assured(0);  // The table lists neither the assured copies nor the nodes' versions.
+    state.set_replicas_assured(0);  // The table lists neither the assured replicas nor the nodes' versions.
     for (const NodeReport& report : reports) {
       NodeStateInfo info = state.node(report.id);
       info.up_since_version = 0;

@@ -163,42 +163,42 @@ TEST_CASE("state generator: there is a first state even if nobody answered") {
   for (NodeId id : {kS0, kS1, kD0}) CHECK_FALSE(world.state.is_up(id));
 }
 
-TEST_CASE("state generator: assured copies fall with what new buckets get, and rise when so many are in sync") {
+TEST_CASE("state generator: assured replicas fall with what new buckets get, and rise when so many are in sync") {
   World world;
   world.all_answer(0);
   REQUIRE(world.generate(10));
-  CHECK(world.state.copies_assured() == 2);
+  CHECK(world.state.replicas_assured() == 2);
   SECTION("nodes that are emptied count for nothing, also once they are to stay again") {
     world.report(kS1).wanted.state = NodeState::Retired;
     REQUIRE(world.generate(20));
-    CHECK(world.state.copies_assured() == 1);
+    CHECK(world.state.replicas_assured() == 1);
     world.report(kS1).wanted.state = NodeState::Up;
     REQUIRE(world.generate(30));
-    CHECK(world.state.copies_assured() == 1);
+    CHECK(world.state.replicas_assured() == 1);
   }
   SECTION("more are wanted") {
     world.distribution = world.distribution.with_redundancy(1);
     REQUIRE(world.generate(20));
-    CHECK(world.state.copies_assured() == 1);
+    CHECK(world.state.replicas_assured() == 1);
     world.distribution = world.distribution.with_redundancy(2);
     CHECK_FALSE(world.generate(30));
   }
   SECTION("a state of before says nothing") {
-    world.state.set_copies_assured(0);
+    world.state.set_replicas_assured(0);
     REQUIRE(world.generate(20));
-    CHECK(world.state.copies_assured() == 1);
+    CHECK(world.state.replicas_assured() == 1);
   }
-  world.options.copies_in_sync = 2;
+  world.options.replicas_in_sync = 2;
   REQUIRE(world.generate(40));
-  CHECK(world.state.copies_assured() == 2);
-  world.options.copies_in_sync = 0;
+  CHECK(world.state.replicas_assured() == 2);
+  world.options.replicas_in_sync = 0;
   CHECK_FALSE(world.generate(50));
   // A node that was down may come back.
   world.answers(kS0, 5000, 50);
   world.answers(kD0, 5000, 50);
   REQUIRE(world.generate(5000));
   CHECK_FALSE(world.state.is_up(kS1));
-  CHECK(world.state.copies_assured() == 2);
+  CHECK(world.state.replicas_assured() == 2);
 }
 
 TEST_CASE("state generator: without news the state stays as it is") {

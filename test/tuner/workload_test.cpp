@@ -40,7 +40,7 @@ TEST_CASE("workload: little has to be said") {
 
 TEST_CASE("workload: mistakes are named with line, key and what would be right") {
   CHECK(error_of("documents: 5\n").find("w.yaml:1: document_bytes.mean: is missing") == 0);
-  CHECK(error_of(kLeast + "redundancy: 5\n").find("w.yaml:6: redundancy: 5 copies on 4 nodes") == 0);
+  CHECK(error_of(kLeast + "redundancy: 5\n").find("w.yaml:6: redundancy: 5 replicas on 4 nodes") == 0);
   CHECK(error_of(kLeast + "redundancy: 1.5\n").find("w.yaml:6: redundancy: 1.5 is out of bounds") == 0);
   CHECK(error_of(kLeast + "operations:\n  key_skew: 3\n")
             .find("w.yaml:7: operations.key_skew: 3 is out of bounds; expected a "

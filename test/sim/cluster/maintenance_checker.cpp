@@ -20,7 +20,7 @@ ClusterState without(ClusterState state, std::uint16_t node) {
   NodeStateInfo down;
   down.state = NodeState::Down;
   state.set_node(NodeId::storage(node), down);
-  state.set_copies_assured(0);
+  state.set_replicas_assured(0);
   return state;
 }
 

@@ -221,7 +221,7 @@ std::uint64_t draw_seed(int runs) { return static_cast<std::uint64_t>(GENERATE_R
 
 }  // namespace
 
-TEST_CASE("a third storage node comes into a cluster of two that wants three copies, while nodes come and go",
+TEST_CASE("a third storage node comes into a cluster of two that wants three replicas, while nodes come and go",
           "[sim]") {
   const std::uint64_t seed = draw_seed(40);
   CAPTURE(seed);
@@ -292,7 +292,7 @@ TEST_CASE("a third storage node comes, the two others end, and distributors star
   CHECK_FALSE(world.cluster.sets_of("storage.2").empty());
 }
 
-TEST_CASE("a storage node comes, or more copies are wanted, while those are away that hold everything", "[sim]") {
+TEST_CASE("a storage node comes, or more replicas are wanted, while those are away that hold everything", "[sim]") {
   const std::uint64_t seed = draw_seed(12);
   CAPTURE(seed);
   const bool is_added = seed % 2 == 0;

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "distributor_faults.h"
+#include "faulty_services.h"
 #include "fjord/common/hash.h"
 #include "fjord/document/document_id.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
@@ -12,7 +13,6 @@
 #include "fjord/search/node_indexes.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
-#include "sabotage.h"
 #include "sim_process.h"
 #include "sim_services.h"
 

@@ -2,6 +2,7 @@
 
 #include "affinity_faults.h"
 #include "batched_application.h"
+#include "faulty_services.h"
 #include "fjord/mapreduce/document_sink.h"
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/mapreduce/task_visitors.h"
@@ -9,7 +10,6 @@
 #include "fjord/search/search_service.h"
 #include "fjord/visitors/visitor_service.h"
 #include "job_record_faults.h"
-#include "sabotage.h"
 
 namespace fjord::sim {
 namespace {

@@ -22,7 +22,7 @@ std::string as_json(const ClusterStatus& status) {
   json.key("damaged").number(status.buckets_damaged).key("failing").number(status.buckets_failing);
   json.key("unplaced").number(status.buckets_unplaced).end_object();
   json.key("nodes_without_space").number(status.nodes_without_space);
-  json.key("document_copies").number(status.document_replicas).key("bytes").number(status.bytes);
+  json.key("document_replicas").number(status.document_replicas).key("bytes").number(status.bytes);
   json.key("nodes").begin_array();
   for (const NodeInfo& node : status.nodes) {
     json.begin_object().key("node").text(node.name).key("address").text(node.address).key("state").text(node.state);

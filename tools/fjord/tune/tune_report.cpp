@@ -108,7 +108,7 @@ void add_advice(JsonText& json, const Advice& advice) {
 }  // namespace
 
 std::string tune_report_text(const tuner::Workload& workload, const Report& report) {
-  std::string text = fmt::format("{:.6g} documents of {} on {} nodes, {} copies\n", workload.documents,
+  std::string text = fmt::format("{:.6g} documents of {} on {} nodes, {} replicas\n", workload.documents,
                                  bytes_text(workload.document_bytes), workload.nodes, workload.redundancy);
   text += "under full load, as it is set: " + prediction_text(report.predicted_before) + "\n";
   text += "with this advice:              " + prediction_text(report.predicted_after) + "\n";

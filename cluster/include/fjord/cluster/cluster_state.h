@@ -135,7 +135,7 @@ class ClusterState {
   std::uint64_t time_floor_us() const { return time_floor_us_; }
   /// Returns how many replicas, current or obsolete, every existing bucket has at least; buckets have fewer only if a
   /// new bucket gets fewer (replicas_at_birth()). 0: the state names no number.
-  unsigned copies_assured() const { return copies_assured_; }
+  unsigned replicas_assured() const { return replicas_assured_; }
   /// Returns the features that all serving nodes announce (feature.h), sorted. Peers may lack all other features.
   const std::vector<std::string>& features() const { return features_; }
   bool announces(std::string_view feature) const {
@@ -161,7 +161,7 @@ class ClusterState {
     skipped_ = version_ - 1 - before;
   }
   void set_time_floor_us(std::uint64_t floor_us) { time_floor_us_ = floor_us; }
-  void set_copies_assured(unsigned copies) { copies_assured_ = copies; }
+  void set_replicas_assured(unsigned replicas) { replicas_assured_ = replicas; }
   /// Sets the features, given in any order. Drops names that is_feature_name() refuses.
   void set_features(std::vector<std::string> names);
   /// `state` is one of Up, Down, Initializing, Stopping.
@@ -181,7 +181,7 @@ class ClusterState {
   void set_node_state(NodeId id, NodeState state);
 
   /// Returns true if `other` need not be published as a new version: it has the same bits, cluster state, exceptions,
-  /// read shares, assured copies and features, and similar nodes. Version and descriptions are ignored. Nodes count
+  /// read shares, assured replicas and features, and similar nodes. Version and descriptions are ignored. Nodes count
   /// even while the cluster is down: reads can continue, and readers must know if another node fails.
   bool is_similar(const ClusterState& other) const;
   bool is_similar_ignoring_progress(const ClusterState& other) const;
@@ -200,7 +200,7 @@ class ClusterState {
   std::uint64_t version_ = 0;
   std::uint64_t skipped_ = 0;  ///< Number of versions directly before this one that were never in force.
   std::uint64_t time_floor_us_ = 0;
-  unsigned copies_assured_ = 0;
+  unsigned replicas_assured_ = 0;
   NodeState cluster_ = NodeState::Up;
   unsigned bits_ = kDefaultDistributionBits;
   std::string description_;

@@ -57,15 +57,15 @@ std::uint64_t visitor_threads_memory(double node_memory_bytes, double buckets, d
                                      double tuple_bytes_per_document);
 
 /// Returns the traffic of one put without frames, (n + 1) * (2m + d), for n replicas [VDS 2007, 6.4.1].
-double put_payload_traffic(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
+double put_payload_traffic(double replicas, double document_bytes, double header_bytes = kMessageHeaderBytes);
 /// Returns the bytes that frames add to a message, ceil(size / 1460) * 58 [VDS 2007, 6.4.1].
 double frame_overhead(double message_bytes);
 /// Returns the whole traffic of a put, (n + 1) * (2m + d) + (n + 1) * (ceil(m / 1460) + ceil((m + d) / 1460)) * 58
 /// [VDS 2007, 6.4.1].
-double put_traffic(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
+double put_traffic(double replicas, double document_bytes, double header_bytes = kMessageHeaderBytes);
 /// Returns the column "Expected" of [VDS 2007, table 6.1], which counts the overhead of frames n + 2 times; the formula
 /// of the thesis counts it n + 1 times.
-double put_traffic_of_table(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
+double put_traffic_of_table(double replicas, double document_bytes, double header_bytes = kMessageHeaderBytes);
 /// Largest ratio of measured traffic to the traffic in [VDS 2007, table 6.1]. The thesis asks for "some margin".
 inline constexpr double kTrafficMargin = 1.165;
 
@@ -76,7 +76,7 @@ double bucket_delay_s(double total_traffic_bytes, double rate_bytes_per_s, doubl
 /// bytes in its metadata list [VDS 2007, E.1.2].
 double put_memory(double document_bytes, double entries);
 /// Returns the traffic of a remove, (2c + 2) * m, for c replicas and messages of m bytes [VDS 2007, E.2.1].
-double remove_traffic(double copies, double header_bytes = kMessageHeaderBytes);
+double remove_traffic(double replicas, double header_bytes = kMessageHeaderBytes);
 /// Returns the memory of a remove on a storage node, h + n * e as for a put [VDS 2007, E.2.3]. (The thesis prints "h +
 /// m * e", but its m is the message header; the text describes the metadata list.)
 double remove_memory(double entries);

@@ -22,7 +22,7 @@ struct ClusterHealth {
   std::uint64_t buckets_unplaced = 0;  ///< Buckets without any ideal storage node; also counted as unavailable.
   std::uint64_t nodes_without_space = 0;
   std::uint64_t buckets_under_replicated = 0;  ///< Buckets served with too few up-to-date replicas.
-  std::uint64_t document_copies = 0;           ///< Number of document replicas on all storage nodes that are up.
+  std::uint64_t document_replicas = 0;         ///< Number of document replicas on all storage nodes that are up.
   std::uint64_t bytes = 0;
 };
 
