@@ -43,7 +43,7 @@ class Subscription::Impl {
     if (!core_.settings_error()) return;
     core_.run([this] {
       if (!has_ended()) status_ = Status(StatusCode::Cancelled, "the subscription was destroyed");
-      life_.end();
+      guard_.end();
       feed_.reset();
       end_wait(Status(StatusCode::Cancelled, "the subscription was destroyed"));
     });
@@ -147,7 +147,7 @@ class Subscription::Impl {
   /// Posts a task. It does not run after the end of the subscription.
   template <typename F>
   void post(F task) {
-    core_.executor().post(while_alive(life_.of(*this), [task = std::move(task)](Impl&) mutable { task(); }));
+    core_.executor().post(while_alive(guard_.of(*this), [task = std::move(task)](Impl&) mutable { task(); }));
   }
 
   /// Queues the feed's token after all blocks that the token includes.
@@ -250,7 +250,7 @@ class Subscription::Impl {
   rpc::SnapshotHolder snapshots_;
   std::unique_ptr<visitors::ChangeFeed> feed_;  ///< Used on the executor only.
   /// Used on the executor only. Ends with the feed, so that tasks behind that end do not run.
-  Life life_;
+  CallbackGuard guard_;
 
   FeedItem item_;
   DocBlockReader reader_{std::string_view()};

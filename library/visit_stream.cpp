@@ -11,7 +11,7 @@ VisitStream::VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionO
 VisitStream::~VisitStream() {
   if (!core_.settings_error()) return;
   core_.run([this] {
-    life_.end();
+    guard_.end();
     sessions_.clear();
     end_wait(Status(StatusCode::Cancelled, "the visit was destroyed"));
   });
@@ -19,7 +19,7 @@ VisitStream::~VisitStream() {
 
 template <typename F>
 void VisitStream::post(F f) {
-  core_.executor().post(while_alive(life_.of(*this), std::move(f)));
+  core_.executor().post(while_alive(guard_.of(*this), std::move(f)));
 }
 
 Status VisitStream::start() {

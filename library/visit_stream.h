@@ -82,7 +82,7 @@ class VisitStream {
   rpc::SnapshotHolder snapshots_;
   std::vector<visitors::VisitorSessionOptions> options_;
   // Used on the executor only.
-  Life life_;
+  CallbackGuard guard_;
   std::vector<std::unique_ptr<visitors::VisitorSession>> sessions_;
   std::map<VisitedBucket, std::vector<std::string>> held_;  ///< Blocks of incomplete buckets of a snapshot visit.
   std::size_t running_ = 0;

@@ -20,7 +20,7 @@ visitors::VisitorSessionOptions removal_of(const JobParts& parts, std::string se
 
 void CleanUpPhase::start() {
   if (!loads_rows_) return remove();
-  parts_.callbacks.load_rows(while_alive(life_.of(*this), [](CleanUpPhase& self, Result<JobRows> rows) {
+  parts_.callbacks.load_rows(while_alive(guard_.of(*this), [](CleanUpPhase& self, Result<JobRows> rows) {
     self.parts_.rows.are_there = rows.has_value();
     if (rows) self.parts_.rows.rows = std::move(*rows);
     self.remove();

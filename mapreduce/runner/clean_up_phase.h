@@ -23,7 +23,7 @@ class CleanUpPhase final : public Phase {
 
   JobParts parts_;
   bool loads_rows_;
-  Life life_;
+  CallbackGuard guard_;
 };
 
 /// Removes the tuple documents, pages and results of a job that will put them elsewhere. An error fails the job:

@@ -80,7 +80,8 @@ class CurrentStep {
   std::unique_ptr<Phase> phase_;
   Step step_ = Step::Map;
   Activity activity_ = Activity::Between;
-  Life current_;  ///< Renewed when a step is entered or stopped; what if_current() returned before then does nothing.
+  /// Renewed when a step is entered or stopped: callbacks that if_current() returned before then do nothing.
+  CallbackGuard current_;
 };
 
 }  // namespace fjord::mapreduce

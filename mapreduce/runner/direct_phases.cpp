@@ -118,7 +118,7 @@ void DirectReducePhase::reduce_elsewhere() {
       Reduction{parts_.pass.snapshot(), parts_.pass.shared_application(), std::move(parts_.groups)});
   parts_.environment.run_long([reduction = std::move(reduction), limit = parts_.memory().bytes,
                                stop = reduction_.get_token(), mailbox = parts_.environment.mailbox,
-                               self = life_.of(*this)] {
+                               self = guard_.of(*this)] {
     auto rows = std::make_shared<Result<Rows>>(reduction->groups->finish(static_cast<std::size_t>(limit), stop));
     mailbox.post(while_alive(self, [rows](DirectReducePhase& phase) {
       if (phase.parts_.host.goes_on()) phase.on_reduced(std::move(*rows));

@@ -50,7 +50,7 @@ class DirectReducePhase final : public Phase {
 
   JobParts parts_;
   std::stop_source reduction_;  ///< Stops the reduction that runs on another thread.
-  Life life_;
+  CallbackGuard guard_;
 };
 
 }  // namespace fjord::mapreduce

@@ -36,7 +36,7 @@ void OutputPlacement::prepare(UniqueFunction<void(Status)> done) {
   const auto snapshot = environment_.snapshot.get();
   ask_for_full_nodes(
       environment_.transport, *snapshot, environment_.executor, refusing_,
-      while_alive(life_.of(*this), [snapshot, done = std::move(done)](OutputPlacement& self, FullNodes full) {
+      while_alive(guard_.of(*this), [snapshot, done = std::move(done)](OutputPlacement& self, FullNodes full) {
         const JobState& job = self.job_;
         const std::uint32_t buckets =
             job.spec.output_buckets != 0 ? job.spec.output_buckets : output_buckets_for(*snapshot);

@@ -48,7 +48,7 @@ class OutputPlacement {
   unsigned moves_ = 0;
   bool was_too_large_ = false;
   Status refusal_;  ///< Why the job does not use the store; OK if it may.
-  Life life_;
+  CallbackGuard guard_;
 };
 
 /// Returns the error of a job that fails because of `refusal`, with what to do about it.

@@ -14,7 +14,7 @@ constexpr Duration kPumpAgain = milliseconds(500);
 }  // namespace
 
 std::function<void()> RowPump::if_alive(std::function<void()> then) const {
-  return while_alive(life_.of(*this), [then = std::move(then)](const RowPump&) { then(); });
+  return while_alive(guard_.of(*this), [then = std::move(then)](const RowPump&) { then(); });
 }
 
 void RowPump::attempt(Next next, unsigned tries, std::function<void()> then) {

@@ -38,7 +38,7 @@ class RowPump {
   PhaseHost& host_;
   std::shared_ptr<SinkPump> pump_;
   bool is_running_ = false;
-  Life life_;
+  CallbackGuard guard_;
 };
 
 }  // namespace fjord::mapreduce

@@ -15,10 +15,10 @@ struct Counted : std::enable_shared_from_this<Counted> {
 
 struct OnStack {
   std::function<void(int)> callback() {
-    return while_alive(life.of(*this), [](OnStack& self, int added) { self.sum += added; });
+    return while_alive(guard.of(*this), [](OnStack& self, int added) { self.sum += added; });
   }
   int sum = 0;
-  Life life;
+  CallbackGuard guard;
 };
 
 }  // namespace
@@ -49,20 +49,20 @@ TEST_CASE("callback guard: the object lives while its callback runs, also if tha
   CHECK(seen.expired());
 }
 
-TEST_CASE("callback guard: an object without a shared_ptr guards its callbacks by its Life") {
+TEST_CASE("callback guard: an object without a shared_ptr guards its callbacks by its CallbackGuard") {
   std::function<void(int)> callback;
   {
     OnStack object;
     callback = object.callback();
     callback(3);
     CHECK(object.sum == 3);
-    object.life.begin_again();
+    object.guard.begin_again();
     callback(4);
     CHECK(object.sum == 3);
     callback = object.callback();
     callback(5);
     CHECK(object.sum == 8);
-    object.life.end();
+    object.guard.end();
     callback(6);
     CHECK(object.sum == 8);
   }

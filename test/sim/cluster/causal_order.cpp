@@ -39,7 +39,7 @@ void CausalOrderChecker::fail(std::string what) {
 
 CausalOrderChecker::Node& CausalOrderChecker::node(const std::string& name) {
   Node& node = nodes_[name];
-  const std::uint64_t incarnation = cluster_->life_of(name);
+  const std::uint64_t incarnation = cluster_->incarnation_of(name);
   if (node.incarnation != incarnation) node = {incarnation, 0, 0};
   return node;
 }

@@ -105,7 +105,9 @@ class SimCluster::StorageProcess final : public Process {
   /// Returns the engine that holds `bucket`.
   spi::PersistenceProvider& provider(BucketId bucket) { return *providers_[bucket.raw() & (providers_.size() - 1)]; }
   const std::vector<spi::PersistenceProvider*>& providers() const { return providers_; }
-  std::uint64_t repaired_buckets() const { return repaired_ + (life_ == nullptr ? 0 : repaired_in_this_life()); }
+  std::uint64_t repaired_buckets() const {
+    return repaired_ + (incarnation_ == nullptr ? 0 : repaired_in_this_incarnation());
+  }
 
  protected:
   Status begin() override {
@@ -120,7 +122,7 @@ class SimCluster::StorageProcess final : public Process {
     options.merge_page_entries = 7;  // Small, so that merges have many steps.
     options.merge_block_bytes = 500;
     // Loads are random: time does not pass while a simulated process works.
-    const std::uint64_t seed = mix64(mix64(cluster_.options_.seed, 0x6c6f6164), index_ + 1000 * lives());
+    const std::uint64_t seed = mix64(mix64(cluster_.options_.seed, 0x6c6f6164), index_ + 1000 * incarnations());
     options.machine_load = [draws = std::make_shared<Random>(seed)] { return draws->uniform(); };
     providers_.clear();
     storage::ProviderFactory engines =
@@ -144,25 +146,25 @@ class SimCluster::StorageProcess final : public Process {
       search::IndexOptions index;
       index.step_bytes = 600;  // Small, so that a bucket is indexed in many steps.
       indexes_ = std::make_unique<search::NodeIndexes>(
-          options.index, life_->runtime,
-          search::disk_indexes(life_->runtime, {.directory = "/search", .recent_bytes_max = 1500}), index);
+          options.index, incarnation_->runtime,
+          search::disk_indexes(incarnation_->runtime, {.directory = "/search", .recent_bytes_max = 1500}), index);
       engines = indexes_->indexed(std::move(engines));
     }
     Result<std::unique_ptr<storage::StorageNode>> opened =
-        storage::StorageNode::open(options, life_->runtime, *life_->transport, engines);
+        storage::StorageNode::open(options, incarnation_->runtime, *incarnation_->transport, engines);
     if (!opened) return opened.error();
     node_ = std::move(*opened);
     if (indexes_ != nullptr) indexes_->follow(node_->snapshots());
-    services_ = std::make_unique<StorageServices>(life_->runtime, *life_->transport, *node_,
+    services_ = std::make_unique<StorageServices>(incarnation_->runtime, *incarnation_->transport, *node_,
                                                   cluster_.distributor_addresses(), cluster_.options_);
     if (const std::int64_t bytes = cluster_.options_.task_memory_bytes; bytes != 0) {
-      FJORD_CHECK(life_->runtime.tunables.set("mapreduce.task_memory_bytes", bytes).is_ok());
+      FJORD_CHECK(incarnation_->runtime.tunables.set("mapreduce.task_memory_bytes", bytes).is_ok());
     }
     cluster_.network_.listen(address(), services_->list(*node_), name_);
     return Status::ok();
   }
   void end() override {
-    repaired_ += repaired_in_this_life();
+    repaired_ += repaired_in_this_incarnation();
     services_.reset();
     node_.reset();
     indexes_.reset();
@@ -170,8 +172,8 @@ class SimCluster::StorageProcess final : public Process {
   }
 
  private:
-  std::uint64_t repaired_in_this_life() const {
-    return life_->metrics.counter("fjord_storage_repaired_total", "").value();
+  std::uint64_t repaired_in_this_incarnation() const {
+    return incarnation_->metrics.counter("fjord_storage_repaired_total", "").value();
   }
 
   unsigned index_;
@@ -197,13 +199,13 @@ class SimCluster::DistributorProcess final : public Process {
     options.storage_timeout = cluster_.options_.storage_timeout;
     options.merge_timeout = cluster_.options_.merge_timeout;
     limit_buckets(options);
-    const Random chance(mix64(cluster_.options_.seed, 1000 * index_ + lives()));
-    faults_ = std::make_unique<DistributorFaults>(cluster_.options_.bug, *life_->transport, chance);
-    node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, faults_->transport());
-    services_ = std::make_unique<DistributorServices>(name_, life_->runtime, *life_->transport,
+    const Random chance(mix64(cluster_.options_.seed, 1000 * index_ + incarnations()));
+    faults_ = std::make_unique<DistributorFaults>(cluster_.options_.bug, *incarnation_->transport, chance);
+    node_ = std::make_unique<distributor::DistributorNode>(options, incarnation_->runtime, faults_->transport());
+    services_ = std::make_unique<DistributorServices>(name_, incarnation_->runtime, *incarnation_->transport,
                                                       cluster_.distributor_addresses(), cluster_.options_);
     if (const std::int64_t bytes = cluster_.options_.job_memory_bytes; bytes != 0) {
-      FJORD_CHECK(life_->runtime.tunables.set("mapreduce.job_memory_bytes", bytes).is_ok());
+      FJORD_CHECK(incarnation_->runtime.tunables.set("mapreduce.job_memory_bytes", bytes).is_ok());
     }
     std::vector<rpc::Service*> services = services_->list(*node_);
     services.front() = &faults_->wrap(*services.front());
@@ -219,7 +221,7 @@ class SimCluster::DistributorProcess final : public Process {
  private:
   /// Makes buckets split and join: each incarnation of a distributor has other limits for the size of buckets.
   void limit_buckets(distributor::DistributorOptions& options) {
-    const std::uint64_t dice = mix64(cluster_.options_.seed, index_ + 100 * lives());
+    const std::uint64_t dice = mix64(cluster_.options_.seed, index_ + 100 * incarnations());
     if (dice % 3 == 0) return;
     options.bucket_entries_max = 2 + static_cast<std::int64_t>(dice / 3 % 20);
     options.join_interval = milliseconds(700);
@@ -252,9 +254,9 @@ class SimCluster::ControllerProcess final : public Process {
     options.name = address();
     cluster_.controller_records_->connect(address());
     store_ = std::make_unique<fleetcontroller::MemoryStateStore>(*cluster_.controller_records_);
-    forking_ = std::make_unique<ForkingTransport>(*life_->transport, cluster_.started_);
-    rpc::Transport& transport = cluster_.options_.bug == Bug::ForkState ? *forking_ : *life_->transport;
-    node_ = must(fleetcontroller::FleetController::open(options, life_->runtime, transport, *store_));
+    forking_ = std::make_unique<ForkingTransport>(*incarnation_->transport, cluster_.started_);
+    rpc::Transport& transport = cluster_.options_.bug == Bug::ForkState ? *forking_ : *incarnation_->transport;
+    node_ = must(fleetcontroller::FleetController::open(options, incarnation_->runtime, transport, *store_));
     cluster_.network_.listen(address(), {node_.get()}, name_);
     return Status::ok();
   }
@@ -283,8 +285,8 @@ class SimCluster::ClientProcess final : public Process {
     options.addresses = cluster_.distributor_addresses();
     options.attempt_timeout = cluster_.options_.attempt_timeout;
     options.consistency = cluster_.options_.reads;
-    executor_ = life_->scheduler->make_executor("client");
-    client_ = std::make_unique<AsyncClient>(options, life_->runtime, *life_->transport, *executor_);
+    executor_ = incarnation_->scheduler->make_executor("client");
+    client_ = std::make_unique<AsyncClient>(options, incarnation_->runtime, *incarnation_->transport, *executor_);
     return Status::ok();
   }
   void end() override {
@@ -489,7 +491,7 @@ std::string SimCluster::leader() const {
   return controllers_.front()->name();
 }
 
-std::uint64_t SimCluster::life_of(const std::string& name) { return process(name).lives(); }
+std::uint64_t SimCluster::incarnation_of(const std::string& name) { return process(name).incarnations(); }
 
 SimCluster::StorageProcess* SimCluster::storage_process(const std::string& name) {
   const auto found = std::find_if(storage_.begin(), storage_.end(), [&](const auto& p) { return p->name() == name; });

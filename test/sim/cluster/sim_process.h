@@ -22,10 +22,10 @@ class SimCluster::Process {
   void start() {
     if (retired_) return;
     wanted_ = true;
-    if (life_ != nullptr) return;
-    ++lives_;
+    if (incarnation_ != nullptr) return;
+    ++incarnations_;
     cluster_.scheduler_.trace("start " + name_);
-    life_ = std::make_unique<Life>(cluster_, name_, env_, skew_);
+    incarnation_ = std::make_unique<Incarnation>(cluster_, name_, env_, skew_);
     const Status begun = begin();
     if (begun) return;
     FJORD_CHECK_MSG(begun.code() == StatusCode::NoSpace, begun.to_string());
@@ -39,7 +39,7 @@ class SimCluster::Process {
   void crash() {
     wanted_ = false;
     paused_ = false;
-    if (life_ == nullptr) return;
+    if (incarnation_ == nullptr) return;
     cluster_.scheduler_.trace("crash " + name_);
     stop();
   }
@@ -48,45 +48,45 @@ class SimCluster::Process {
     crash();
     retired_ = true;
   }
-  std::uint64_t lives() const { return lives_; }
+  std::uint64_t incarnations() const { return incarnations_; }
 
   void pause() {
-    if (life_ == nullptr || paused_) return;
+    if (incarnation_ == nullptr || paused_) return;
     cluster_.scheduler_.trace("pause " + name_);
     paused_ = true;
     cluster_.network_.pause(name_);
-    life_->scheduler->pause();
+    incarnation_->scheduler->pause();
   }
   void resume() {
     if (!paused_) return;
     cluster_.scheduler_.trace("resume " + name_);
     paused_ = false;
-    life_->scheduler->resume();
+    incarnation_->scheduler->resume();
     cluster_.network_.resume(name_);
   }
 
   void set_skew(Duration skew) {
     cluster_.scheduler_.trace("the clock of " + name_ + " is ahead by " + std::to_string(skew.count()) + " us");
     skew_ = skew;
-    if (life_ != nullptr) life_->clock.set_wall_skew(skew);
+    if (incarnation_ != nullptr) incarnation_->clock.set_wall_skew(skew);
   }
 
   SimEnv& env() { return env_; }
 
-  bool alive() const { return life_ != nullptr; }
+  bool alive() const { return incarnation_ != nullptr; }
   const std::string& name() const { return name_; }
   rpc::Address address() const { return name_ + ":1"; }
 
  protected:
   void stop() {
     cluster_.network_.node_down(name_);
-    life_->scheduler->kill();
+    incarnation_->scheduler->kill();
     end();
-    life_.reset();
+    incarnation_.reset();
   }
 
-  struct Life {
-    Life(SimCluster& cluster, const std::string& name, SimEnv& env, Duration skew)
+  struct Incarnation {
+    Incarnation(SimCluster& cluster, const std::string& name, SimEnv& env, Duration skew)
         : scheduler(cluster.scheduler_.make_node_scheduler(name)),
           clock(cluster.scheduler_.clock(), {.wall_skew = skew + draw_skew(cluster), .monotonic_offset = Duration(0)}),
           random(cluster.random_.next()),
@@ -108,7 +108,7 @@ class SimCluster::Process {
     return Duration(static_cast<std::int64_t>(cluster.random_.below(2 * kMax)) - static_cast<std::int64_t>(kMax));
   }
 
-  /// Makes the objects of the process; `life_` exists. Errors: NoSpace if the disk is full.
+  /// Makes the objects of the process; `incarnation_` exists. Errors: NoSpace if the disk is full.
   virtual Status begin() = 0;
   /// Destroys the objects that begin() made. None of their tasks runs any more.
   virtual void end() = 0;
@@ -118,10 +118,10 @@ class SimCluster::Process {
   SimEnv env_;
   bool wanted_ = false;   ///< True if the process was started and has not been crashed since.
   bool retired_ = false;  ///< True if the process must never start again.
-  std::uint64_t lives_ = 0;
+  std::uint64_t incarnations_ = 0;
   bool paused_ = false;
   Duration skew_{0};
-  std::unique_ptr<Life> life_;
+  std::unique_ptr<Incarnation> incarnation_;
 };
 
 }  // namespace fjord::sim

@@ -26,9 +26,9 @@ void TransferChecker::fail(std::string what) {
 
 TransferChecker::Node& TransferChecker::node(const std::string& name) {
   Node& node = nodes_[name];
-  const std::uint64_t life = cluster_ == nullptr ? 0 : cluster_->life_of(name);
-  if (node.life != life) {
-    node = {life, {}, {}};
+  const std::uint64_t incarnation = cluster_ == nullptr ? 0 : cluster_->incarnation_of(name);
+  if (node.incarnation != incarnation) {
+    node = {incarnation, {}, {}};
     std::erase_if(transfers_, [&](const auto& transfer) { return transfer.second == name; });
   }
   return node;

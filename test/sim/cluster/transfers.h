@@ -46,7 +46,7 @@ class TransferChecker {
   };
   /// The replica sets and writes that a storage node has confirmed in its current incarnation.
   struct Node {
-    std::uint64_t life = 0;
+    std::uint64_t incarnation = 0;
     std::map<std::uint64_t, ReplicaSet> sets;  ///< By bucket: replica set; without nodes: catching up.
     std::map<GlobalId, Version> newest;        ///< Newest version of each document that the node has taken as a write.
   };

@@ -26,18 +26,18 @@ auto while_alive(std::weak_ptr<T> object, F f) {
   };
 }
 
-/// Lets callbacks notice that an object has ended which no shared_ptr owns: `while_alive(life_.of(*this), f)`. It is
+/// Lets callbacks notice that an object has ended which no shared_ptr owns: `while_alive(guard_.of(*this), f)`. It is
 /// the last member of the object, so that it is destroyed first. The object is destroyed, or calls end(), on the
 /// executor on which the callbacks run.
-class Life {
+class CallbackGuard {
  public:
   template <typename T>
   std::weak_ptr<T> of(T& object) const {
     return std::shared_ptr<T>(token_, &object);
   }
-  /// Ends the life: callbacks do nothing from now on.
+  /// Callbacks do nothing from now on.
   void end() { token_.reset(); }
-  /// Ends one life and begins another one: callbacks that were made before do nothing.
+  /// Callbacks that were made before do nothing from now on; later ones run.
   void begin_again() { token_ = std::make_shared<const bool>(true); }
 
  private:

@@ -143,7 +143,7 @@ class SimCluster {
   /// Returns the name of the leading fleet controller; the first one if none leads.
   std::string leader() const;
   /// Returns the number of starts of the process.
-  std::uint64_t life_of(const std::string& name);
+  std::uint64_t incarnation_of(const std::string& name);
   /// Returns the entries of a storage node's bucket. Errors: NotFound if the node is down or has no such bucket.
   Result<std::vector<spi::EntryMeta>> entries_of(const std::string& name, BucketId bucket);
   Result<spi::Forgotten> forgotten_of(const std::string& name, BucketId bucket);
