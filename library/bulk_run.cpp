@@ -29,13 +29,13 @@ constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 class BulkWriter {
  public:
   BulkWriter(ClientCore& core, const BulkChange& change, std::string selection, BulkOptions& options, std::string name,
-             visitors::VisitToken token)
+             visitors::SessionCursor cursor)
       : core_(core),
         change_(change),
         selection_(std::move(selection)),
         options_(options),
         name_(std::move(name)),
-        token_(std::move(token)),
+        cursor_(std::move(cursor)),
         feeder_(core.client(), feeder_options()) {}
 
   void write(BucketId bucket, std::string_view id) {
@@ -72,14 +72,15 @@ class BulkWriter {
   }
   std::string cursor() const {
     const std::lock_guard lock(mutex_);
-    return cursor_text(name_, change_, token_);
+    return cursor_text(name_, change_, cursor_);
   }
 
   static std::string kind_of(const BulkChange& change) {
     return fmt::format("{:016x}", hash64(change.changes ? "update " + *change.changes : std::string("remove")));
   }
-  static std::string cursor_text(const std::string& name, const BulkChange& change, const visitors::VisitToken& token) {
-    return fmt::format("{}{} {}\n{}\n", kPrefix, name, kind_of(change), token.to_text());
+  static std::string cursor_text(const std::string& name, const BulkChange& change,
+                                 const visitors::SessionCursor& cursor) {
+    return fmt::format("{}{} {}\n{}\n", kPrefix, name, kind_of(change), cursor.to_text());
   }
 
  private:
@@ -144,7 +145,7 @@ class BulkWriter {
     if (is_failed && options_.on_failure) options_.on_failure(write.id, outcome.status);
   }
 
-  /// Marks the bucket as done in the token if the visit and all writes of the bucket have succeeded.
+  /// Marks the bucket as done in the cursor if the visit and all writes of the bucket have succeeded.
   void settle(BucketId bucket) FJORD_REQUIRES(mutex_) {
     const BucketWrites& writes = buckets_.at(bucket);
     if (!writes.visited || writes.writes != 0) return;
@@ -152,7 +153,7 @@ class BulkWriter {
     const bool whole_is_open = std::any_of(buckets_.begin(), buckets_.end(), [&](const auto& other) {
       return other.first != bucket && other.first.contains(bucket) && (other.second.writes != 0 || other.second.spoilt);
     });
-    if (!writes.spoilt && !whole_is_open) token_.done.add(visitors::PositionRange::of(bucket));
+    if (!writes.spoilt && !whole_is_open) cursor_.done.add(visitors::PositionRange::of(bucket));
     buckets_.erase(bucket);
   }
 
@@ -162,7 +163,7 @@ class BulkWriter {
   BulkOptions& options_;
   const std::string name_;
   mutable std::mutex mutex_;
-  visitors::VisitToken token_ FJORD_GUARDED_BY(mutex_);
+  visitors::SessionCursor cursor_ FJORD_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Write> under_way_ FJORD_GUARDED_BY(mutex_);
   std::uint64_t next_tag_ FJORD_GUARDED_BY(mutex_) = 1;
   std::map<BucketId, BucketWrites> buckets_ FJORD_GUARDED_BY(mutex_);
@@ -175,15 +176,15 @@ class BulkWriter {
 
 struct BulkStart {
   std::string name;
-  visitors::VisitToken token;
+  visitors::SessionCursor cursor;
 };
 
-/// Returns the name and the visit token of a new run, or of the one to resume. Errors: InvalidArgument if `resume` is
+/// Returns the name and the position of a new run, or of the one to resume. Errors: InvalidArgument if `resume` is
 /// not a cursor of this change.
 Result<BulkStart> start_of(ClientCore& core, const BulkChange& change, const std::string& resume,
                            std::uint64_t question) {
   BulkStart start;
-  start.token.question = question;
+  start.cursor.question = question;
   if (resume.empty()) {
     start.name = fmt::format("bulk-{:016x}", core.new_random().next());
     return start;
@@ -195,10 +196,10 @@ Result<BulkStart> start_of(ClientCore& core, const BulkChange& change, const std
   if (line_end == std::string::npos || !first.starts_with(kPrefix) || !first.ends_with(expected_end)) return wrong;
   if (first.size() <= kPrefix.size() + expected_end.size()) return wrong;
   start.name = first.substr(kPrefix.size(), first.size() - kPrefix.size() - expected_end.size());
-  auto token = visitors::VisitToken::parse(std::string_view(resume).substr(line_end + 1));
-  if (!token) return token.error().with_context("resume");
-  if (token->question != question) return wrong;
-  start.token = std::move(*token);
+  auto cursor = visitors::SessionCursor::parse(std::string_view(resume).substr(line_end + 1));
+  if (!cursor) return cursor.error().with_context("resume");
+  if (cursor->question != question) return wrong;
+  start.cursor = std::move(*cursor);
   return start;
 }
 
@@ -341,7 +342,7 @@ Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions&
   FJORD_TRY(core.wait_ready());
   FJORD_TRY_ASSIGN(visitors::VisitorSessionOptions session, session_of(core, change, options));
   FJORD_TRY_ASSIGN(BulkStart start, start_of(core, change, options.resume, session.fingerprint()));
-  session.resume = start.token;
+  session.resume = start.cursor;
   const std::string selection = session.selection;
   const Clock& clock = core.clock();
   const MonotonicTime begun = clock.now();
@@ -354,7 +355,7 @@ Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions&
     summary.status = count(stream, options, summary);
     return summary;
   }
-  BulkWriter writer(core, change, selection, options, std::move(start.name), std::move(start.token));
+  BulkWriter writer(core, change, selection, options, std::move(start.name), std::move(start.cursor));
   // The name of the run must be stored before the first write, so that a run that is cut short can be resumed under it.
   if (options.on_cursor && options.resume.empty()) FJORD_TRY(options.on_cursor(writer.cursor()));
   TimeLimit limit(clock, options.time_limit);

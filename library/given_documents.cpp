@@ -29,13 +29,13 @@ Result<GlobalId> gid_from(std::string_view hex) {
   return gid;
 }
 
-/// Returns true if the token of the slice that contains the position counts it as done. The other tokens are not asked:
-/// a token counts whole buckets, and a bucket at the border of its slice extends into the next slice.
-bool is_done(std::uint64_t position, const std::vector<visitors::VisitToken>& tokens) {
-  if (tokens.size() == 1) return tokens[0].done.contains(position);
-  for (std::size_t k = 0; k < tokens.size(); ++k) {
-    const bool is_of_slice = visitors::PositionRange::slice(k, tokens.size()).contains(position);
-    if (is_of_slice) return tokens[k].done.contains(position);
+/// Returns true if the cursor of the slice that contains the position counts it as done. The other cursors are not
+/// asked: a cursor counts whole buckets, and a bucket at the border of its slice extends into the next slice.
+bool is_done(std::uint64_t position, const std::vector<visitors::SessionCursor>& slices) {
+  if (slices.size() == 1) return slices[0].done.contains(position);
+  for (std::size_t k = 0; k < slices.size(); ++k) {
+    const bool is_of_slice = visitors::PositionRange::slice(k, slices.size()).contains(position);
+    if (is_of_slice) return slices[k].done.contains(position);
   }
   return false;
 }
@@ -48,10 +48,10 @@ void GivenDocuments::complete(const visitors::PositionRange& range) {
                            [&](const auto& one) { return one.first > range.last; }));
 }
 
-std::string GivenDocuments::to_text(const std::vector<visitors::VisitToken>& tokens) const {
+std::string GivenDocuments::to_text(const std::vector<visitors::SessionCursor>& slices) const {
   std::string text(kPrefix);
   for (const auto& [position, gid] : gids_) {
-    if (is_done(position, tokens)) continue;
+    if (is_done(position, slices)) continue;
     text += ' ';
     append_hex(text, gid);
   }
@@ -74,8 +74,8 @@ Result<GivenDocuments> GivenDocuments::parse(std::string_view line) {
 
 std::string VisitCursor::to_text() const {
   std::string text;
-  for (const visitors::VisitToken& token : tokens) text += token.to_text() + '\n';
-  if (given.size() != 0) text += given.to_text(tokens) + '\n';
+  for (const visitors::SessionCursor& slice : slices) text += slice.to_text() + '\n';
+  if (given.size() != 0) text += given.to_text(slices) + '\n';
   return text;
 }
 
@@ -91,13 +91,13 @@ Result<VisitCursor> VisitCursor::parse(std::string_view text) {
       if (!given) return given.error().with_context(where);
       cursor.given = std::move(*given);
     } else {
-      auto token = visitors::VisitToken::parse(line);
-      if (!token) return token.error().with_context(where);
-      cursor.tokens.push_back(std::move(*token));
+      auto slice = visitors::SessionCursor::parse(line);
+      if (!slice) return slice.error().with_context(where);
+      cursor.slices.push_back(std::move(*slice));
     }
     at = end + 1;
   }
-  if (cursor.tokens.empty()) return Status(StatusCode::InvalidArgument, "there is no visit token in it");
+  if (cursor.slices.empty()) return Status(StatusCode::InvalidArgument, "there is no cursor of a slice in it");
   return cursor;
 }
 

@@ -25,9 +25,10 @@ struct FeedItem {
   Change::Kind kind = Change::Kind::Put;
   std::string docblock = {};
   BucketId bucket = {};
-  visitors::ChangePosition position = {};           ///< Position in the bucket after the docblock.
-  std::optional<visitors::ChangeToken> token = {};  ///< Token of the whole feed; set if it caught up or listed buckets.
-  bool is_told = true;  ///< False: the item only updates the token; the caller gets no change.
+  visitors::ChangePosition position = {};  ///< Position in the bucket after the docblock.
+  std::optional<visitors::ChangeCursor> cursor =
+      {};               ///< Cursor of the whole feed; set if it caught up or listed buckets.
+  bool is_told = true;  ///< False: the item only updates the cursor; the caller gets no change.
   Timestamp horizon{0};
 };
 
@@ -60,7 +61,7 @@ class Subscription::Impl {
         end(Status(StatusCode::Corruption, "a block of documents is malformed"));
         continue;
       }
-      if (is_in_block_) token_.set(item_.bucket, item_.position);
+      if (is_in_block_) cursor_.set(item_.bucket, item_.position);
       is_in_block_ = false;
       if (!pop(timeout)) return nullptr;
       if (item_.kind == Change::Kind::Put) {
@@ -68,7 +69,7 @@ class Subscription::Impl {
         is_in_block_ = true;
         continue;
       }
-      if (item_.token) token_ = std::move(*item_.token);
+      if (item_.cursor) cursor_ = std::move(*item_.cursor);
       if (!item_.is_told) continue;
       change_ = Change{item_.kind, {}, nullptr, std::nullopt, item_.horizon};
       if (item_.kind == Change::Kind::Resync) is_over_ = true;
@@ -100,7 +101,7 @@ class Subscription::Impl {
   bool has_ended() const { return is_over_ || !status_; }
   const Status& status() const { return status_; }
   const std::shared_ptr<const DocumentTypeRepo>& types() const { return types_; }
-  std::string cursor() const { return token_.to_text(); }
+  std::string cursor() const { return cursor_.to_text(); }
 
  private:
   Status open(const SubscribeOptions& options) {
@@ -115,11 +116,11 @@ class Subscription::Impl {
     feed.from_now = options.from_now;
     feed.poll_interval = options.poll_interval;
     if (!options.resume.empty()) {
-      auto token = visitors::ChangeToken::parse(options.resume);
-      if (!token) return token.error().with_context("resume");
-      feed.resume = std::move(*token);
+      auto cursor = visitors::ChangeCursor::parse(options.resume);
+      if (!cursor) return cursor.error().with_context("resume");
+      feed.resume = std::move(*cursor);
     }
-    token_ = feed.resume.value_or(visitors::ChangeToken(feed.fingerprint()));
+    cursor_ = feed.resume.value_or(visitors::ChangeCursor(feed.fingerprint()));
     FJORD_TRY(core_.copy_snapshot(snapshots_));
     post([this, feed = std::move(feed)]() mutable { start(std::move(feed)); });
     return Status::ok();
@@ -127,14 +128,14 @@ class Subscription::Impl {
 
   void start(visitors::ChangeFeedOptions options) {
     visitors::ChangeFeedCallbacks callbacks;
-    // Each callback posts a task, because the feed's token includes a block only after its callback has returned.
+    // Each callback posts a task, because the feed's cursor includes a block only after its callback has returned.
     callbacks.on_changes = [this](BucketId bucket, std::string block, bool) {
       post([this, bucket, block = std::move(block)]() mutable {
-        push({.docblock = std::move(block), .bucket = bucket, .position = feed_->token().at(bucket)});
+        push({.docblock = std::move(block), .bucket = bucket, .position = feed_->cursor().at(bucket)});
       });
     };
-    callbacks.on_listed = [this] { push_token(false); };
-    callbacks.on_caught_up = [this] { push_token(true); };
+    callbacks.on_listed = [this] { push_cursor(false); };
+    callbacks.on_caught_up = [this] { push_cursor(true); };
     callbacks.on_resync = [this](Timestamp horizon) {
       post([this, horizon] { push({.kind = Change::Kind::Resync, .horizon = horizon}); });
     };
@@ -150,10 +151,10 @@ class Subscription::Impl {
     core_.executor().post(while_alive(guard_.of(*this), [task = std::move(task)](Impl&) mutable { task(); }));
   }
 
-  /// Queues the feed's token after all blocks that the token includes.
-  void push_token(bool is_caught_up) {
-    post([this, token = feed_->token(), is_caught_up]() mutable {
-      push({.kind = Change::Kind::CaughtUp, .token = std::move(token), .is_told = is_caught_up});
+  /// Queues the feed's cursor after all blocks that the cursor includes.
+  void push_cursor(bool is_caught_up) {
+    post([this, cursor = feed_->cursor(), is_caught_up]() mutable {
+      push({.kind = Change::Kind::CaughtUp, .cursor = std::move(cursor), .is_told = is_caught_up});
     });
   }
 
@@ -256,8 +257,8 @@ class Subscription::Impl {
   DocBlockReader reader_{std::string_view()};
   std::optional<Document> document_;
   Change change_;
-  visitors::ChangeToken token_;  ///< Position after the last block given completely.
-  bool is_in_block_ = false;     ///< The caller is taking the changes of the block in `item_`.
+  visitors::ChangeCursor cursor_;  ///< Position after the last block given completely.
+  bool is_in_block_ = false;       ///< The caller is taking the changes of the block in `item_`.
   bool is_over_ = false;
 
   std::mutex mutex_;

@@ -119,13 +119,13 @@ class Visit::Impl {
   bool would_wait() const { return status_.is_ok() && !is_over_ && reader_.remaining() == 0 && stream_->is_empty(); }
 
   std::string cursor() const {
-    VisitCursor cursor{tokens_, before_};
+    VisitCursor cursor{slice_cursors_, before_};
     for (const auto& [bucket, gids] : open_buckets_) {
       for (const GlobalId& gid : gids) cursor.given.add(gid);
     }
     return cursor.to_text();
   }
-  std::string bucket_cursor() const { return VisitCursor{tokens_, before_}.to_text(); }
+  std::string bucket_cursor() const { return VisitCursor{slice_cursors_, before_}.to_text(); }
 
   VisitStatistics statistics() const {
     VisitStatistics result;
@@ -168,7 +168,7 @@ class Visit::Impl {
         sessions[k].slice = visitors::PositionRange::slice(k, options.slices);
       }
     }
-    for (const auto& one : sessions) tokens_.push_back({one.fingerprint(), {}});
+    for (const auto& one : sessions) slice_cursors_.push_back({one.fingerprint(), {}});
     if (!options.resume.empty()) FJORD_TRY(resume(options.resume, sessions));
     slices_ = sessions.size() > 1 ? 0 : 1;
     whole_ = session.slice;
@@ -179,18 +179,18 @@ class Visit::Impl {
   Status resume(const std::string& text, std::vector<visitors::VisitorSessionOptions>& sessions) {
     auto cursor = VisitCursor::parse(text);
     if (!cursor) return cursor.error().with_context("resume");
-    if (cursor->tokens.size() != sessions.size()) {
+    if (cursor->slices.size() != sessions.size()) {
       return {StatusCode::InvalidArgument, fmt::format("resume: the cursor is of a visit in {} slices, this one has {}",
-                                                       cursor->tokens.size(), sessions.size())};
+                                                       cursor->slices.size(), sessions.size())};
     }
     for (std::size_t k = 0; k < sessions.size(); ++k) {
-      if (cursor->tokens[k].question != tokens_[k].question) {
+      if (cursor->slices[k].question != slice_cursors_[k].question) {
         return {StatusCode::InvalidArgument,
                 "resume: the cursor is of a visit with another selection, other fields or times"};
       }
-      sessions[k].resume = cursor->tokens[k];
+      sessions[k].resume = cursor->slices[k];
     }
-    tokens_ = std::move(cursor->tokens);
+    slice_cursors_ = std::move(cursor->slices);
     before_ = std::move(cursor->given);
     return Status::ok();
   }
@@ -198,7 +198,7 @@ class Visit::Impl {
   /// Returns the intersection of the bucket and its slice.
   visitors::PositionRange part_of(const VisitedBucket& visited) const {
     const visitors::PositionRange slice =
-        slices_ == 1 ? whole_ : visitors::PositionRange::slice(visited.slice, tokens_.size());
+        slices_ == 1 ? whole_ : visitors::PositionRange::slice(visited.slice, slice_cursors_.size());
     const visitors::PositionRange bucket = visitors::PositionRange::of(visited.bucket);
     return {std::max(bucket.first, slice.first), std::min(bucket.last, slice.last)};
   }
@@ -216,7 +216,7 @@ class Visit::Impl {
     }
     open_buckets_.erase(item_.from);
     if (before_.size() != 0) before_.complete(part_of(item_.from));
-    tokens_[item_.from.slice].done.add(visitors::PositionRange::of(item_.from.bucket));
+    slice_cursors_[item_.from.slice].done.add(visitors::PositionRange::of(item_.from.bucket));
     return true;
   }
 
@@ -228,8 +228,8 @@ class Visit::Impl {
   ClientCore& core_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   Projection projection_;
-  std::vector<visitors::VisitToken> tokens_;  ///< One for each slice: the buckets that next() has completed.
-  GivenDocuments before_;                     ///< Documents given before the resume.
+  std::vector<visitors::SessionCursor> slice_cursors_;  ///< One for each slice: the buckets that next() has completed.
+  GivenDocuments before_;                               ///< Documents given before the resume.
   std::map<VisitedBucket, std::vector<GlobalId>> open_buckets_;  ///< Documents given of incomplete buckets.
   std::vector<GlobalId>* given_ = nullptr;                       ///< Element of open_buckets_ for the current block.
   bool gives_documents_ = true;                                  ///< The visitor is "dump", which gives each document

@@ -45,14 +45,14 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
         clock_(clock),
         random_(random),
         executor_(executor),
-        token_(options_.resume.value_or(ChangeToken(options_.fingerprint()))) {}
+        cursor_(options_.resume.value_or(ChangeCursor(options_.fingerprint()))) {}
 
   void start();
   void cancel() { ended_ = true; }
   bool is_over() const { return ended_; }
   void pause() { paused_ = true; }
   void resume();
-  const ChangeToken& token() const { return token_; }
+  const ChangeCursor& cursor() const { return cursor_; }
   const ChangeFeedProgress& progress() const { return progress_; }
   const Status& last_problem() const { return last_problem_; }
 
@@ -66,7 +66,7 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   void on_read(std::uint16_t node, Wanted wanted, Result<rpc::ReadChangesReply> reply);
   /// True if the feed begins now in this bucket: it asks only for the checksum of the entries that exist, not for them.
   bool is_first_look(const rpc::ChangesWanted& wanted) const {
-    return options_.from_now && !token_.knows(wanted.bucket);
+    return options_.from_now && !cursor_.knows(wanted.bucket);
   }
   /// Takes the changes of one bucket. Returns false if they have ended the feed.
   bool take(const rpc::ChangesWanted& wanted, rpc::BucketChanges& found);
@@ -87,7 +87,7 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   Random random_;
   Executor& executor_;
 
-  ChangeToken token_;
+  ChangeCursor cursor_;
   ChangeFeedProgress progress_;
   Status last_problem_;
   bool ended_ = false;
@@ -96,7 +96,7 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   bool first_round_ = true;  ///< No round has read every bucket.
   bool troubled_ = false;    ///< A call or bucket of this round failed.
   bool more_ = false;        ///< A bucket of this round was not read to its end.
-  bool has_noted_ = false;   ///< The token has recorded buckets that it did not have before.
+  bool has_noted_ = false;   ///< The cursor has recorded buckets that it did not have before.
   std::size_t open_ = 0;     ///< Calls of this round in flight.
   std::uint64_t buckets_ = 0;
   std::uint64_t waiting_ = 0;
@@ -107,7 +107,7 @@ void ChangeFeed::Impl::start() {
   if (options_.resume && options_.resume->question() != options_.fingerprint()) {
     executor_.post(while_alive(weak_from_this(), [](Impl& self) {
       self.end(
-          Status(StatusCode::InvalidArgument, "the token is of a subscription with another selection or field set"));
+          Status(StatusCode::InvalidArgument, "the cursor is of a subscription with another selection or field set"));
     }));
     return;
   }
@@ -180,16 +180,16 @@ void ChangeFeed::Impl::add(const rpc::BucketNode& found) {
   }
   if (found.epoch == 0) return end(Status(StatusCode::NotImplemented, "a distributor is of a version without changes"));
   rpc::ChangesWanted wanted{.bucket = found.bucket, .epoch = found.epoch, .until_us = found.stable_us};
-  ChangePosition position = token_.at(found.bucket);
-  const bool is_new = !token_.knows_part_of(found.bucket);
+  ChangePosition position = cursor_.at(found.bucket);
+  const bool is_new = !cursor_.knows_part_of(found.bucket);
   if (is_new && first_round_ && options_.from_now && !options_.resume) {
     position.after_us = found.stable_us;  // An empty range of changes: the answer has only the checksum.
   } else if (is_new && !options_.resume) {
-    // The token must say since when this bucket has been read, because it may be stored now and resumed later.
+    // The cursor must say since when this bucket has been read, because it may be stored now and resumed later.
     position.until_us = found.stable_us;
-    token_.set(found.bucket, position);
+    cursor_.set(found.bucket, position);
     has_noted_ = true;
-  } else if (token_.knows(found.bucket) && position.epoch == found.epoch && found.stable_us == position.until_us) {
+  } else if (cursor_.knows(found.bucket) && position.epoch == found.epoch && found.stable_us == position.until_us) {
     return;  // The bucket has no new changes.
   }
   wanted.after_us = position.after_us;
@@ -240,7 +240,7 @@ void ChangeFeed::Impl::on_read(std::uint16_t node, Wanted wanted, Result<rpc::Re
     if (found.bucket != wanted[i].bucket) return end(Status(StatusCode::Corruption, "changes of another bucket"));
     if (!take(wanted[i], found)) return;
     if (found.status && found.more) {
-      const ChangePosition now = token_.at(found.bucket);
+      const ChangePosition now = cursor_.at(found.bucket);
       wanted[i].after_us = now.after_us;
       wanted[i].seen_epoch = now.epoch;
       wanted[i].seen_checksum = now.checksum;
@@ -262,10 +262,10 @@ bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges
     return true;
   }
   // Two distributors may have named the bucket for a moment. The second result is then for an old position: drop it.
-  if (!is_first_look(wanted) && token_.at(found.bucket).after_us != wanted.after_us) return true;
-  const ChangePosition before = token_.at(found.bucket);
+  if (!is_first_look(wanted) && cursor_.at(found.bucket).after_us != wanted.after_us) return true;
+  const ChangePosition before = cursor_.at(found.bucket);
   // If the horizon has risen past the subscriber's position, removes that it has not seen were dropped. This includes
-  // buckets that the token does not know: after a resume the subscriber may hold documents of them.
+  // buckets that the cursor does not know: after a resume the subscriber may hold documents of them.
   const bool is_rise = !is_first_look(wanted) && found.horizon_us > before.horizon_us;
   if (found.resync || (is_rise && found.horizon_us > before.until_us + 1)) {
     ended_ = true;
@@ -279,7 +279,7 @@ bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges
     if (ended_) return false;
   }
   const std::uint64_t until = found.more ? found.after_us : std::max(wanted.until_us, found.after_us);
-  token_.set(found.bucket, {found.after_us, wanted.epoch, found.checksum, until, found.horizon_us});
+  cursor_.set(found.bucket, {found.after_us, wanted.epoch, found.checksum, until, found.horizon_us});
   return true;
 }
 
@@ -331,7 +331,7 @@ void ChangeFeed::start() { impl_->start(); }
 void ChangeFeed::cancel() { impl_->cancel(); }
 void ChangeFeed::pause() { impl_->pause(); }
 void ChangeFeed::resume() { impl_->resume(); }
-const ChangeToken& ChangeFeed::token() const { return impl_->token(); }
+const ChangeCursor& ChangeFeed::cursor() const { return impl_->cursor(); }
 const ChangeFeedProgress& ChangeFeed::progress() const { return impl_->progress(); }
 const Status& ChangeFeed::last_problem() const { return impl_->last_problem(); }
 

@@ -6,8 +6,8 @@
 
 namespace fjord::visitors {
 
-void VisitBuckets::resume_from(const VisitToken& token) {
-  done_before_ = token.done;
+void VisitBuckets::resume_from(const SessionCursor& cursor) {
+  done_before_ = cursor.done;
   done_ = done_before_;
 }
 

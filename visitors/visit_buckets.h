@@ -33,8 +33,8 @@ class VisitBuckets {
 
   explicit VisitBuckets(SessionContext& context) : context_(context) {}
 
-  /// Leaves out the buckets that the visit of this token has completed.
-  void resume_from(const VisitToken& token);
+  /// Leaves out the buckets that the visit of this cursor has completed.
+  void resume_from(const SessionCursor& cursor);
   /// From now on, buckets in which no document can match are not added.
   void set_selection(Selection selection) { selection_ = std::move(selection); }
   const std::optional<Selection>& selection() const { return selection_; }
@@ -54,7 +54,7 @@ class VisitBuckets {
   bool contains(BucketId bucket) const { return buckets_.contains(bucket); }
   bool empty() const { return buckets_.empty(); }
   std::size_t size() const { return buckets_.size(); }
-  VisitToken token() const { return {context_.options.fingerprint(), done_}; }
+  SessionCursor cursor() const { return {context_.options.fingerprint(), done_}; }
 
  private:
   bool wants(const GlobalId& gid) const;

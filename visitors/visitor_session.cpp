@@ -38,12 +38,12 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   void resume();
   void set_visitors(std::uint32_t per_node, std::uint32_t buckets_per_visitor);
   VisitProgress progress() const { return context_.progress; }
-  VisitToken token() const { return buckets_.token(); }
+  SessionCursor cursor() const { return buckets_.cursor(); }
   bool is_over() const { return context_.finished; }
 
  private:
-  /// Takes the token of the visit that is resumed. Returns false if it is of another visit; then the visit ends soon.
-  bool resume_from_token();
+  /// Takes the cursor of the visit that is resumed. Returns false if it is of another visit; then the visit ends soon.
+  bool resume_from_cursor();
   /// Ends the visit after the return of the present call.
   void finish_later(Status status);
   /// Does all work that no answer triggers.
@@ -87,7 +87,7 @@ void VisitorSession::Impl::start() {
   runner_.set_self(std::shared_ptr<VisitRunner>(shared_from_this(), &runner_));
   context_.started = context_.clock.now();
   context_.moved();
-  if (!resume_from_token()) return;
+  if (!resume_from_cursor()) return;
   if (context_.options.buckets) {
     finder_.name_buckets(*context_.options.buckets);
     if (context_.finished) return;
@@ -96,15 +96,15 @@ void VisitorSession::Impl::start() {
   tick();
 }
 
-bool VisitorSession::Impl::resume_from_token() {
-  const std::optional<VisitToken>& token = context_.options.resume;
-  if (!token) return true;
-  if (token->question != context_.options.fingerprint()) {
+bool VisitorSession::Impl::resume_from_cursor() {
+  const std::optional<SessionCursor>& cursor = context_.options.resume;
+  if (!cursor) return true;
+  if (cursor->question != context_.options.fingerprint()) {
     finish_later(Status(StatusCode::InvalidArgument,
-                        "the progress token is of a visit with another selection, field set, time range or slice"));
+                        "the cursor is of a visit with another selection, field set, time range or slice"));
     return false;
   }
-  buckets_.resume_from(*token);
+  buckets_.resume_from(*cursor);
   return true;
 }
 
@@ -199,7 +199,7 @@ void VisitorSession::set_visitors(std::uint32_t per_node, std::uint32_t buckets_
   impl_->set_visitors(per_node, buckets_per_visitor);
 }
 VisitProgress VisitorSession::progress() const { return impl_->progress(); }
-VisitToken VisitorSession::token() const { return impl_->token(); }
+SessionCursor VisitorSession::cursor() const { return impl_->cursor(); }
 
 std::uint64_t VisitorSessionOptions::fingerprint() const {
   std::string text;

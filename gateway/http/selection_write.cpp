@@ -54,10 +54,11 @@ RunResult run_change(Client& client, const BulkChange& change, const DocumentPat
   return result;
 }
 
-/// Returns the visit token in a cursor, whose first line names the run and whose second line is the token.
+/// Returns the token for clients of a cursor, whose first line names the run and whose second line is the cursor of its
+/// visit.
 std::string token_of(const std::string& cursor) {
   const std::size_t line_end = cursor.find('\n');
-  auto position = visitors::VisitToken::parse(std::string_view(cursor).substr(line_end + 1));
+  auto position = visitors::SessionCursor::parse(std::string_view(cursor).substr(line_end + 1));
   if (!position) return to_token(cursor);
   position->done = largest_ranges(position->done);
   return to_token(cursor.substr(0, line_end + 1) + position->to_text() + '\n');

@@ -45,9 +45,9 @@ Status VisitProgress::parse(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + line_end, width_, kHex);
   if (error != std::errc() || stop != text.data() + line_end || width_ == 0) return malformed();
   auto cursor = VisitCursor::parse(text.substr(line_end + 1));
-  if (!cursor || cursor->tokens.size() != 1) return malformed();
-  question_ = cursor->tokens[0].question;
-  done_ = std::move(cursor->tokens[0].done);
+  if (!cursor || cursor->slices.size() != 1) return malformed();
+  question_ = cursor->slices[0].question;
+  done_ = std::move(cursor->slices[0].done);
   given_ = std::move(cursor->given);
   return Status::ok();
 }
@@ -60,7 +60,7 @@ std::string VisitProgress::to_text() const {
 
 std::string VisitProgress::resume_text(const PositionRange& range) const {
   VisitCursor cursor{{{question_, done_}}, given_};
-  PositionSet& done = cursor.tokens[0].done;
+  PositionSet& done = cursor.slices[0].done;
   if (range.first > 0) done.add({0, range.first - 1});
   if (range.last < kLastPosition) done.add({range.last + 1, kLastPosition});
   return question_ == 0 ? std::string() : cursor.to_text();
@@ -68,7 +68,7 @@ std::string VisitProgress::resume_text(const PositionRange& range) const {
 
 Status VisitProgress::begin(const std::string& cursor) {
   FJORD_TRY_ASSIGN(const VisitCursor opened, VisitCursor::parse(cursor));
-  question_ = opened.tokens[0].question;
+  question_ = opened.slices[0].question;
   return Status::ok();
 }
 
@@ -96,7 +96,7 @@ void VisitProgress::complete(const PositionRange& range) {
 bool VisitProgress::advance(const PositionRange& range, const std::string& cursor) {
   auto reached = VisitCursor::parse(cursor);
   if (!reached) return false;
-  PositionSet& done = reached->tokens[0].done;
+  PositionSet& done = reached->slices[0].done;
   remove_outside(done, range);
   const std::vector<PositionRange> before = done_.ranges();
   for (const PositionRange& part : done.ranges()) complete(part);

@@ -101,9 +101,9 @@ Status ExportFile::load(Mode mode) {
   }
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
-    auto token = visitors::VisitToken::parse(rest.substr(0, end));
-    if (!token) return token.error().with_context(progress_path_);
-    resumed_.push_back(std::move(*token));
+    auto cursor = visitors::SessionCursor::parse(rest.substr(0, end));
+    if (!cursor) return cursor.error().with_context(progress_path_);
+    resumed_.push_back(std::move(*cursor));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   struct stat info {};
@@ -160,10 +160,10 @@ Status ExportFile::commit(const VisitedBucket& bucket) {
   return Status::ok();
 }
 
-Status ExportFile::save(const std::vector<visitors::VisitToken>& tokens) {
+Status ExportFile::save(const std::vector<visitors::SessionCursor>& cursors) {
   if (std::fflush(file_.get()) != 0 || ::fdatasync(::fileno(file_.get())) != 0) return failed("written");
   std::string text = fmt::format("{}{} {}\n", kFilePrefix, bytes_, documents_);
-  for (const visitors::VisitToken& token : tokens) text += token.to_text() + '\n';
+  for (const visitors::SessionCursor& cursor : cursors) text += cursor.to_text() + '\n';
   return replace_file(progress_path_, text);
 }
 

@@ -9,7 +9,7 @@
 
 #include "fjord/common/result.h"
 #include "fjord/library/detail/visited_bucket.h"
-#include "fjord/visitors/visit_token.h"
+#include "fjord/visitors/session_cursor.h"
 
 namespace fjord {
 
@@ -31,8 +31,8 @@ class ExportFile {
   static Result<std::unique_ptr<ExportFile>> open(const std::string& path, Mode mode);
   ~ExportFile();
 
-  /// Returns the tokens of the buckets that the file already holds; empty for a new file.
-  const std::vector<visitors::VisitToken>& resumed() const { return resumed_; }
+  /// Returns the cursors of the buckets that the file already holds; empty for a new file.
+  const std::vector<visitors::SessionCursor>& resumed() const { return resumed_; }
   std::uint64_t documents() const { return documents_; }
   std::uint64_t bytes() const { return bytes_; }
 
@@ -42,8 +42,8 @@ class ExportFile {
   /// Appends a complete bucket to the file.
   Status commit(const VisitedBucket& bucket);
   void drop(const VisitedBucket& bucket) { spools_.erase(bucket); }
-  /// Writes the progress file. `tokens` must cover exactly the committed buckets.
-  Status save(const std::vector<visitors::VisitToken>& tokens);
+  /// Writes the progress file. `cursors` must cover exactly the committed buckets.
+  Status save(const std::vector<visitors::SessionCursor>& cursors);
   /// Completes the export and removes the progress file.
   Status finish();
 
@@ -70,7 +70,7 @@ class ExportFile {
   File file_;
   std::uint64_t bytes_ = 0;
   std::uint64_t documents_ = 0;
-  std::vector<visitors::VisitToken> resumed_;
+  std::vector<visitors::SessionCursor> resumed_;
   std::map<VisitedBucket, Spool> spools_;
 };
 

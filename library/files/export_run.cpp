@@ -72,7 +72,7 @@ class Export {
       status = write_all();
     }
     if (status) return file_->finish();
-    FJORD_TRY(file_->save(tokens_));
+    FJORD_TRY(file_->save(cursors_));
     return status.with_context("the export can be resumed");
   }
 
@@ -114,10 +114,10 @@ class Export {
     }
     FJORD_TRY_ASSIGN(file_, ExportFile::open(path, file_mode(options_.mode)));
     FJORD_TRY(file_->begin(header));
-    tokens_ = file_->resumed();
-    if (tokens_.empty()) tokens_ = {{.question = session.fingerprint(), .done = {}}};
-    FJORD_TRY(file_->save(tokens_));
-    session.resume = tokens_.front();
+    cursors_ = file_->resumed();
+    if (cursors_.empty()) cursors_ = {{.question = session.fingerprint(), .done = {}}};
+    FJORD_TRY(file_->save(cursors_));
+    session.resume = cursors_.front();
     stream_ =
         std::make_unique<VisitStream>(core_, std::vector{std::move(session)}, kBufferBytes, VisitStream::Drops::Tell);
     return Status::ok();
@@ -143,10 +143,10 @@ class Export {
           break;
         case VisitItem::Kind::BucketEnd:
           FJORD_TRY(file_->commit(item.from));
-          tokens_.front().done.add(visitors::PositionRange::of(item.from.bucket));
+          cursors_.front().done.add(visitors::PositionRange::of(item.from.bucket));
           if (clock.now() < next_save) break;
           next_save = clock.now() + kSaveInterval;
-          FJORD_TRY(file_->save(tokens_));
+          FJORD_TRY(file_->save(cursors_));
           break;
       }
       if (options_.on_progress) options_.on_progress({fraction_done(), read});
@@ -164,7 +164,7 @@ class Export {
   const ExportOptions& options_;
   Converter convert_;
   std::unique_ptr<ExportFile> file_;
-  std::vector<visitors::VisitToken> tokens_;  ///< One token: the buckets that the file holds.
+  std::vector<visitors::SessionCursor> cursors_;  ///< One cursor: the buckets that the file holds.
   std::unique_ptr<VisitStream> stream_;
 };
 

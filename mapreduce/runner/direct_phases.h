@@ -26,7 +26,7 @@ class DirectMapPhase final : public Phase {
   void add_lost();
 
   JobParts parts_;
-  std::optional<visitors::VisitToken> resume_;
+  std::optional<visitors::SessionCursor> resume_;
   std::optional<std::vector<BucketId>> buckets_;  ///< The buckets to read in this round; absent: all.
   std::vector<BucketId> lost_;                    ///< Buckets that must be read again.
   /// Times of the job when the phase began.

@@ -106,7 +106,7 @@ void JobRunner::begin_pass() {
 bool JobRunner::continue_job() {
   const std::optional<Step> step = continued_step(job_, environment_.snapshot.get()->distribution_bits());
   if (!step) return false;
-  if (step == Step::Map && !job_.resume.empty() && !visitors::VisitToken::parse(job_.resume)) return false;
+  if (step == Step::Map && !job_.resume.empty() && !visitors::SessionCursor::parse(job_.resume)) return false;
   if (step == Step::CleanUp) outcome_ = job_.outcome;
   step_.enter(*step);
   job_.phase = phase_of(*step, job_.phase);

@@ -51,7 +51,7 @@ class JobTasks {
   /// Starts a session. Its tasks wait for throttle and share.
   void start(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks);
   bool has_session() const { return session_ != nullptr; }
-  visitors::VisitToken cursor() const { return session_->token(); }
+  visitors::SessionCursor cursor() const { return session_->cursor(); }
   /// Abandons the tasks; `settled` (may be empty) runs when they have stopped.
   void cancel(UniqueFunction<void()> settled = {}) { session_->cancel(std::move(settled)); }
   /// Ends without any message, because the executor is gone.

@@ -12,7 +12,7 @@ namespace fjord::mapreduce {
 class MapPhase final : public Phase {
  public:
   /// `resume`: cursor of the buckets that are mapped already.
-  MapPhase(JobParts parts, std::optional<visitors::VisitToken> resume)
+  MapPhase(JobParts parts, std::optional<visitors::SessionCursor> resume)
       : parts_(std::move(parts)), resume_(std::move(resume)) {}
 
   void start() override;
@@ -24,7 +24,7 @@ class MapPhase final : public Phase {
   void on_ended();
 
   JobParts parts_;
-  std::optional<visitors::VisitToken> resume_;
+  std::optional<visitors::SessionCursor> resume_;
   bool is_running_ = false;
 };
 

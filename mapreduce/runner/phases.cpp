@@ -15,8 +15,8 @@ namespace fjord::mapreduce {
 std::unique_ptr<Phase> make_phase(Step step, JobParts parts, bool is_taken_over, rpc::JobPhase outcome) {
   switch (step) {
     case Step::Map: {
-      std::optional<visitors::VisitToken> resume;
-      if (!parts.job.resume.empty()) resume = std::move(*visitors::VisitToken::parse(parts.job.resume));
+      std::optional<visitors::SessionCursor> resume;
+      if (!parts.job.resume.empty()) resume = std::move(*visitors::SessionCursor::parse(parts.job.resume));
       return std::make_unique<MapPhase>(std::move(parts), std::move(resume));
     }
     case Step::DirectMap:

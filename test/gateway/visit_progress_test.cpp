@@ -13,7 +13,7 @@ constexpr std::uint64_t kQuestion = 77;
 
 std::string cursor_of(std::initializer_list<PositionRange> done) {
   VisitCursor cursor{{{kQuestion, {}}}, {}};
-  for (const PositionRange& range : done) cursor.tokens[0].done.add(range);
+  for (const PositionRange& range : done) cursor.slices[0].done.add(range);
   return cursor.to_text();
 }
 

@@ -11,7 +11,7 @@ namespace fjord {
 namespace {
 
 using visitors::PositionRange;
-using visitors::VisitToken;
+using visitors::SessionCursor;
 
 /// A temporary folder, removed by its destructor.
 struct Folder {
@@ -32,10 +32,10 @@ std::string content(const std::string& path) {
 
 VisitedBucket bucket(std::uint64_t i) { return {0, BucketId(4, i)}; }
 
-std::vector<VisitToken> token_of(std::uint64_t count) {
-  VisitToken token{.question = 7, .done = {}};
-  for (std::uint64_t i = 0; i < count; ++i) token.done.add(PositionRange::of(BucketId(4, i)));
-  return {token};
+std::vector<SessionCursor> cursor_of(std::uint64_t count) {
+  SessionCursor cursor{.question = 7, .done = {}};
+  for (std::uint64_t i = 0; i < count; ++i) cursor.done.add(PositionRange::of(BucketId(4, i)));
+  return {cursor};
 }
 
 TEST_CASE("an export that is killed is cut back to the buckets that its progress file names") {
@@ -49,7 +49,7 @@ TEST_CASE("an export that is killed is cut back to the buckets that its progress
     REQUIRE((*file)->add(bucket(1), "b\n", 1).is_ok());
     REQUIRE((*file)->add(bucket(0), "c\n", 1).is_ok());
     REQUIRE((*file)->commit(bucket(0)).is_ok());
-    REQUIRE((*file)->save(token_of(1)).is_ok());
+    REQUIRE((*file)->save(cursor_of(1)).is_ok());
     REQUIRE((*file)->commit(bucket(1)).is_ok());
     REQUIRE((*file)->add(bucket(2), "lost\n", 1).is_ok());
   }  // The state after a kill at this moment: bucket 1 is in the file, but not in the progress file.
@@ -57,7 +57,7 @@ TEST_CASE("an export that is killed is cut back to the buckets that its progress
   auto file = ExportFile::open(path, ExportFile::Mode::Resume);
   REQUIRE(file.has_value());
   CHECK(content(path) == "a\nc\n");
-  CHECK((*file)->resumed() == token_of(1));
+  CHECK((*file)->resumed() == cursor_of(1));
   CHECK((*file)->documents() == 2);
   REQUIRE((*file)->add(bucket(1), "b\n", 1).is_ok());
   REQUIRE((*file)->add(bucket(2), "dropped\n", 1).is_ok());
@@ -105,7 +105,7 @@ TEST_CASE("what is there is not overwritten, and what does not fit is not resume
   CHECK(ExportFile::open(path, ExportFile::Mode::New).status().code() == StatusCode::AlreadyExists);
   CHECK(ExportFile::open(path, ExportFile::Mode::Resume).status().code() == StatusCode::AlreadyExists);
   CHECK(content(path) == "mine");
-  std::ofstream(path + ".progress") << "fjord-export-1 100 3\n" << token_of(1)[0].to_text() << "\n";
+  std::ofstream(path + ".progress") << "fjord-export-1 100 3\n" << cursor_of(1)[0].to_text() << "\n";
   CHECK(ExportFile::open(path, ExportFile::Mode::Resume).status().code() == StatusCode::InvalidArgument);
   std::ofstream(path + ".progress") << "nonsense";
   CHECK(ExportFile::open(path, ExportFile::Mode::Resume).status().code() == StatusCode::InvalidArgument);

@@ -6,15 +6,15 @@ namespace fjord {
 namespace {
 
 using visitors::PositionRange;
-using visitors::VisitToken;
+using visitors::SessionCursor;
 
 GlobalId gid_of(int i) { return DocumentId::parse("id:t:item::" + std::to_string(i))->gid(); }
 
 /// Returns a cursor in which the whole bucket of a document is done.
-VisitToken token_of(const GlobalId& gid, unsigned bits) {
-  VisitToken token{.question = 7, .done = {}};
-  token.done.add(PositionRange::of(bucket_of(gid, bits)));
-  return token;
+SessionCursor slice_of(const GlobalId& gid, unsigned bits) {
+  SessionCursor slice{.question = 7, .done = {}};
+  slice.done.add(PositionRange::of(bucket_of(gid, bits)));
+  return slice;
 }
 
 TEST_CASE("given documents: each is given once, until its bucket is complete", "[visit]") {
@@ -34,37 +34,37 @@ TEST_CASE("given documents: each is given once, until its bucket is complete", "
 TEST_CASE("given documents: a cursor says which documents of incomplete buckets were given", "[visit]") {
   VisitCursor cursor;
   for (int i = 0; i < 100; ++i) cursor.given.add(gid_of(i));
-  cursor.tokens = {token_of(gid_of(1), 3)};
+  cursor.slices = {slice_of(gid_of(1), 3)};
   const auto read = VisitCursor::parse(cursor.to_text());
   INFO(read.status());
   REQUIRE(read.has_value());
-  CHECK(read->tokens == cursor.tokens);
+  CHECK(read->slices == cursor.slices);
   GivenDocuments given = read->given;
   CHECK(given.size() < 100);
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t at = visitors::position_of(gid_of(i));
     // The parts that the cursor names as done are not visited again.
-    CHECK(given.add(gid_of(i)) == cursor.tokens[0].done.contains(at));
+    CHECK(given.add(gid_of(i)) == cursor.slices[0].done.contains(at));
   }
 
-  const VisitCursor none{cursor.tokens, {}};
+  const VisitCursor none{cursor.slices, {}};
   CHECK(VisitCursor::parse(none.to_text())->given.size() == 0);
   const auto refused = [](const std::string& text) { return VisitCursor::parse(text).status(); };
   CHECK(refused("").code() == StatusCode::InvalidArgument);
   CHECK(refused("nonsense\n").code() == StatusCode::InvalidArgument);
-  const Status bad = refused(cursor.tokens[0].to_text() + "\nprinted: 0123\n");
+  const Status bad = refused(cursor.slices[0].to_text() + "\nprinted: 0123\n");
   CHECK(bad.code() == StatusCode::InvalidArgument);
   CHECK(bad.message().find("line 2") != std::string::npos);
 }
 
 TEST_CASE("given documents: of a bucket that slices share, each has to do its own part", "[visit]") {
   // Three slices share the bucket of one bit. The second one has done its part of both halves.
-  VisitToken second{.question = 7, .done = {}};
+  SessionCursor second{.question = 7, .done = {}};
   for (const std::uint64_t half : {0, 1}) second.done.add(PositionRange::of(BucketId(1, half)));
-  const std::vector<VisitToken> tokens = {{.question = 7, .done = {}}, second, {.question = 7, .done = {}}};
+  const std::vector<SessionCursor> slices = {{.question = 7, .done = {}}, second, {.question = 7, .done = {}}};
   GivenDocuments given;
   for (int i = 0; i < 100; ++i) given.add(gid_of(i));
-  auto again = GivenDocuments::parse(given.to_text(tokens));
+  auto again = GivenDocuments::parse(given.to_text(slices));
   REQUIRE(again.has_value());
   for (int i = 0; i < 100; ++i) {
     INFO(i);

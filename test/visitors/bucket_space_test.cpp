@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "fjord/common/random.h"
-#include "fjord/visitors/visit_token.h"
+#include "fjord/visitors/session_cursor.h"
 
 namespace fjord::visitors {
 namespace {
@@ -73,21 +73,21 @@ TEST_CASE("a set of ranges holds what was added and not removed, in as few range
 }
 
 TEST_CASE("a token says the same after it was text, and any change of the text is noticed") {
-  VisitToken token{.question = 0xfedcba9876543210, .done = {}};
+  SessionCursor token{.question = 0xfedcba9876543210, .done = {}};
   token.done.add(PositionRange::of(BucketId(4, 3)));
   token.done.add(PositionRange::of(BucketId(9, 0x100)));
   token.done.add({kLastPosition, kLastPosition});
   const std::string text = token.to_text();
-  REQUIRE(VisitToken::parse("  " + text + "\n").has_value());
-  CHECK(*VisitToken::parse(text) == token);
-  CHECK(*VisitToken::parse(VisitToken{}.to_text()) == VisitToken{});
+  REQUIRE(SessionCursor::parse("  " + text + "\n").has_value());
+  CHECK(*SessionCursor::parse(text) == token);
+  CHECK(*SessionCursor::parse(SessionCursor{}.to_text()) == SessionCursor{});
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string wrong = text;
     wrong[i] = wrong[i] == '1' ? '2' : '1';
-    CHECK_FALSE(VisitToken::parse(wrong).has_value());
-    CHECK_FALSE(VisitToken::parse(text.substr(0, i)).has_value());
+    CHECK_FALSE(SessionCursor::parse(wrong).has_value());
+    CHECK_FALSE(SessionCursor::parse(text.substr(0, i)).has_value());
   }
-  CHECK_FALSE(VisitToken::parse("").has_value());
+  CHECK_FALSE(SessionCursor::parse("").has_value());
 }
 
 }  // namespace

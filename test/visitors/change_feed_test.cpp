@@ -12,10 +12,10 @@ namespace fjord {
 namespace {
 
 using test::VisitorWorld;
+using visitors::ChangeCursor;
 using visitors::ChangeFeed;
 using visitors::ChangeFeedOptions;
 using visitors::ChangePosition;
-using visitors::ChangeToken;
 
 constexpr const char* kSchema = R"(
 document city { field name type string { header } field text type string { body } }
@@ -166,8 +166,8 @@ TEST_CASE("a token goes on in another process, after its text was read again") {
   {
     Subscriber first(world, options);
     REQUIRE(first.catch_up());
-    options.resume = *ChangeToken::parse(first.feed->token().to_text());
-    CHECK(*options.resume == first.feed->token());
+    options.resume = *ChangeCursor::parse(first.feed->cursor().to_text());
+    CHECK(*options.resume == first.feed->cursor());
   }
   world.put(city(world, 7, "new"));
   Subscriber second(world, options);
@@ -221,7 +221,7 @@ TEST_CASE("a token older than what is kept of removes is answered with RESYNC, a
   {
     Subscriber first(world, options);
     REQUIRE(first.catch_up());
-    options.resume = first.feed->token();
+    options.resume = first.feed->cursor();
   }
   world.remove(id_of(3));
   world.put(city(world, 19, "new"));
@@ -242,23 +242,23 @@ TEST_CASE("who was told more than a resumed token says is told RESYNC when a rem
   world.remove(id_of(5));
   world.forget_removes(Timestamp{world.last_timestamp() + 1});  // The first copy need not contain this remove.
   ChangeFeedOptions options;
-  std::optional<ChangeToken> first;
+  std::optional<ChangeCursor> first;
   Subscriber subscriber(world, options, [&](const ChangeFeed& feed) {
-    if (!first) first = feed.token();
+    if (!first) first = feed.cursor();
   });
   REQUIRE(subscriber.catch_up());
   REQUIRE_FALSE(subscriber.resync.has_value());
   CHECK(subscriber.copy.size() == 19);
 
   SECTION("a token of when nothing was told yet can be resumed") {
-    options.resume = ChangeToken::parse(first->to_text()).value();
+    options.resume = ChangeCursor::parse(first->to_text()).value();
     Subscriber resumed(world, options);
     REQUIRE(resumed.catch_up());
     CHECK_FALSE(resumed.resync.has_value());
     CHECK(resumed.told == 19);
   }
   SECTION("but not if something was removed and forgotten since") {
-    options.resume = ChangeToken::parse(first->to_text()).value();
+    options.resume = ChangeCursor::parse(first->to_text()).value();
     world.remove(id_of(3));
     world.forget_removes(Timestamp{world.last_timestamp() + 1});
     Subscriber resumed(world, options);
@@ -266,7 +266,7 @@ TEST_CASE("who was told more than a resumed token says is told RESYNC when a rem
     CHECK(resumed.resync.has_value());
   }
   SECTION("nor in a bucket that the token does not know") {
-    options.resume = ChangeToken(options.fingerprint());
+    options.resume = ChangeCursor(options.fingerprint());
     world.remove(id_of(3));
     world.forget_removes(Timestamp{world.last_timestamp() + 1});
     Subscriber resumed(world, options);
@@ -301,7 +301,7 @@ TEST_CASE("a subscriber that keeps up does not notice that removes are dropped, 
   REQUIRE(subscriber.catch_up());
   CHECK(subscriber.told_since(told) == 1);
   CHECK(subscriber.feed->progress().begun_anew == 0);
-  CHECK(*ChangeToken::parse(subscriber.feed->token().to_text()) == subscriber.feed->token());
+  CHECK(*ChangeCursor::parse(subscriber.feed->cursor().to_text()) == subscriber.feed->cursor());
 
   // A late version came, and no removes were dropped meanwhile: the whole bucket is sent again.
   world.put_late(city(world, 200, "late"), 5);
@@ -388,7 +388,7 @@ TEST_CASE("a paused feed tells nothing until it is resumed") {
 }
 
 TEST_CASE("positions of split and joined buckets are what is known of their parts") {
-  ChangeToken token(9);
+  ChangeCursor token(9);
   const BucketId whole(4, 3);
   const auto [low, high] = halves_of(whole);
   CHECK(token.at(whole) == ChangePosition{});
@@ -411,7 +411,7 @@ TEST_CASE("positions of split and joined buckets are what is known of their part
 }
 
 TEST_CASE("the position of a joined bucket replaces those of its parts") {
-  ChangeToken token(9);
+  ChangeCursor token(9);
   const BucketId whole(4, 3);
   const auto [low, high] = halves_of(whole);
   token.set(low, {.after_us = 100, .epoch = 5, .checksum = 7, .until_us = 110});
@@ -423,24 +423,24 @@ TEST_CASE("the position of a joined bucket replaces those of its parts") {
   CHECK(token.at(low) == ChangePosition{150, 0, 0, 160});
   CHECK(token.at(high) == ChangePosition{150, 0, 0, 160});
   CHECK(token.at(BucketId(4, 2)) == ChangePosition{120, 4, 8, 120});
-  const auto parsed = ChangeToken::parse(token.to_text());
+  const auto parsed = ChangeCursor::parse(token.to_text());
   REQUIRE(parsed.has_value());
   CHECK(*parsed == token);
 }
 
 TEST_CASE("a subscription token says the same after it was text, and any change of the text is noticed") {
-  ChangeToken token(0xabcdef);
+  ChangeCursor token(0xabcdef);
   Random random(4);
   for (std::uint64_t i = 0; i < 8; ++i) token.set(BucketId(4, i), {random.next() >> 10, i, random.next(), i * 7});
   const std::string text = token.to_text();
-  REQUIRE(ChangeToken::parse(text + "\n").has_value());
-  CHECK(*ChangeToken::parse(text) == token);
-  CHECK(*ChangeToken::parse(ChangeToken(3).to_text()) == ChangeToken(3));
+  REQUIRE(ChangeCursor::parse(text + "\n").has_value());
+  CHECK(*ChangeCursor::parse(text) == token);
+  CHECK(*ChangeCursor::parse(ChangeCursor(3).to_text()) == ChangeCursor(3));
   for (std::size_t i = 0; i < text.size(); ++i) {
     std::string wrong = text;
     wrong[i] = wrong[i] == '1' ? '2' : '1';
-    CHECK_FALSE(ChangeToken::parse(wrong).has_value());
-    CHECK_FALSE(ChangeToken::parse(text.substr(0, i)).has_value());
+    CHECK_FALSE(ChangeCursor::parse(wrong).has_value());
+    CHECK_FALSE(ChangeCursor::parse(text.substr(0, i)).has_value());
   }
 }
 

@@ -554,16 +554,16 @@ TEST_CASE("an interrupted visit goes on from its token and gives what is missing
   {
     Visit first(world, options);
     REQUIRE(world.run_until([&] { return first.done.size() == 5; }, seconds(60)));
-    token = first.session->token().to_text();
+    token = first.session->cursor().to_text();
     // A client may keep the documents of unfinished buckets; this one drops them.
-    const auto parsed = visitors::VisitToken::parse(token);
+    const auto parsed = visitors::SessionCursor::parse(token);
     for (const auto& [id, times] : first.seen) {
       if (parsed->done.contains(visitors::position_of(DocumentId::parse(id)->gid()))) seen[id] += times;
     }
   }
   CHECK(seen.size() > 100);
   world.change_bits(bits);
-  options.resume = *visitors::VisitToken::parse(token);
+  options.resume = *visitors::SessionCursor::parse(token);
   Visit second(world, options);
   REQUIRE(second.run());
   CHECK(second.status->is_ok());
@@ -579,7 +579,7 @@ TEST_CASE("a token that covers everything leaves nothing to visit") {
   VisitorSessionOptions options;
   Visit first(world, options);
   REQUIRE(first.run());
-  options.resume = first.session->token();
+  options.resume = first.session->cursor();
   Visit second(world, options);
   REQUIRE(second.run());
   CHECK(second.status->is_ok());
@@ -590,7 +590,7 @@ TEST_CASE("a token of another visit is refused") {
   VisitorWorld world(16, 1, kSchema);
   put_cities(world, 3);
   VisitorSessionOptions options;
-  options.resume = visitors::VisitToken{.question = options.fingerprint(), .done = {}};
+  options.resume = visitors::SessionCursor{.question = options.fingerprint(), .done = {}};
   options.selection = "city.name == \"city 1\"";
   Visit visit(world, options);
   REQUIRE(visit.run());

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "fjord/visitors/visit_token.h"
+#include "fjord/visitors/session_cursor.h"
 
 namespace fjord::sim {
 
@@ -24,7 +24,7 @@ void FaultyJobRecords::write(mapreduce::JobState record, std::uint64_t expected,
 void FaultyJobRecords::change(mapreduce::JobState& found) const {
   if (bug_ == Bug::LoseDeadLetters) found.dead_letters.clear();
   const bool has_cursor = found.phase == rpc::JobPhase::Map && !found.resume.empty();
-  if (bug_ == Bug::CountAgainAfterTakeover && has_cursor) found.resume = visitors::VisitToken().to_text();
+  if (bug_ == Bug::CountAgainAfterTakeover && has_cursor) found.resume = visitors::SessionCursor().to_text();
   const auto mine = written_.find(found.job_id);
   if (bug_ != Bug::IgnoreOwners || mine == written_.end()) return;
   found.owner = mine->second.owner;

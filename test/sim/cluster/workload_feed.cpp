@@ -71,7 +71,7 @@ class SliceWorkload final : public Workload {
     ended_ = false;
     slice_ = 0;
     slices_ = 1 + context_.random().below(5);
-    token_.clear();
+    cursor_.clear();
     seen_.clear();
     visit();
   }
@@ -95,7 +95,7 @@ class SliceWorkload final : public Workload {
     options.call_timeout = seconds(1);
     options.follow_bits = true;
     options.slice = slice();
-    if (!token_.empty()) options.resume = resumed();
+    if (!cursor_.empty()) options.resume = resumed();
     visitors::VisitorSessionCallbacks callbacks;
     callbacks.on_docblock = [this](BucketId bucket, const std::string& block) { spool(bucket, block); };
     callbacks.on_bucket_done = [this](BucketId bucket, const std::string&) {
@@ -103,7 +103,7 @@ class SliceWorkload final : public Workload {
         if (++seen_[id] > 1) fail("I8: a visit in slices gave {} twice", id);
       }
       spools_.erase(bucket);
-      token_ = session_->token().to_text();
+      cursor_ = session_->cursor().to_text();
     };
     callbacks.on_bucket_dropped = [this](BucketId bucket) { spools_.erase(bucket); };
     callbacks.on_finished = [this](const Status& status) { finish(status); };
@@ -117,14 +117,14 @@ class SliceWorkload final : public Workload {
     });
   }
 
-  visitors::VisitToken resumed() {
-    Result<visitors::VisitToken> token = visitors::VisitToken::parse(token_);
-    FJORD_CHECK_MSG(token.has_value(), token.status().to_string());
+  visitors::SessionCursor resumed() {
+    Result<visitors::SessionCursor> cursor = visitors::SessionCursor::parse(cursor_);
+    FJORD_CHECK_MSG(cursor.has_value(), cursor.status().to_string());
     if (bug_ == Bug::TokenSkipsBucket) {
       const BucketId any(6, context_.random().next());
-      token->done.add(visitors::PositionRange::of(any));
+      cursor->done.add(visitors::PositionRange::of(any));
     }
-    return *token;
+    return *cursor;
   }
 
   /// Ends the client process; another process resumes the visit.
@@ -163,7 +163,7 @@ class SliceWorkload final : public Workload {
     context_.exposure.note(8);
     if (!status && last_) fail("I16: a slice failed when all faults were over: {}", status.to_string());
     if (status) {
-      token_.clear();
+      cursor_.clear();
       ++slice_;
     }
     if (status && slice_ == slices_) {
@@ -198,7 +198,7 @@ class SliceWorkload final : public Workload {
   std::uint64_t slices_ = 0;
   std::uint64_t number_ = 0;
   unsigned generation_ = 0;
-  std::string token_;
+  std::string cursor_;
   std::string failure_;
   unsigned visits_ = 0;
   unsigned interruptions_ = 0;
@@ -333,10 +333,10 @@ class SubscribeWorkload final : public Workload {
       options.block_bytes = 400;
       options.buckets_per_call = 1 + static_cast<std::uint32_t>(context_.random().below(5));
       options.call_timeout = seconds(1);
-      if (!token_.empty()) {
-        Result<visitors::ChangeToken> token = visitors::ChangeToken::parse(token_);
-        FJORD_CHECK_MSG(token.has_value(), token.status().to_string());
-        options.resume = std::move(*token);
+      if (!cursor_.empty()) {
+        Result<visitors::ChangeCursor> cursor = visitors::ChangeCursor::parse(cursor_);
+        FJORD_CHECK_MSG(cursor.has_value(), cursor.status().to_string());
+        options.resume = std::move(*cursor);
       } else {
         copy_.clear();  // A subscription without a cursor begins a new copy: it does not report dropped removes.
       }
@@ -356,9 +356,9 @@ class SubscribeWorkload final : public Workload {
   void on_resync() {
     if (!context_.forgets) return fail("I8: RESYNC although no remove was ever forgotten");
     ++resyncs_;
-    token_.clear();
+    cursor_.clear();
     context_.clients.front()->executor().post([this] {
-      token_.clear();                // Cleared again: a cursor may have been saved since.
+      cursor_.clear();               // Cleared again: a cursor may have been saved since.
       if (feed_ == nullptr) return;  // A restart is already in progress.
       end_feed();
       subscribe();
@@ -398,7 +398,7 @@ class SubscribeWorkload final : public Workload {
         problem_ = feed_->last_problem().to_string();
         if (stopped_) return;
         if (context_.random().chance(0.5)) {
-          token_ = feed_->token().to_text();
+          cursor_ = feed_->cursor().to_text();
           return;
         }
         ++restarts_;
@@ -423,7 +423,7 @@ class SubscribeWorkload final : public Workload {
   std::unique_ptr<visitors::ChangeFeed> feed_;
   std::map<std::string, Version> copy_;
   std::map<std::string, std::uint64_t> newest_;
-  std::string token_;
+  std::string cursor_;
   std::string failure_;
   std::string problem_;
   unsigned keys_ = 0;

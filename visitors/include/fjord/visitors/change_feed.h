@@ -13,16 +13,16 @@
 #include "fjord/document/timestamp.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
-#include "fjord/visitors/change_token.h"
+#include "fjord/visitors/change_cursor.h"
 
 namespace fjord::visitors {
 
 struct ChangeFeedOptions {
   std::string selection;
   std::string field_set;  ///< Fields of the documents in the feed; empty: all fields.
-  /// Continues from this token. Absent: the feed gives every existing document once, then the changes.
-  std::optional<ChangeToken> resume;
-  bool from_now = false;  ///< Without a token: skips existing documents and gives only later changes.
+  /// Continues from this cursor. Absent: the feed gives every existing document once, then the changes.
+  std::optional<ChangeCursor> resume;
+  bool from_now = false;  ///< Without a cursor: skips existing documents and gives only later changes.
   /// Addresses of distributors, used while `snapshot` is empty.
   std::vector<rpc::Address> bootstrap;
   Duration poll_interval = milliseconds(500);  ///< Time between two rounds once all changes were read.
@@ -31,7 +31,7 @@ struct ChangeFeedOptions {
   Duration call_timeout = seconds(5);
   Duration retry = milliseconds(200);
 
-  /// Hash of selection and field set. A token is valid only for a feed with the same fingerprint.
+  /// Hash of selection and field set. A cursor is valid only for a feed with the same fingerprint.
   std::uint64_t fingerprint() const;
 };
 
@@ -45,11 +45,11 @@ struct ChangeFeedProgress {
 /// All run on the feed's executor. None runs after on_end, cancel() or the feed's destruction.
 struct ChangeFeedCallbacks {
   /// Changes of one bucket in ascending order of timestamp. A removed entry stands for a document that was removed or
-  /// that no longer matches the selection. After the callback returns, token() includes the changes. `again`: the
+  /// that no longer matches the selection. After the callback returns, cursor() includes the changes. `again`: the
   /// bucket is given from its beginning again.
   std::function<void(BucketId, std::string docblock, bool again)> on_changes;
-  /// token() has recorded when new buckets were listed, without new changes. A subscriber stores this token: otherwise
-  /// a first copy that is resumed after removes were dropped ends with on_resync. May be empty.
+  /// cursor() has recorded when new buckets were listed, without new changes. A subscriber stores this cursor:
+  /// otherwise a first copy that is resumed after removes were dropped ends with on_resync. May be empty.
   std::function<void()> on_listed;
   /// Every bucket was read up to the bound that was stable when the round began.
   std::function<void()> on_caught_up;
@@ -63,8 +63,8 @@ struct ChangeFeedCallbacks {
 /// The client half of a subscription: gives all changes of the documents that match a selection, at least once, in
 /// order within each document.
 ///
-/// Asks the distributors for the buckets, and storage nodes for the changes of each since the token's position. No node
-/// keeps state for subscribers; the feed buffers one answer a storage node. Transient errors are retried for ever.
+/// Asks the distributors for the buckets, and storage nodes for the changes of each since the cursor's position. No
+/// node keeps state for subscribers; the feed buffers one answer a storage node. Transient errors are retried for ever.
 ///
 /// Threading: confined to `executor`. Lifetime: may be destroyed at any time on its executor, also inside a callback;
 /// `transport`, `clock` and `snapshot` outlive it.
@@ -81,7 +81,7 @@ class ChangeFeed {
   /// Sends no new requests; answers in flight still arrive.
   void pause();
   void resume();
-  const ChangeToken& token() const;
+  const ChangeCursor& cursor() const;
   const ChangeFeedProgress& progress() const;
   /// Error of the last failed call; OK if no call has failed.
   const Status& last_problem() const;

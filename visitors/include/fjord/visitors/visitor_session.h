@@ -15,7 +15,7 @@
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
 #include "fjord/visitors/bucket_space.h"
-#include "fjord/visitors/visit_token.h"
+#include "fjord/visitors/session_cursor.h"
 
 namespace fjord::visitors {
 
@@ -39,7 +39,7 @@ struct VisitorSessionOptions {
   PositionRange slice;
   /// Continues a visit with the same options (fingerprint() has them in one number). Documents in the parts that were
   /// done are not given again.
-  std::optional<VisitToken> resume;
+  std::optional<SessionCursor> resume;
   /// Splits waiting buckets into parts when the cluster gets more distribution bits. If false the visit fails then,
   /// which is right for visitors whose results are named after buckets.
   bool follow_bits = false;
@@ -144,7 +144,7 @@ class VisitorSession {
   void set_visitors(std::uint32_t per_node, std::uint32_t buckets_per_visitor);
   VisitProgress progress() const;
   /// Finished parts, including those from before a resume. A bucket is included from its on_bucket_done on.
-  VisitToken token() const;
+  SessionCursor cursor() const;
 
  private:
   class Impl;

@@ -8,11 +8,11 @@
 
 #include "fjord/common/result.h"
 #include "fjord/document/document_id.h"
-#include "fjord/visitors/visit_token.h"
+#include "fjord/visitors/session_cursor.h"
 
 namespace fjord {
 
-/// The documents that a visit has given of buckets that are not complete yet. The visit tokens count only complete
+/// The documents that a visit has given of buckets that are not complete yet. The cursors of slices count only complete
 /// buckets. Both together identify exactly the given documents, so that a visit that stops inside a bucket resumes
 /// without giving a document twice.
 class GivenDocuments {
@@ -24,9 +24,9 @@ class GivenDocuments {
   void complete(const visitors::PositionRange& range);
   std::size_t size() const { return gids_.size(); }
 
-  /// Returns one line that omits the documents in buckets that `tokens` count as done. `tokens` has one token, or one
+  /// Returns one line that omits the documents in buckets that `slices` count as done. `slices` has one cursor, or one
   /// for each slice in order.
-  std::string to_text(const std::vector<visitors::VisitToken>& tokens) const;
+  std::string to_text(const std::vector<visitors::SessionCursor>& slices) const;
   /// Errors: InvalidArgument.
   static Result<GivenDocuments> parse(std::string_view line);
   static bool is_one(std::string_view line);
@@ -38,7 +38,7 @@ class GivenDocuments {
 /// The progress of a visit, the content of Visit::cursor() and of the progress files of `fjord visit`: one line for
 /// each slice, and one line for the documents given in incomplete buckets.
 struct VisitCursor {
-  std::vector<visitors::VisitToken> tokens;
+  std::vector<visitors::SessionCursor> slices;
   GivenDocuments given;
 
   std::string to_text() const;

@@ -1,11 +1,11 @@
-#include "fjord/visitors/change_token.h"
+#include "fjord/visitors/change_cursor.h"
 
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
 
+#include "cursor_text.h"
 #include "fjord/common/hash.h"
-#include "token_text.h"
 
 namespace fjord::visitors {
 namespace {
@@ -22,13 +22,13 @@ ChangePosition of_part(const ChangePosition& whole) {
           .horizon_us = whole.horizon_us};
 }
 
-Status wrong_change_token(const char* what) {
-  return {StatusCode::InvalidArgument, std::string("the subscription token ") + what};
+Status wrong_change_cursor(const char* what) {
+  return {StatusCode::InvalidArgument, std::string("the cursor of the subscription ") + what};
 }
 
 }  // namespace
 
-ChangePosition ChangeToken::at(BucketId bucket) const {
+ChangePosition ChangeCursor::at(BucketId bucket) const {
   const PositionRange range = PositionRange::of(bucket);
   auto it = parts_.upper_bound(range.first);
   if (it != parts_.begin()) {
@@ -60,19 +60,19 @@ ChangePosition ChangeToken::at(BucketId bucket) const {
   return joined;
 }
 
-bool ChangeToken::knows(BucketId bucket) const {
+bool ChangeCursor::knows(BucketId bucket) const {
   const PositionRange range = PositionRange::of(bucket);
   const auto it = parts_.find(range.first);
   return it != parts_.end() && it->second.last == range.last;
 }
 
-bool ChangeToken::knows_part_of(BucketId bucket) const {
+bool ChangeCursor::knows_part_of(BucketId bucket) const {
   const PositionRange range = PositionRange::of(bucket);
   const auto behind = parts_.upper_bound(range.last);
   return behind != parts_.begin() && std::prev(behind)->second.last >= range.first;
 }
 
-void ChangeToken::cut_before(std::uint64_t position) {
+void ChangeCursor::cut_before(std::uint64_t position) {
   auto it = parts_.lower_bound(position);
   if (it == parts_.begin()) return;
   --it;
@@ -82,7 +82,7 @@ void ChangeToken::cut_before(std::uint64_t position) {
   parts_[position] = behind;
 }
 
-void ChangeToken::set(BucketId bucket, const ChangePosition& position) {
+void ChangeCursor::set(BucketId bucket, const ChangePosition& position) {
   const PositionRange range = PositionRange::of(bucket);
   if (const auto it = parts_.find(range.first); it != parts_.end() && it->second.last == range.last) {
     it->second.position = position;
@@ -94,7 +94,7 @@ void ChangeToken::set(BucketId bucket, const ChangePosition& position) {
   parts_[range.first] = {range.last, position};
 }
 
-std::string ChangeToken::to_text() const {
+std::string ChangeCursor::to_text() const {
   std::string text = fmt::format("{}{}:{:x}:", kChangePrefix, kChangeVersion, question_);
   const char* separator = "";
   for (const auto& [first, part] : parts_) {
@@ -106,18 +106,19 @@ std::string ChangeToken::to_text() const {
   return fmt::format("{}:{:016x}", text, hash64(text));
 }
 
-Result<ChangeToken> ChangeToken::parse(std::string_view text) {
+Result<ChangeCursor> ChangeCursor::parse(std::string_view text) {
   text = without_space(text);
-  if (!text.starts_with(kChangePrefix)) return wrong_change_token("is none: it does not begin with \"fjord-changes-\"");
+  if (!text.starts_with(kChangePrefix))
+    return wrong_change_cursor("is not one: it does not begin with \"fjord-changes-\"");
   std::string_view rest = text.substr(kChangePrefix.size());
-  if (cut(rest, ':') != kChangeVersion) return wrong_change_token("is of another version than this program knows");
+  if (cut(rest, ':') != kChangeVersion) return wrong_change_cursor("is of another version than this program knows");
   const std::size_t last_colon = text.rfind(':');
   const auto checksum = parse_hex(text.substr(last_colon + 1));
   if (!checksum || *checksum != hash64(text.substr(0, last_colon)))
-    return wrong_change_token("is damaged: its checksum is wrong");
+    return wrong_change_cursor("is damaged: its checksum is wrong");
   const auto question = parse_hex(cut(rest, ':'));
-  if (!question) return wrong_change_token("is malformed");
-  ChangeToken token(*question);
+  if (!question) return wrong_change_cursor("is malformed");
+  ChangeCursor cursor(*question);
   std::string_view parts = cut(rest, ':');
   for (std::uint64_t next = 0; !parts.empty();) {
     std::string_view part = cut(parts, ',');
@@ -131,12 +132,12 @@ Result<ChangeToken> ChangeToken::parse(std::string_view text) {
     const auto horizon = part.empty() ? std::optional<std::uint64_t>(0) : parse_hex(part);
     if (!first || !last || !after || !epoch || !sum || !until || !horizon || *first < next || *last < *first ||
         *last > kLastPosition) {
-      return wrong_change_token("is malformed");
+      return wrong_change_cursor("is malformed");
     }
-    token.parts_[*first] = {*last, {*after, *epoch, *sum, *until, *horizon}};
+    cursor.parts_[*first] = {*last, {*after, *epoch, *sum, *until, *horizon}};
     next = *last + 1;
   }
-  return token;
+  return cursor;
 }
 
 }  // namespace fjord::visitors

@@ -11,18 +11,18 @@ namespace fjord::visitors {
 
 /// Progress of a visit: the parts of the bucket tree that were read to their end. It names no bucket and no node. So it
 /// stays valid when buckets are split, joined or moved, after any restart, and in another client process.
-struct VisitToken {
-  /// Fingerprint of the visit (VisitorSessionOptions::fingerprint()). A token is valid only for visits with the same
+struct SessionCursor {
+  /// Fingerprint of the visit (VisitorSessionOptions::fingerprint()). A cursor is valid only for visits with the same
   /// one.
   std::uint64_t question = 0;
   PositionSet done;
 
   /// "fjord-visit-1:<question>:<first>-<last>,...:<checksum>", numbers in hexadecimal.
   std::string to_text() const;
-  /// Ignores white space around the text. Errors: InvalidArgument that says why the text is not a valid token: no
-  /// token, of another version, or damaged.
-  static Result<VisitToken> parse(std::string_view text);
-  friend bool operator==(const VisitToken&, const VisitToken&) = default;
+  /// Ignores white space around the text. Errors: InvalidArgument that says why the text is not a valid cursor: no
+  /// cursor, of another version, or damaged.
+  static Result<SessionCursor> parse(std::string_view text);
+  friend bool operator==(const SessionCursor&, const SessionCursor&) = default;
 };
 
 }  // namespace fjord::visitors

@@ -1,10 +1,10 @@
-#include "fjord/visitors/visit_token.h"
+#include "fjord/visitors/session_cursor.h"
 
 #include <fmt/format.h>
 #include <iterator>
 
+#include "cursor_text.h"
 #include "fjord/common/hash.h"
-#include "token_text.h"
 
 namespace fjord::visitors {
 namespace {
@@ -12,13 +12,13 @@ namespace {
 constexpr std::string_view kVisitPrefix = "fjord-visit-";
 constexpr std::string_view kVisitVersion = "1";
 
-Status wrong_visit_token(const char* what) {
-  return {StatusCode::InvalidArgument, std::string("the progress token ") + what};
+Status wrong_session_cursor(const char* what) {
+  return {StatusCode::InvalidArgument, std::string("the cursor of the visit ") + what};
 }
 
 }  // namespace
 
-std::string VisitToken::to_text() const {
+std::string SessionCursor::to_text() const {
   std::string text = fmt::format("{}{}:{:x}:", kVisitPrefix, kVisitVersion, question);
   const char* separator = "";
   for (const PositionRange& range : done.ranges()) {
@@ -28,30 +28,31 @@ std::string VisitToken::to_text() const {
   return fmt::format("{}:{:016x}", text, hash64(text));
 }
 
-Result<VisitToken> VisitToken::parse(std::string_view text) {
+Result<SessionCursor> SessionCursor::parse(std::string_view text) {
   text = without_space(text);
-  if (!text.starts_with(kVisitPrefix)) return wrong_visit_token("is none: it does not begin with \"fjord-visit-\"");
+  if (!text.starts_with(kVisitPrefix))
+    return wrong_session_cursor("is not one: it does not begin with \"fjord-visit-\"");
   std::string_view rest = text.substr(kVisitPrefix.size());
   if (const std::string_view version = cut(rest, ':'); version != kVisitVersion) {
-    return wrong_visit_token("is of another version than this program knows");
+    return wrong_session_cursor("is of another version than this program knows");
   }
   const std::size_t last_colon = text.rfind(':');
   const auto checksum = parse_hex(text.substr(last_colon + 1));
   if (!checksum || *checksum != hash64(text.substr(0, last_colon)))
-    return wrong_visit_token("is damaged: its checksum is wrong");
-  VisitToken token;
+    return wrong_session_cursor("is damaged: its checksum is wrong");
+  SessionCursor cursor;
   const auto question = parse_hex(cut(rest, ':'));
-  if (!question) return wrong_visit_token("is malformed");
-  token.question = *question;
+  if (!question) return wrong_session_cursor("is malformed");
+  cursor.question = *question;
   std::string_view ranges = cut(rest, ':');
   while (!ranges.empty()) {
     std::string_view range = cut(ranges, ',');
     const auto first = parse_hex(cut(range, '-'));
     const auto last = parse_hex(range);
-    if (!first || !last || *first > *last || *last > kLastPosition) return wrong_visit_token("is malformed");
-    token.done.add({*first, *last});
+    if (!first || !last || *first > *last || *last > kLastPosition) return wrong_session_cursor("is malformed");
+    cursor.done.add({*first, *last});
   }
-  return token;
+  return cursor;
 }
 
 }  // namespace fjord::visitors

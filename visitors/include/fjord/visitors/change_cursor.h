@@ -28,18 +28,18 @@ struct ChangePosition {
 
 /// How far a subscriber is, bucket by bucket. Valid in another process and after any change of the cluster. The exact
 /// position is lost when a bucket is split or joined; the bucket is then given again if changes may be missing.
-class ChangeToken {
+class ChangeCursor {
  public:
-  ChangeToken() = default;
-  explicit ChangeToken(std::uint64_t question) : question_(question) {}
+  ChangeCursor() = default;
+  explicit ChangeCursor(std::uint64_t question) : question_(question) {}
 
   std::uint64_t question() const { return question_; }
   /// Returns the position of this bucket. If it was joined, this is the lowest position of its parts; a part without a
   /// position counts as not read at all.
   ChangePosition at(BucketId bucket) const;
-  /// True if the token has a position of exactly this bucket.
+  /// True if the cursor has a position of exactly this bucket.
   bool knows(BucketId bucket) const;
-  /// True if the token has a position of any part of this bucket.
+  /// True if the cursor has a position of any part of this bucket.
   bool knows_part_of(BucketId bucket) const;
   void set(BucketId bucket, const ChangePosition& position);
   std::size_t size() const { return parts_.size(); }
@@ -47,9 +47,9 @@ class ChangeToken {
   /// Returns "fjord-changes-1:<question>:<first>-<last>@<after>/<epoch>/<checksum>/<until>[/<horizon>],...:<checksum>"
   /// with hexadecimal numbers. The horizon is left out if it is 0.
   std::string to_text() const;
-  /// Errors: InvalidArgument that says why the text is not a valid token.
-  static Result<ChangeToken> parse(std::string_view text);
-  friend bool operator==(const ChangeToken&, const ChangeToken&) = default;
+  /// Errors: InvalidArgument that says why the text is not a valid cursor.
+  static Result<ChangeCursor> parse(std::string_view text);
+  friend bool operator==(const ChangeCursor&, const ChangeCursor&) = default;
 
  private:
   struct Part {
