@@ -265,7 +265,7 @@ std::optional<Duration> StripeIndex::maintain(MonotonicTime now) {
     const std::size_t before = to_index_.size();
     index_some();
     goes_on = building_ || to_index_.size() != before;
-    // What is indexed becomes files meanwhile, so memory is bounded however much is indexed again.
+    // Returns at once while the backlog is small. A larger backlog is first written to files, which bounds memory.
     if (goes_on && index_->backlog() == IndexStore::Backlog::Small) return Duration(0);
   }
   const bool is_due = index_->backlog() != IndexStore::Backlog::Small;

@@ -39,7 +39,8 @@ Status MergeHistory::choose(const rpc::ListEntriesReply& page) {
     }
     return Status::ok();
   }
-  if (merge_.request.epoch == 0) return Status::ok();  // The distributor has a version that drops nothing.
+  // A distributor of an earlier version sends no epoch, and never has entries dropped.
+  if (merge_.request.epoch == 0) return Status::ok();
   if (merge_.is_source_damaged() && !is_damaged) {
     choice_ = HistoryChoice::Own;
     return Status::ok();

@@ -235,7 +235,8 @@ class Planner {
     } else if (count_ >= options_.exceptions_max) {
       return false;
     }
-    // exception_holds() works on the algorithm's list, so `to` is compared with the node that it replaces there.
+    // An exception must keep replicas as far apart as the algorithm's list does (exception_holds()), so `to` is
+    // compared with the node that it replaces in that list.
     const NodeList& list = algorithm_[bucket];
     if (list.contains(to)) return false;
     const std::uint16_t origin = is_excepted ? *from_[bucket] : from;

@@ -17,7 +17,7 @@ std::uint64_t share_of(std::uint16_t node, std::span<const ReadShare> shares) {
   return 0;
 }
 
-/// What each of the nodes should get of the reads, in no unit; one is above 0 at least.
+/// Returns the relative share of reads that each node should get. At least one is above 0.
 std::vector<double> weights_of(const std::vector<std::uint16_t>& nodes, std::span<const ReadShare> shares,
                                const affinity::NodeShares& by_load) {
   const bool has_share =

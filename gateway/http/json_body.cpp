@@ -72,7 +72,7 @@ class BodyHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, BodyH
   bool StartArray() { return enter(false); }
   bool EndArray(rapidjson::SizeType) { return leave(); }
 
-  DocumentBody body;  ///< Without its fields.
+  DocumentBody body;  ///< All but the fields of the document, which `fields` has as JSON.
   std::string_view fields;
   bool has_fields = false;
   std::string problem;

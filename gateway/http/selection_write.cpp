@@ -30,7 +30,7 @@ bool is_final(StatusCode code) {
   }
 }
 
-/// The result of one run, which is a request's part of the work.
+/// Result of the bulk change that one HTTP request runs; a continuation token starts the next.
 struct RunResult {
   BulkSummary summary;
   Status failure;  ///< Error of the first document that could not be written.

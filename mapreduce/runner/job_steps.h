@@ -9,7 +9,7 @@ namespace fjord::mapreduce {
 
 enum class Step {
   Map,           ///< Through the store: map tasks put tuple documents.
-  Reduce,        ///< Through the store: reduce tasks read them and put results, rows or documents.
+  Reduce,        ///< Through the store: reduce tasks read tuple documents and put results, rows or documents.
   DirectMap,     ///< Map tasks send tuples to the runner.
   DirectReduce,  ///< The runner reduces the tuples that it has received.
   Pages,         ///< The runner writes rows as pages: those that a limit leaves, or those that it made itself.
@@ -47,9 +47,9 @@ inline Step first_step(const PassShape& shape) { return shape.is_direct ? Step::
 /// first step of the next pass; its shuffle is not known yet, so the runner plans that pass first.
 Step next_step(Step step, StepEvent event, const PassShape& shape);
 
-/// Returns the step with which a new owner continues the job; nullopt if the pass must start again: a direct job has
-/// lost its groups with its process, or the distribution bits differ, so that the tasks are others. `bits`: those of
-/// the cluster.
+/// Returns the step with which a new owner continues the job; nullopt if the pass must start again. That is so for a
+/// direct job, which has lost its groups with its process, and if the cluster's distribution bits (`bits`) are not
+/// those that the tasks were made for.
 std::optional<Step> continued_step(const JobState& job, unsigned bits);
 
 /// Returns the phase of a job in this step, as users see it and the record stores it; `before` in steps that are part

@@ -16,6 +16,7 @@
 namespace fjord::mapreduce {
 namespace {
 
+// Versions of the report of a task. Each one adds fields to the one before.
 constexpr std::uint8_t kReportVersion = 1;
 constexpr std::uint8_t kLongReportVersion = 2;       // Adds the fields from spilled_bytes to unit_chunks.
 constexpr std::uint8_t kFullReportVersion = 3;       // Adds the fields from sent_bytes to dead_letters.

@@ -14,7 +14,7 @@ namespace fjord::python {
 
 namespace {
 
-/// The class _core.Subscription. Threading: Stream.
+/// The class _core.Subscription of the Python module. Threading: as Stream (stream.h).
 class SubscriptionObject {
  public:
   SubscriptionObject(ClientHandle& handle, std::shared_ptr<Client> client, std::unique_ptr<Subscription> source,

@@ -69,8 +69,8 @@ class LoadedSlots {
   Slot* oldest_ = nullptr;
 };
 
-/// The documents of one bucket in some neighbouring cells: the slotfiles that hold them, and an index in memory that is
-/// loaded when it is needed.
+/// The documents of one bucket whose hashes lie in a range of cells (64 equal parts of the hash range,
+/// storage/FORMAT.md): the slotfiles that hold them, and an index in memory that is loaded when it is needed.
 ///
 /// Threading: confined to its engine. Lifetime: the context outlives it.
 class Slot {

@@ -117,7 +117,8 @@ std::string zsh_text(std::string text) {
 std::string zsh_values(const ArgumentInfo& argument) {
   if (!argument.choices.empty()) return fmt::format("({})", fmt::join(argument.choices, " "));
   if (argument.is_file()) return "_files";
-  // With " " instead, zsh shows the expected value and does not complete option names in its place.
+  // "{ : }" offers no values, and zsh still completes names of options there. With " " it would show what value is
+  // expected, and complete nothing.
   return argument.is_folder() ? "_files -/" : "{ : }";
 }
 

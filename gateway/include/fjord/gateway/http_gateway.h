@@ -19,16 +19,17 @@ struct OtherProcess {
 };
 
 struct HttpGatewayOptions {
-  std::string node;                           ///< Name of the process: "gateway.0".
-  std::string address = "127.0.0.1:0";        ///< host:port; port 0: the system chooses.
-  std::string tls_address;                    ///< Empty: no port with TLS.
-  std::string certificate;                    ///< File in PEM, with the chain. For tls_address, as is `key`.
-  std::string key;                            ///< File in PEM.
-  std::vector<std::string> distributors;      ///< Addresses of the cluster.
-  std::vector<std::string> metrics_shown;     ///< Addresses of the nodes' metrics.
-  std::vector<std::string> metrics_nodes;     ///< Names of these nodes, in their order.
-  std::vector<OtherProcess> others;           ///< Fleet controllers and gateways, this one too.
-  std::vector<std::string> allowed_hosts;     ///< Hosts of requests; "*": any; none: by the addresses (HostRules).
+  std::string node;                        ///< Name of the process: "gateway.0".
+  std::string address = "127.0.0.1:0";     ///< host:port; port 0: the system chooses.
+  std::string tls_address;                 ///< Empty: no port with TLS.
+  std::string certificate;                 ///< File in PEM, with the chain. For tls_address, as is `key`.
+  std::string key;                         ///< File in PEM.
+  std::vector<std::string> distributors;   ///< Addresses of the cluster.
+  std::vector<std::string> metrics_shown;  ///< Addresses of the nodes' metrics.
+  std::vector<std::string> metrics_nodes;  ///< Names of these nodes, in their order.
+  std::vector<OtherProcess> others;        ///< Fleet controllers and gateways, this one too.
+  /// Accepted values of the Host header; "*" accepts any. Empty: HostRules derives them from the addresses.
+  std::vector<std::string> allowed_hosts;
   std::size_t header_bytes_max = 256 << 10;   ///< 431 above it. A continuation token stands in the request line.
   std::size_t body_bytes_max = 100 << 20;     ///< 413 above it, also for what a compressed body contains.
   std::size_t waiting_bytes_max = 256 << 20;  ///< Bodies of all requests in progress; 429 above it.

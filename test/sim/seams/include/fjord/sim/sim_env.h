@@ -146,7 +146,7 @@ class SimEnv final : public Env {
   };
   /// Counts the operation and returns the fault that hits it, if any.
   Verdict begin(FileOperation operation, const std::string& path);
-  /// As begin(), for operations whose only effect is to fail.
+  /// Counts an operation that a fault can only make fail, and returns its error.
   Status begin_simple(FileOperation operation, const std::string& path);
   void lose_power(bool keep_some);
   std::uint64_t free_bytes() const;
