@@ -31,7 +31,7 @@ Status read_words(ByteReader& reader, std::uint64_t count, unsigned replicas, St
     table.pages.push_back(reader.fixed<std::uint32_t>());
     for (float& weight : weights) {
       weight = reader.fixed<float>();
-      if (!std::isfinite(weight) || weight < 0.0F) return corrupt("a weight is no number from 0 on");
+      if (!std::isfinite(weight) || weight < 0.0F) return corrupt("a weight is not a number from 0 on");
     }
     if (!reader.ok() || table.pages.back() == 0) return corrupt("a word is cut off");
     table.table.set(static_cast<WordId>(i), weights);

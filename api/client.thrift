@@ -86,7 +86,7 @@ struct OpenVisit {
   8: optional i64 to_us = 0
   /** Each bucket as it was at one moment. */
   9: optional bool snapshot = false
-  /** So many slices are read in parallel. */
+  /** Number of slices that are read in parallel. */
   10: optional i32 slices = 1
   /** With slice_count: only this slice, counted from 0, for one of several programs. */
   11: optional i64 slice_index = 0

@@ -76,7 +76,7 @@ std::string difference(const KeyedResults& results, const Counts& expected, std:
   for (const auto& [city, json] : results) {
     std::uint64_t count = 0;
     const auto [at, error] = std::from_chars(json.data(), json.data() + json.size(), count);
-    if (error != std::errc() || at != json.data() + json.size()) return fmt::format("{}: {} is no count", city, json);
+    if (error != std::errc() || at != json.data() + json.size()) return fmt::format("{}: not a count: {}", city, json);
     const auto wanted = expected.find(city);
     if (wanted == expected.end() || wanted->second != count) {
       const std::uint64_t fed = wanted == expected.end() ? 0 : wanted->second;

@@ -65,7 +65,7 @@ int main(int argc, char** argv) {
   get->add_option("--seconds", options.seconds, "Length of each measurement")
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
-  get->add_option("--operations", options.operations, "End after so many reads, if that is earlier; 0: no limit");
+  get->add_option("--operations", options.operations, "Number of reads to end after, if that is earlier; 0: no limit");
   CLI::App* load =
       add("load",
           "Gets and puts documents that were fed, at given rates; writes a line of CSV for each operation: "

@@ -299,7 +299,8 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   FJORD_TRY(parser.check_exceptions());
   FJORD_TRY(parser.check_read_shares());
   if (parser.skipped != 0 && parser.skipped >= parser.version) {
-    return bad_token(fmt::format("skipped:{}", parser.skipped), "there are not so many versions before this one");
+    return bad_token(fmt::format("skipped:{}", parser.skipped),
+                     "expected fewer than there are versions before this one");
   }
 
   ClusterState state;

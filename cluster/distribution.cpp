@@ -35,7 +35,7 @@ class Checker {
   Status check(const DistributionGroup& group, unsigned depth) {
     if (depth > kMaxTreeDepth)
       return invalid(fmt::format("group '{}' is deeper than {} levels", group.name, kMaxTreeDepth));
-    if (!is_name(group.name)) return invalid(fmt::format("'{}' is no name of a group", group.name));
+    if (!is_name(group.name)) return invalid(fmt::format("not a name of a group: '{}'", group.name));
     if (!names_.insert(group.name).second) return invalid(fmt::format("group '{}' occurs twice", group.name));
     if (!is_capacity(group.capacity))
       return invalid(fmt::format("capacity of group '{}' is not from 0 to 1e6", group.name));

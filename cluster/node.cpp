@@ -11,7 +11,7 @@ std::string_view to_string(NodeType type) { return type == NodeType::Storage ? "
 Result<NodeId> NodeId::parse(std::string_view text) {
   const std::size_t dot = text.find('.');
   if (dot == std::string_view::npos) {
-    return Status(StatusCode::InvalidArgument, fmt::format("'{}' is no node: expected <type>.<index>", text));
+    return Status(StatusCode::InvalidArgument, fmt::format("not a node: '{}' (expected <type>.<index>)", text));
   }
   const std::string_view type = text.substr(0, dot);
   if (type != "storage" && type != "distributor") {
@@ -20,8 +20,8 @@ Result<NodeId> NodeId::parse(std::string_view text) {
   }
   const auto index = cluster_text::parse_number<std::uint16_t>(text.substr(dot + 1));
   if (!index || *index >= kMaxNodeCount) {
-    return Status(StatusCode::InvalidArgument, fmt::format("'{}' is no node index in '{}': expected 0 to {}",
-                                                           text.substr(dot + 1), text, kMaxNodeCount - 1));
+    return Status(StatusCode::InvalidArgument, fmt::format("not a node index in '{}': '{}' (expected 0 to {})", text,
+                                                           text.substr(dot + 1), kMaxNodeCount - 1));
   }
   return NodeId{type == "storage" ? NodeType::Storage : NodeType::Distributor, *index};
 }

@@ -31,7 +31,7 @@ const StateName& name_of(NodeState state) {
 }
 
 Status bad_value(std::string_view key, std::string_view value, std::string_view expected) {
-  return {StatusCode::InvalidArgument, fmt::format("'{}' is no value of '{}': expected {}", value, key, expected)};
+  return {StatusCode::InvalidArgument, fmt::format("not a value of '{}': '{}' (expected {})", key, value, expected)};
 }
 
 }  // namespace

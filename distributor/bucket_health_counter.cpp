@@ -92,7 +92,7 @@ const std::vector<BucketId>& BucketHealthCounter::owned_buckets() {
   return *owned_;
 }
 
-/// Returns the number of buckets that no storage node has reported, whole or in part, while so many nodes are away that
+/// Returns the number of buckets that no storage node has reported, whole or in part, while enough nodes are away that
 /// these may hold them. Operations on these buckets get Unavailable, because it is unknown whether the buckets exist.
 std::size_t BucketHealthCounter::unreported_buckets() {
   if (context_.snapshot == nullptr || !context_.unreported_buckets_may_exist()) return 0;

@@ -110,7 +110,7 @@ struct Context {
   std::size_t replicas_at_birth() const {
     return fjord::replicas_at_birth(snapshot->state(), snapshot->distribution());
   }
-  /// Returns true if so many nodes are away that there may be a bucket which no node has reported.
+  /// Returns true if enough nodes are away that there may be a bucket which no node has reported.
   bool unreported_buckets_may_exist() const {
     // `assured` is 0 if the fleet controller has an older version.
     const std::size_t assured = snapshot->state().replicas_assured();

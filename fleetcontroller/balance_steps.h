@@ -50,7 +50,7 @@ struct TableChange {
 };
 
 /// Returns the table with which replicas lie, and are read, as `moves` say. A move is left out if its source has no
-/// such replica or not so many reads, if its target cannot take it, if two replicas would share more groups than
+/// such replica or fewer reads, if its target cannot take it, if two replicas would share more groups than
 /// before, or if the table would have more than `rows_max` rows. A replica that moves keeps its reads.
 TableChange with_moves(const ClusterView& places, std::span<const BalancedReplica> moves, std::size_t rows_max);
 

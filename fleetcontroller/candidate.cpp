@@ -97,9 +97,9 @@ Status Candidate::why_not_leading() const {
   if (phase_ == Phase::Loading) return {StatusCode::NotReady, name_ + " leads, but not yet: " + trouble_};
   // After NotReady clients would ask again until their time is over; only an operator can end this state.
   if (phase_ == Phase::Stranded) return {StatusCode::Unavailable, name_ + " has no records: " + trouble_};
-  return {StatusCode::NotReady,
-          name_ + " is not the leader, " +
-              (leadership_.leader.empty() || leadership_.mine ? "and nobody is now" : "it is " + leadership_.leader)};
+  return {StatusCode::NotReady, name_ + " is not the leader, " +
+                                    (leadership_.leader.empty() || leadership_.mine ? "and no controller is now"
+                                                                                    : "it is " + leadership_.leader)};
 }
 
 }  // namespace fjord::fleetcontroller

@@ -24,7 +24,7 @@ struct Findings {
 
 std::string why_not_this_process(const Inquiry& inquiry, const Result<rpc::PollReply>& reply) {
   if (!reply) {
-    return fmt::format("nobody answers at {} ({}): start the process with --node {} first", inquiry.address,
+    return fmt::format("no answer from {} ({}): start the process with --node {} first", inquiry.address,
                        reply.error().to_string(), inquiry.name);
   }
   if (!reply->node.empty() && reply->node != inquiry.name) {

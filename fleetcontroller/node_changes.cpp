@@ -43,7 +43,7 @@ Result<double> parse_number(const std::string& text, double min, double max, std
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || !(value >= min) || value > max) {
-    return invalid(fmt::format("\"{}\" is no {}: a number from {:.0f} to {:.0f}", text, what, min, max));
+    return invalid(fmt::format("not a {}: \"{}\" (expected a number from {:.0f} to {:.0f})", what, text, min, max));
   }
   return value;
 }
@@ -241,7 +241,7 @@ class NodeChange {
       }
       std::string names;
       for (DistributionGroup* leaf : leaves(root)) names += (names.empty() ? "" : ", ") + leaf->name;
-      return invalid(fmt::format("\"{}\" is no group with nodes; there are: {}", request_.group, names));
+      return invalid(fmt::format("not a group with nodes: \"{}\"; there are: {}", request_.group, names));
     });
   }
 

@@ -90,7 +90,7 @@ class StopCheck {
       if (node.id.type != NodeType::Distributor || node.state != NodeState::Up) continue;
       const std::string name = node.id.to_string();
       if (!node.is_fresh) {
-        add(name + " does not answer, so nobody knows of its buckets");
+        add(name + " does not answer, so its buckets are not known");
       } else if (node.state_version != facts_.active.version()) {
         add(fmt::format("{} speaks of cluster state {}, and {} is active", name, node.state_version,
                         facts_.active.version()));
@@ -218,7 +218,7 @@ std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::ve
     if (node->wanted.state != NodeState::Retired && node->wanted.state != NodeState::Down) {
       reasons.push_back(name + " is not retired: its replicas have to move to others first");
     } else if (!node->is_fresh) {
-      reasons.push_back(name + " does not answer, so nobody knows what it holds");
+      reasons.push_back(name + " does not answer, so it is not known what it holds");
     } else if (node->state_version != facts.active.version()) {
       reasons.push_back(fmt::format("{} speaks of cluster state {}, and {} is active", name, node->state_version,
                                     facts.active.version()));
@@ -249,7 +249,7 @@ std::vector<std::string> why_not_in_sync(const ClusterFacts& facts) {
   for (const NodeFacts& node : facts.nodes) {
     if (node.id.type != NodeType::Storage || !facts.active.distribution->contains_node(node.id.index)) continue;
     if (!is_available(node.state) || !node.is_fresh) {
-      reasons.push_back(node.id.to_string() + " is away, and may hold buckets that nobody knows of");
+      reasons.push_back(node.id.to_string() + " is away, and may hold buckets that no other node reports");
     }
   }
   return reasons;

@@ -190,7 +190,7 @@ Status Admin::wait_for(const NodeChange& change, const NodePlan& plan, Duration 
       next_progress = now + kProgressInterval;
     }
     if (now >= deadline) return {StatusCode::Timeout, fmt::format("after {:g} s: {}", spent, to_string(left))};
-    if (stop.stop_requested()) return {StatusCode::Cancelled, "nobody waits for the change any more"};
+    if (stop.stop_requested()) return {StatusCode::Cancelled, "the caller does not wait for the change any more"};
     std::this_thread::sleep_for(kPause);
   }
 }

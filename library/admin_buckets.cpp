@@ -32,7 +32,7 @@ Result<BucketId> bucket_named(std::string_view text) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), raw, 16);
   if (error != std::errc() || end != digits.data() + digits.size() || !BucketId(raw).is_valid()) {
     return Status(StatusCode::InvalidArgument,
-                  fmt::format("\"{}\" is no bucket; one looks like 0x4000000000000012", text));
+                  fmt::format("not a bucket: \"{}\" (expected a name like 0x4000000000000012)", text));
   }
   return BucketId(raw);
 }
@@ -265,9 +265,9 @@ Status Admin::accept_loss(const std::vector<std::string>& buckets, Duration time
     const bool is_there = std::any_of(left.buckets.begin(), left.buckets.end(),
                                       [&](const Reported& one) { return one.bucket.bucket == bucket; });
     if (is_there) continue;
-    return {StatusCode::NotFound,
-            name_of(bucket) +
-                " is no bucket of which all replicas have lost something; `fjord bucket list` tells which are"};
+    return {
+        StatusCode::NotFound,
+        name_of(bucket) + ": not a bucket of which all replicas have lost something; `fjord bucket list` shows those"};
   }
   while (!left.buckets.empty() || !left.silent.empty()) {
     std::map<rpc::Address, rpc::AcceptLoss> requests;

@@ -124,7 +124,7 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
     if (SteadyClock::now() - last_answer > timeout) return reply.error();
     std::this_thread::sleep_for(kPauseAfterError);
   }
-  return Status(StatusCode::Cancelled, "nobody waits for the job any more");
+  return Status(StatusCode::Cancelled, "the caller does not wait for the job any more");
 }
 
 JobResultReader::JobResultReader(Connection& connection, rpc::JobStatus job, std::uint64_t window_bytes,

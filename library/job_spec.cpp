@@ -46,7 +46,7 @@ Result<JobPassRequest> application_from_json(const rapidjson::Value& object) {
       }
     } else {
       return wrong(fmt::format(
-          "\"{}\" is no member of a pass, or not of that kind; there are application, parameters (an object of "
+          "not a member of a pass, or not of that kind: \"{}\"; there are application, parameters (an object of "
           "strings), script and selection",
           name));
     }
@@ -160,7 +160,7 @@ JobPassRequest JobPassRequest::of_aggregation(AggregateRequest aggregation) {
 Result<JobPassRequest> JobPassRequest::from_json(const std::string& json) {
   rapidjson::Document document;
   document.Parse(json.data(), json.size());
-  if (document.HasParseError() || !document.IsObject()) return wrong("this is no JSON object: " + json);
+  if (document.HasParseError() || !document.IsObject()) return wrong("not a JSON object: " + json);
   if (document.HasMember("application")) return application_from_json(document);
   FJORD_TRY_ASSIGN(AggregateSpec spec, AggregateSpec::from_json(json, false));
   AggregateRequest request;

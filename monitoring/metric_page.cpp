@@ -112,7 +112,7 @@ Result<MetricPage> MetricPage::parse(std::string_view text) {
     if (line.ends_with('\r')) line.remove_suffix(1);
     if (line.empty() || line.front() == '#') continue;
     std::optional<MetricSample> sample = LineParser(line).parse();
-    if (!sample) return Status(StatusCode::Corruption, "line " + std::to_string(number) + " is no metric");
+    if (!sample) return Status(StatusCode::Corruption, "line " + std::to_string(number) + " is not a metric");
     page.samples_.push_back(std::move(*sample));
   }
   std::sort(page.samples_.begin(), page.samples_.end(), [](const MetricSample& a, const MetricSample& b) {

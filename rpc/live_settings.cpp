@@ -40,7 +40,7 @@ std::vector<std::string> LiveSettings::apply(const ClusterInfo& info) {
     before[name] = first == before_.end() ? known->second : first->second;
     const auto value = integer(at == std::string::npos ? std::string_view() : std::string_view(text).substr(at + 1));
     const Status status =
-        value ? tunables_.set(name, *value) : Status(StatusCode::InvalidArgument, "no number: " + text);
+        value ? tunables_.set(name, *value) : Status(StatusCode::InvalidArgument, "not a number: " + text);
     if (!status) errors_.push_back(name + ": " + status.message());
   }
   for (const auto& [name, value] : before_) {

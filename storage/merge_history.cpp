@@ -73,8 +73,7 @@ Status MergeHistory::empty_replica() {
   if (set.epoch == merge_.request.epoch && set.contains(merge_.stripe.options.index)) {
     return {StatusCode::Corruption, "a member has a write of before what the members dropped, and the others have not"};
   }
-  log::info("storage",
-            "{} is filled from nothing: it has writes that nobody acknowledged, from before what was dropped",
+  log::info("storage", "{} is filled from nothing: it has unacknowledged writes from before what was dropped",
             merge_.request.bucket.to_string());
   FJORD_TRY(merge_.parts.buckets.delete_replica(merge_.request.state_version, merge_.request.bucket));
   FJORD_TRY(merge_.stripe.provider->create_bucket(merge_.request.bucket));

@@ -210,7 +210,7 @@ void StorageNode::refuse_late_gets(const rpc::Apply& request, std::vector<std::u
                                    std::vector<rpc::OperationResult>& results) const {
   std::erase_if(indexes, [&](std::uint32_t i) {
     if (request.operations[i].kind != rpc::OperationKind::Get) return false;
-    results[i].status = Status(StatusCode::Busy, "the stripe came to it when nobody waited for it any more");
+    results[i].status = Status(StatusCode::Busy, "the stripe came to it after its deadline");
     return true;
   });
 }

@@ -34,7 +34,7 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
                                        "Entries that merges removed: their removes were dropped while the replica was "
                                        "away")),
       refilled(registry.counter("fjord_storage_merge_refilled_total",
-                                "Replicas that merges filled from nothing: they had writes that nobody acknowledged, "
+                                "Replicas that merges filled from nothing: they had unacknowledged writes "
                                 "from before what was dropped while the replica was away")),
       merge_entries_peak(registry.gauge("fjord_storage_merge_entries_peak",
                                         "Most entries of both replicas whose metadata a merge had in memory")),

@@ -356,7 +356,8 @@ void AutoTuner::adopt(const AutoTunerInput& input, AutoTunerStep& step) {
     const auto found = input.values.find(loop->knob.name);
     if (found == input.values.end()) {
       if (!loop->value) {
-        note(step, *loop, AutoTunerNote::Kind::Idle, {}, fmt::format("nobody says what {} is set to", loop->knob.name));
+        note(step, *loop, AutoTunerNote::Kind::Idle, {},
+             fmt::format("no node says what {} is set to", loop->knob.name));
       }
       continue;
     }
@@ -367,7 +368,7 @@ void AutoTuner::adopt(const AutoTunerInput& input, AutoTunerStep& step) {
     loop->hold = options_.hold_periods;
     loop->said.clear();
     step.notes.push_back({AutoTunerNote::Kind::Adopted, std::string(loop->name),
-                          fmt::format("somebody else has set it; it stays for {} periods at least", loop->hold),
+                          fmt::format("another client has set it; it stays for {} periods at least", loop->hold),
                           &loop->knob, *before, found->second});
   }
   if (!watched_ || watched_->knob == nullptr) return;
@@ -413,7 +414,7 @@ bool AutoTuner::goes_on(const SettingChange& order) const {
 }
 
 std::string AutoTuner::why_not(const Loop& loop, const Decision& decision, const AutoTunerInput& input) const {
-  if (loop.hold > 0) return "it was set by somebody else, or taken back, a short time ago";
+  if (loop.hold > 0) return "it was set by another client, or taken back, a short time ago";
   if (periods_ < options_.periods_before) return "there is too little to compare with yet";
   const Change change = loop.change_of(decision, input);
   if (const Status allowed = rails_.check(change, input.condition); !allowed) return allowed.message();

@@ -145,7 +145,7 @@ Advice docblock(const Context& c) {
        c.fact("scan_cpu_s_per_document", c.facts.scan_cpu_s_per_document, "s", "docs/performance.md"),
        c.from_workload("document_bytes", c.w.document_bytes, "bytes")},
       "seed E.4, 3.6.4",
-      "So large that what a docblock costs by itself is a tenth of it; nobody waits for it longer than a tenth of "
+      "So large that what a docblock costs by itself is a tenth of it; no reader waits for it longer than a tenth of "
       "the target.");
 }
 
@@ -240,7 +240,7 @@ Advice job_visitors(const Context& c) {
        c.from_workload("documents_per_node", c.w.documents_per_node()),
        c.from_workload("tuple_bytes_per_document", c.w.tuple_bytes_per_document, "bytes"),
        c.from_workload("cores", static_cast<double>(c.w.cores))},
-      "VDS 2007, 6.3.2", "2.5 a CPU, as long as the tuples of so many buckets fit.");
+      "VDS 2007, 6.3.2", "2.5 a CPU, as long as the tuples of that many buckets fit.");
 }
 
 }  // namespace

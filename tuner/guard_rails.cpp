@@ -38,7 +38,7 @@ Status GuardRails::check_structural(const Change& change) const {
 }
 
 Status GuardRails::check(const Change& change, const ClusterCondition& condition) const {
-  if (change.knob == nullptr) return never("it is no knob of the tuner");
+  if (change.knob == nullptr) return never("it is not a knob of the tuner");
   if (change.new_value < change.knob->min || change.new_value > change.knob->max) {
     return never(fmt::format("{} has bounds {} to {}", change.knob->name, change.knob->min, change.knob->max));
   }

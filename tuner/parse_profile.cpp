@@ -51,7 +51,7 @@ Result<HardwareProfile> parse_profile(std::string_view text, const std::string& 
   const YAML::Node version = root["version"];
   if (!version || !version.IsScalar() || version.Scalar() != "1") {
     return yaml_error(file, version ? version : root, "version",
-                      "expected 1: this is no profile of `fjord tune calibrate`");
+                      "expected 1: this is not a profile of `fjord tune calibrate`");
   }
   const YAML::Node constants = root["constants"];
   if (!constants || !constants.IsMap()) return yaml_error(file, root, "constants", "expected a map");

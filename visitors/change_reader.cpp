@@ -148,7 +148,7 @@ Status read_bucket(spi::PersistenceProvider& provider, const rpc::ChangesWanted&
   const bool may_have_gaps = out.after_us != 0 && wanted.seen_epoch != wanted.epoch &&
                              past.checksum + forgotten.checksum != wanted.seen_checksum;
   out.horizon_us = forgotten.removes.us;
-  // The subscriber must begin anew: a remove that it has not seen may have arrived here late and be dropped already.
+  // The subscriber must begin again: a remove that it has not seen may have arrived here late and be dropped already.
   if (may_have_gaps && out.horizon_us > wanted.seen_horizon_us) {
     out.resync = true;
     return Status::ok();
@@ -206,7 +206,7 @@ void ChangeReader::next(std::shared_ptr<Call> call) {
   }
   const rpc::ChangesWanted& wanted = call->request.buckets[call->at];
   if (!wanted.bucket.is_valid()) {
-    call->reply.status = Status(StatusCode::InvalidArgument, "no bucket id: " + wanted.bucket.to_string());
+    call->reply.status = Status(StatusCode::InvalidArgument, "not a bucket id: " + wanted.bucket.to_string());
     call->respond(std::move(call->reply));
     return;
   }

@@ -221,7 +221,7 @@ Status VisitorService::Impl::check(const rpc::CreateVisitor& request, const rpc:
   }
   if (request.buckets.empty()) return Status(StatusCode::InvalidArgument, "a visitor without buckets");
   for (const BucketId bucket : request.buckets) {
-    if (!bucket.is_valid()) return Status(StatusCode::InvalidArgument, "no bucket id: " + bucket.to_string());
+    if (!bucket.is_valid()) return Status(StatusCode::InvalidArgument, "not a bucket id: " + bucket.to_string());
   }
   return Status::ok();
 }

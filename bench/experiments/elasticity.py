@@ -141,7 +141,7 @@ class Experiment:
         start = time.monotonic()
         cluster.local("add-node", "--timeout", 60)
         self.wait_moved(cluster, lambda nodes: nodes["storage.3"]["documents"] > 0 and self.held(nodes) == copies,
-                        "the fourth node has its share, and nobody has more than that", 900)
+                        "the fourth node has its share, and no node has more than that", 900)
         self.phase("add", start)
         time.sleep(1)  # Metrics of the last merge.
         nodes, _ = self.storage(cluster)

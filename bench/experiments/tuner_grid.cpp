@@ -58,7 +58,7 @@ int main(int argc, char** argv) {
   int count = 64;
   app.add_option("--count", count, "How many of those that the model was fitted on (default: 64)");
   std::uint64_t seed = 0;
-  app.add_option("--seed", seed, "Other workloads, so many as --count says, drawn by this seed");
+  app.add_option("--seed", seed, "Other workloads, as many as --count says, drawn by this seed");
   bool without = false;
   app.add_flag("--no-grid", without, "Only the advice against the defaults");
   int operations = 600;

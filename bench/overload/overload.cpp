@@ -249,7 +249,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_option("--in-flight", options.in_flight, "Operations under way when the cluster is not overloaded")
       ->capture_default_str();
-  app.add_option("--factor", options.factor, "So many times as many operations as before")->capture_default_str();
+  app.add_option("--factor", options.factor, "Factor by which operations are more than before")->capture_default_str();
   app.add_option("--before", options.before_s, "Seconds measured before")->capture_default_str();
   app.add_option("--overload", options.overload_s, "Seconds of overload")->capture_default_str();
   app.add_option("--after", options.after_s, "Seconds measured after, at most")->capture_default_str();

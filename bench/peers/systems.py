@@ -68,7 +68,7 @@ def check(what, found, expected):
 
 
 def seconds_of(arguments, **options):
-    """Runs a program that has to succeed and whose output nobody needs."""
+    """Runs a program that has to succeed and whose output is not needed."""
     begun = time.perf_counter()
     finished = subprocess.run([str(one) for one in arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, **options)
     if finished.returncode != 0:

@@ -36,7 +36,7 @@ void write_log(const std::string& path, const affinity::QueryLog& log) {
   }
 }
 
-/// Writes a group with an ad, a keyword that may match the word, and so many other keywords that the word's list has
+/// Writes a group with an ad, a keyword that may match the word, and enough other keywords that the word's list has
 /// `pages` pages.
 void write_word(std::ofstream& file, affinity::WordId word, std::uint32_t pages) {
   const std::string at = fmt::format("n={}", word);

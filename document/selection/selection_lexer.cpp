@@ -88,7 +88,7 @@ Status Lexer::read_number() {
     while (at_ < text_.size() && is_identifier_part(text_[at_])) ++at_;
     const auto value = parse_hex_integer(text_.substr(begin + 2, at_ - begin - 2));
     if (!value)
-      return error_at(begin + 1, fmt::format("'{}' is no hexadecimal number of up to 16 digits",
+      return error_at(begin + 1, fmt::format("not a hexadecimal number of up to 16 digits: '{}'",
                                              shorten(text_.substr(begin, at_ - begin))));
     token_.kind = TokenKind::Integer;
     token_.integer = *value;
@@ -112,7 +112,7 @@ Status Lexer::read_number() {
   if (token_.needs_minus) integer = std::numeric_limits<std::int64_t>::min();
   const auto number = is_float ? parse_double(text) : std::nullopt;
   if (!integer && !number)
-    return error_at(begin + 1, fmt::format("'{}' is no number, or is out of range", shorten(text)));
+    return error_at(begin + 1, fmt::format("not a number, or out of range: '{}'", shorten(text)));
   token_.kind = integer ? TokenKind::Integer : TokenKind::Float;
   token_.integer = integer.value_or(0);
   token_.number = number.value_or(0.0);

@@ -104,13 +104,13 @@ class Parser {
         break;
     }
     return error_at(operand.column,
-                    "a value is no condition: expected a document type, a field, true, false or a comparison");
+                    "a value is not a condition: expected a document type, a field, true, false or a comparison");
   }
 
   Result<std::unique_ptr<Expression>> to_value(Operand operand) const {
     if (operand.kind == Operand::Kind::Condition) {
       return error_at(operand.column,
-                      "a condition or document type is no value: expected a literal, a field or a part of the id");
+                      "a condition or document type is not a value: expected a literal, a field or a part of the id");
     }
     if (operand.kind != Operand::Kind::Bool) return std::move(operand.value);
     std::unique_ptr<Expression> literal = make_bool_literal(operand.bool_value);
@@ -359,7 +359,7 @@ class Parser {
       return parse_field(name.column, name, *type_);
     }
     if (type == nullptr && type_ != nullptr) {
-      return error_at(name.column, fmt::format("{} is no field of the document type '{}' and no document type",
+      return error_at(name.column, fmt::format("{} is not a field of the document type '{}' and not a document type",
                                                name.describe(), type_->name()));
     }
     if (type == nullptr) return error_at(name.column, fmt::format("unknown document type {}", name.describe()));

@@ -61,7 +61,7 @@ Result<std::unique_ptr<const Pattern>> Pattern::regex(std::string_view text) {
   options.set_max_mem(kRegexBytesMax);
   auto compiled = std::make_unique<Regex>(text, options);
   if (!compiled->regex().ok()) {
-    return Status(StatusCode::InvalidSelection, fmt::format("no regular expression: {}", compiled->regex().error()));
+    return Status(StatusCode::InvalidSelection, fmt::format("not a regular expression: {}", compiled->regex().error()));
   }
   return std::unique_ptr<const Pattern>(std::move(compiled));
 }

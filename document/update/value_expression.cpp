@@ -28,7 +28,7 @@ Result<ValueExpression> ValueExpression::compile(std::string_view text, const Do
     case selection::ValueKind::Several: {
       selection::Printer printer;
       root->print(printer);
-      return selection::error_at(1, fmt::format("'{}' is no single value: expected a number, a text or a bool, for "
+      return selection::error_at(1, fmt::format("'{}' is not a single value: expected a number, a text or a bool, for "
                                                 "example an element of the collection or a member of the struct",
                                                 printer.text));
     }

@@ -88,7 +88,7 @@ def follow(args):
             code = 0
     index.rollback()  # What came after the last cursor comes again.
     if code == RESYNC:
-        print("the index has to be made anew: remove the file and start again", file=sys.stderr)
+        print("the index has to be made again: remove the file and start again", file=sys.stderr)
     print(f"{done} changes", file=sys.stderr)
     return code
 

@@ -167,7 +167,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
     }
     if (left_) return made->close();
     if (!made->connect(options_.servers, options_.session_timeout)) {
-      log::error("controller", "ZooKeeper: \"{}\" is no list of servers", options_.servers);
+      log::error("controller", "ZooKeeper: not a list of servers: \"{}\"", options_.servers);
       again(options_.session_timeout, [this] { connect(); });
     }
   }

@@ -34,7 +34,7 @@ namespace {
 namespace rapidjson = fjord_vector_rapidjson;
 
 constexpr int kDepthMax = 64;
-/// The vector instructions read so many bytes at once.
+/// Number of bytes that the vector instructions read at once.
 constexpr std::size_t kVectorBytes = 16;
 
 /// Finds `fields` in the events of the reader, by positions in the text.

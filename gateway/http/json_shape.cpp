@@ -15,7 +15,7 @@ class JsonShapeReader : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, J
  public:
   explicit JsonShapeReader(JsonShape shape) { next_object_ = std::move(shape); }
 
-  bool Null() { return fail("null is no value here; leave the member out"); }
+  bool Null() { return fail("null is not a value here; leave the member out"); }
   bool Bool(bool value) {
     if (auto* to = target<bool*>()) return **to = value, value_read();
     return wrong_kind();

@@ -30,7 +30,7 @@ struct SeenProcess {
   bool leads = false;    ///< The process is the leading fleet controller.
 };
 
-/// Reads the metrics of the nodes: every two seconds while somebody asks, else once a minute.
+/// Reads the metrics of the nodes: every two seconds while clients ask, else once a minute.
 ///
 /// Threading: any thread; reads on a thread of its own, so that latest() never waits for a node.
 class LoadSampler {
@@ -49,7 +49,7 @@ class LoadSampler {
  private:
   void run();
   void take(LoadReading reading);
-  /// Notes that somebody asks now.
+  /// Notes that a client asks now.
   void ask() FJORD_REQUIRES(mutex_);
   bool is_recent() const FJORD_REQUIRES(mutex_);
 

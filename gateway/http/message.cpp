@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kBusy = "too many bytes of requests wait; try again later";
 /// Larger bodies are unpacked piece by piece.
 constexpr std::size_t kUnpackedWholeMax = 256 << 10;
-/// deflate makes at most so many bytes of one.
+/// Greatest number of bytes that deflate makes of one.
 constexpr std::size_t kExpansionMax = 1032;
 
 constexpr std::string_view kTokenDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";

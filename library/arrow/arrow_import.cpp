@@ -90,7 +90,7 @@ class RowIds {
       return RowId{id.str(), std::string(id.type().empty() ? std::string_view(type_) : id.type())};
     }
     if (prefix_.empty())
-      return Status(StatusCode::InvalidId, fmt::format("\"{}\" is no whole id: give the type", *text));
+      return Status(StatusCode::InvalidId, fmt::format("not a whole id: \"{}\"; give the type", *text));
     return RowId{prefix_ + *text, type_};
   }
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kBatchBytesMax = std::size_t{512} << 20;  ///< Offsets of Arrow's texts have 31 bits.
 
 Status check(const VisitOptions& visit, const ArrowVisitOptions& options) {
-  if (visit.include_removed) return {StatusCode::InvalidArgument, "include_removed: a removed document is no row"};
+  if (visit.include_removed) return {StatusCode::InvalidArgument, "include_removed: a removed document is not a row"};
   if (visit.visitor != "dump") return {StatusCode::InvalidArgument, "visitor: only \"dump\" gives whole documents"};
   if (options.batch_rows == 0) return {StatusCode::InvalidArgument, "batch_rows is 0: expected at least 1"};
   return Status::ok();

@@ -44,7 +44,7 @@ class NumberReader : public ColumnReader {
  private:
   static Status no_fit(From value) {
     if constexpr (std::is_floating_point_v<From>) {
-      return {StatusCode::InvalidField, fmt::format("{} is no integer of {} bytes", value, sizeof(To))};
+      return {StatusCode::InvalidField, fmt::format("not an integer of {1} bytes: {0}", value, sizeof(To))};
     } else {
       return {StatusCode::InvalidField, fmt::format("{} is out of the range {} to {}", +value,
                                                     +std::numeric_limits<To>::min(), +std::numeric_limits<To>::max())};

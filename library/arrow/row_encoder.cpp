@@ -26,7 +26,7 @@ Status RowEncoder::add(const ArrowSchema& column, std::int64_t child, std::vecto
   const Field* field = type_.field(name);
   if (field == nullptr) {
     if (name != kIdColumn && name != kVersionColumn) {
-      warnings.push_back(fmt::format("the column \"{}\" is no field of {}", name, type_.name()));
+      warnings.push_back(fmt::format("the column \"{}\" is not a field of {}", name, type_.name()));
     }
     return Status::ok();
   }

@@ -90,10 +90,10 @@ Status ExportFile::load(Mode mode) {
     const bool is_there = ::stat(path_.c_str(), &info) == 0;
     if (!is_there || info.st_size == 0) return Status::ok();  // The export was killed before it wrote anything.
     return {StatusCode::AlreadyExists,
-            fmt::format("{} is complete, or is no export: there is no {}", path_, progress_path_)};
+            fmt::format("{} is complete, or not an export: there is no {}", path_, progress_path_)};
   }
   FJORD_TRY_ASSIGN(const std::string text, read_small_file(progress_path_));
-  const Status wrong(StatusCode::InvalidArgument, progress_path_ + " is no progress file of an export");
+  const Status wrong(StatusCode::InvalidArgument, progress_path_ + ": not a progress file of an export");
   std::string_view rest;
   if (!text.starts_with(kFilePrefix) ||
       !parse_numbers(std::string_view(text).substr(kFilePrefix.size()), bytes_, documents_, rest)) {

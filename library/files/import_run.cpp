@@ -129,7 +129,7 @@ Status ImportRun::load_progress(const std::string& input) {
   const char* const end = text->data() + text->size();
   const auto number = std::from_chars(begin, end, skipped_through_);
   if (!text->starts_with(prefix) || number.ec != std::errc() || number.ptr + 1 != end || *number.ptr != '\n') {
-    return {StatusCode::InvalidArgument, fmt::format("{} is no progress file of {}", options_.progress_file, input_)};
+    return {StatusCode::InvalidArgument, fmt::format("{}: not a progress file of {}", options_.progress_file, input_)};
   }
   return Status::ok();
 }

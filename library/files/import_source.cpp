@@ -44,8 +44,9 @@ Result<FieldValue> parse_number(const DataType& type, const std::string& text) {
   const auto [stop, error] = std::from_chars(begin, end, value);
   if (error == std::errc() && stop == end) return FieldValue(value);
   return Status(StatusCode::InvalidField,
-                fmt::format("\"{}\" is {} of type {}", text,
-                            error == std::errc::result_out_of_range ? "out of the range" : "no value", type.name()));
+                fmt::format("{} of type {}: \"{}\"",
+                            error == std::errc::result_out_of_range ? "out of the range" : "not a value", type.name(),
+                            text));
 }
 
 Result<FieldValue> parse_bool(const std::string& text) {
@@ -142,7 +143,7 @@ Status CsvImport::read_header(std::vector<std::string>& warnings) {
     }
     if (found == nullptr && !is_id) {
       warnings.push_back(
-          fmt::format("{}: the column \"{}\" is no field of {} and is left out", name(), column, type_.name()));
+          fmt::format("{}: the column \"{}\" is not a field of {} and is left out", name(), column, type_.name()));
     }
     columns_.push_back(column);
     fields_.push_back(found);

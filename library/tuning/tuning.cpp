@@ -75,7 +75,7 @@ Result<AppliedTuning> apply_if_unchanged(ClientCore& core, const SettingTexts& v
   const auto change = Admin(core).set(values, {.if_version = seen, .reason = reason, .tag = tag});
   if (change) return AppliedTuning{.id = id, .version = change->version, .unix_us = 0, .who = tag, .values = {}};
   if (change.error().code() != StatusCode::TestAndSetFailed) return change.error();
-  return Status(StatusCode::Busy, "somebody else has changed the configuration meanwhile");
+  return Status(StatusCode::Busy, "the configuration was changed by another client meanwhile");
 }
 
 Result<TuningAdvice> Tuning::advise_offline(const TuningSource& source) {

@@ -80,7 +80,7 @@ Status check_target(const PassPlan& plan, const DocumentTypeRepo& types, const s
                                       into.type, first_type));
   }
   if (plan.application->columns() == nullptr) {
-    return invalid_passes(fmt::format("into: what {} computes are no rows with columns", plan.pass.application));
+    return invalid_passes(fmt::format("into: {} computes no rows with columns", plan.pass.application));
   }
   return check_row_target(*plan.application->columns(), *type);
 }

@@ -12,15 +12,16 @@ Status check_limits(const JobState& job, const JobSettings& settings, std::uint6
   }
   const auto check = [](const char* name, std::uint64_t used, std::uint64_t limit, const char* what) {
     if (limit == 0 || used <= limit) return Status::ok();
-    return Status(StatusCode::TooLarge, fmt::format("the job has {} {}; its limit is {}={}", what, used, name, limit),
+    return Status(StatusCode::TooLarge,
+                  fmt::format("the job has {}; its limit is {}={}", fmt::format(fmt::runtime(what), used), name, limit),
                   {.limit = std::to_string(limit), .setting = name});
   };
   FJORD_TRY(check("disk_max", job.counts.spilled_bytes + job.in_passes_done(&PassCounts::spilled_bytes),
-                  settings.disk_max, "spilled so many bytes to disk:"));
+                  settings.disk_max, "spilled {} bytes to disk"));
   FJORD_TRY(check("sent_max", job.counts.sent_bytes + job.in_passes_done(&PassCounts::sent_bytes), settings.sent_max,
-                  "sent so many bytes of tuples:"));
+                  "sent {} bytes of tuples"));
   const std::uint64_t begun_seconds = (processor_us + 999'999) / 1'000'000;
-  return check("cpu_max", begun_seconds, settings.cpu_max, "used so many seconds of processors:");
+  return check("cpu_max", begun_seconds, settings.cpu_max, "used {} seconds of processors");
 }
 
 MemoryLimit memory_limit(const JobSettings& settings, std::uint64_t process_bytes) {

@@ -253,7 +253,7 @@ void JobRunner::stopped() {
 
 /// Restarts the pass. Clean-up removes the documents of earlier runs with the others.
 void JobRunner::restart() {
-  log::info("job", "{} begins anew", job_.job_id);
+  log::info("job", "{} begins again", job_.job_id);
   ++job_.run;
   reset_counts();
   begin_pass();

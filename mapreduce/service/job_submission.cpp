@@ -24,7 +24,7 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
   }
   FJORD_TRY(check_passes(spec, job_id, applications, types));
   if (!spec.output_namespace.empty() && !is_plain_name(spec.output_namespace)) {
-    return Status(StatusCode::InvalidArgument, "no namespace: \"" + spec.output_namespace + "\"");
+    return Status(StatusCode::InvalidArgument, "not a namespace: \"" + spec.output_namespace + "\"");
   }
   if (spec.output_buckets > kOutputBucketsMax || spec.visitors_per_node > kVisitorsMax) {
     return Status(StatusCode::InvalidArgument, "at most 1024 output buckets and 1024 visitors per node");

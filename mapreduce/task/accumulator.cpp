@@ -185,7 +185,7 @@ std::uint32_t destination_of(std::string_view key, std::uint32_t destinations) {
 }
 
 Status RowBudget::take(const Rows::value_type& row) {
-  if (stop_.stop_requested()) return {StatusCode::Cancelled, "nobody waits for the rows any more"};
+  if (stop_.stop_requested()) return {StatusCode::Cancelled, "the job does not wait for the rows any more"};
   const std::size_t bytes = row.first.size() + row.second.size() + sizeof(row);
   if (bytes_.fetch_add(bytes) + bytes <= bytes_max_) return Status::ok();
   return Status(StatusCode::TooLarge,

@@ -202,13 +202,13 @@ std::string load(const char* file, PluginRegistry& registry) {
   void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return std::string("cannot be loaded: ") + ::dlerror();
   const auto* const interface = static_cast<const std::uint32_t*>(::dlsym(library, "fjord_plugin_interface"));
-  if (interface == nullptr) return "is no plugin: it does not define fjord_plugin_interface (FJORD_PLUGIN)";
+  if (interface == nullptr) return "is not a plugin: it does not define fjord_plugin_interface (FJORD_PLUGIN)";
   if (*interface != kPluginInterface)
     return "was built for plugin interface " + std::to_string(*interface) + "; this is " +
            std::to_string(kPluginInterface);
   using Register = void (*)(PluginRegistry&);
   const auto enter = reinterpret_cast<Register>(::dlsym(library, "fjord_plugin_register"));
-  if (enter == nullptr) return "is no plugin: it does not define fjord_plugin_register (FJORD_PLUGIN)";
+  if (enter == nullptr) return "is not a plugin: it does not define fjord_plugin_register (FJORD_PLUGIN)";
   try {
     enter(registry);
   } catch (const std::exception& thrown) {

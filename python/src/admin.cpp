@@ -230,7 +230,7 @@ nb::list list_of(ClientHandle& handle, F f) {
   return records_of(value_of(call_admin(handle, f)), [](const auto& one) { return to_dict(one); });
 }
 
-/// Makes the change, and with `wait` waits for so many seconds until nothing is left to move.
+/// Makes the change, and waits for up to `wait` seconds until nothing is left to move.
 nb::dict change_nodes(ClientHandle& handle, const NodeChange& change, std::optional<double> wait,
                       nb::handle on_progress) {
   const NodePlan plan = value_of(call_admin(handle, [change](Admin admin) { return admin.change_nodes(change); }));

@@ -16,9 +16,9 @@ namespace fjord::python {
 
 namespace {
 
-/// So many rows are taken between two looks at the results that have arrived.
+/// Number of rows that are taken between two looks at the results that have arrived.
 constexpr std::uint64_t kRowsBetweenLooks = 256;
-/// So many failures are kept for FeedStats.errors.
+/// Number of failures that are kept for FeedStats.errors.
 constexpr std::size_t kErrorsKept = 100;
 
 /// What the client's thread tells the thread that feeds. Threading: any thread.
@@ -69,7 +69,7 @@ class FeedResults {
 };
 
 struct FeedArguments {
-  nb::handle on_result;  ///< None: nobody asks.
+  nb::handle on_result;  ///< None: the caller does not ask.
   std::optional<std::size_t> in_flight;
   std::optional<double> timeout;
   std::string_view priority;

@@ -22,7 +22,7 @@ VisitObject::VisitObject(ClientHandle& handle, std::shared_ptr<Client> client, s
 
 std::unique_ptr<VisitObject> VisitObject::open(ClientHandle& handle, const VisitOptions& options) {
   const std::shared_ptr<Client> client = handle.use_connected();
-  // shared_ptr: the result of a call that nobody waits for any more is destroyed with the call.
+  // shared_ptr: the result of a call that is not waited for any more is destroyed with the call.
   auto visit = call_blocking([client, options] { return std::make_unique<Visit>(client->visit(options)); });
   check(visit->status());
   // The storage nodes choose the fields of a type. Without one, they send the fields of all types that have one of

@@ -329,7 +329,7 @@ def test_columns_that_are_no_fields_are_warned_of_and_those_that_do_not_fit_refu
     warnings = []
     table = pa.table({"_id": ["1"], "price": [1], "extra": [2]})
     assert client.import_arrow(table, type="item", on_warning=warnings.append).stored == 1
-    assert warnings == ['the column "extra" is no field of item']
+    assert warnings == ['the column "extra" is not a field of item']
     with pytest.raises(fjord.InvalidField, match='column price: the Arrow type "u" has no values of type int'):
         client.import_arrow(pa.table({"_id": ["1"], "price": ["1"]}), type="item")
     with pytest.raises(fjord.InvalidArgument, match='no column "_id"'):

@@ -35,7 +35,7 @@ def rows(count=COUNT):
 
 
 def kill_after(cluster, node, values, number):
-    """Gives the values, and kills the node after so many."""
+    """Gives the values, and kills the node after a number of them."""
     for index, value in enumerate(values):
         if index == number:
             cluster.kill(node)

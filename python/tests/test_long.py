@@ -11,7 +11,7 @@ from fjord.aggregate import count
 from fjord.testing import LocalCluster
 
 DOCUMENTS = 5000
-# So many rounds take some minutes; FJORD_LONG_ROUNDS is for an hour of visits.
+# This number of rounds takes some minutes; FJORD_LONG_ROUNDS is for an hour of visits.
 ROUNDS = int(os.environ.get("FJORD_LONG_ROUNDS", "500"))
 GROWTH_MAX = 4_000_000  # Bytes; 14 kB lost in each round are more.
 

@@ -108,7 +108,7 @@ Status read_frame(std::string_view frame, F body) {
     } else if (frame.starts_with(kBinary)) {
       read_message<BinaryInput>(frame, [&](auto&... arguments) { body(WireProtocol::Binary, arguments...); });
     } else {
-      return Status(StatusCode::Corruption, "the frame is no Thrift message");
+      return Status(StatusCode::Corruption, "the frame is not a Thrift message");
     }
   } catch (const apache::thrift::TException& e) {
     return Status(StatusCode::Corruption, std::string("malformed frame: ") + e.what());

@@ -257,7 +257,7 @@ void ClientConnection::on_reply(std::string_view frame) {
   if (!decoded) {
     metrics_.bad_frames.add();
     log::warning("rpc", "{}: {}", address_, decoded.error().message());
-    break_connection("an answer that is no message");
+    break_connection("an answer that is not a message");
     return;
   }
   Pending pending;

@@ -55,7 +55,7 @@ void JsonWriter::write_value(lua_State* lua, int index, int depth) {
       } else if (const double number = lua_tonumber(lua, index); std::isfinite(number)) {
         writer_.Double(number);
       } else {
-        luaL_error(lua, "an infinite or undefined number is no value");
+        luaL_error(lua, "an infinite or undefined number is not a value");
       }
       break;
     case LUA_TSTRING: {
@@ -68,7 +68,7 @@ void JsonWriter::write_value(lua_State* lua, int index, int depth) {
       write_table(lua, index, depth);
       break;
     default:
-      luaL_error(lua, "a %s is no value", luaL_typename(lua, index));
+      luaL_error(lua, "a %s is not a value", luaL_typename(lua, index));
   }
 }
 
@@ -82,13 +82,13 @@ void JsonWriter::write_table(lua_State* lua, int index, int depth) {
     ++entries;
     if (length > 0) continue;
     if (lua_type(lua, -2) != LUA_TSTRING)
-      luaL_error(lua, "a table with keys other than strings and 1, 2, ... is no value");
+      luaL_error(lua, "a table with keys other than strings and 1, 2, ... is not a value");
     std::size_t size = 0;
     const char* const key = lua_tolstring(lua, -2, &size);
     keys_.emplace_back(key, size);
   }
   if (length > 0) {
-    if (entries != length) luaL_error(lua, "a table with keys other than strings or 1, 2, ... is no value");
+    if (entries != length) luaL_error(lua, "a table with keys other than strings or 1, 2, ... is not a value");
     writer_.StartArray();
     for (lua_Unsigned i = 1; i <= length; ++i) {
       lua_rawgeti(lua, index, static_cast<lua_Integer>(i));

@@ -83,7 +83,7 @@ void LuaProgram::on_count(lua_State* lua, lua_Debug* where) {
 
 std::string LuaProgram::error_text() {
   const char* const text = lua_tostring(lua_, -1);
-  std::string error = text == nullptr ? "an error that is no text" : text;
+  std::string error = text == nullptr ? "an error that is not a text" : text;
   if (error == "not enough memory") error += ": the limit is " + std::to_string(memory_bytes_ >> 20) + " MB";
   lua_settop(lua_, 0);
   return error;
@@ -127,7 +127,7 @@ int LuaProgram::emit(lua_State* lua) {
   }
   std::size_t key_size = 0;
   const char* const key = lua_isstring(lua, 1) != 0 ? lua_tolstring(lua, 1, &key_size) : nullptr;
-  if (key == nullptr) return luaL_error(lua, "emit: a %s is no key", luaL_typename(lua, 1));
+  if (key == nullptr) return luaL_error(lua, "emit: a %s is not a key", luaL_typename(lua, 1));
   self.writer_.write(lua, 2);
   if (self.tuples_.size() + key_size + self.writer_.size() > self.memory_bytes_) {
     return luaL_error(lua, "emit: more than %d MB for one document", static_cast<int>(self.memory_bytes_ >> 20));
@@ -155,7 +155,7 @@ int LuaProgram::call_map(lua_State* lua) {
 std::string LuaProgram::map(std::string_view id, std::string_view fields, std::string& out) {
   key_ = id;
   tuples_.clear();
-  if (!parse(fields)) return "a document that is no JSON";
+  if (!parse(fields)) return "a document that is not JSON";
   if (std::string error = run(call_map); !error.empty()) return error;
   out += tuples_;
   return {};
@@ -170,7 +170,7 @@ bool LuaProgram::parse(std::string_view json) {
 
 void LuaProgram::push_value(lua_State* lua) {
   const std::string_view json = values_->string();
-  if (!values_->ok() || !parse(json)) luaL_error(lua, "a value that is no JSON");
+  if (!values_->ok() || !parse(json)) luaL_error(lua, "a value that is not JSON");
   push_json(lua, json_);
 }
 

@@ -37,7 +37,7 @@ IndexMetrics::IndexMetrics(MetricRegistry& registry)
           registry.counter("fjord_search_index_segments_written_total", "Segments written with new documents")),
       segments_merged(registry.counter("fjord_search_index_merges_total", "Merges of segments")),
       lost(registry.counter("fjord_search_index_lost_total",
-                            "Indexes made anew because a file was missing or damaged")) {}
+                            "Indexes made again because a file was missing or damaged")) {}
 
 DiskIndex::DiskIndex(Env& env, const DiskIndexOptions& options)
     : env_(env), options_(options), cache_({.bytes_max = options.cache_bytes}) {
@@ -229,7 +229,7 @@ void DiskIndex::clear(const std::string& label) {
 }
 
 void DiskIndex::lose(const Status& why) {
-  log::warning("search", "the index of keywords in {} is made anew: {}", options_.directory, why.to_string());
+  log::warning("search", "the index of keywords in {} is made again: {}", options_.directory, why.to_string());
   clear(std::string(label_));
   ++counts_.times_lost;
   lost_ = true;

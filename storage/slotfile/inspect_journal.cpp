@@ -80,7 +80,7 @@ class SegmentInspection {
                      window_.read(file_, offset + kRecordHeaderBytes, length, report_.bytes));
     if (offset != expected_ && !gap_told_) {
       sink_.problem(report_.path, expected_,
-                    fmt::format("{} bytes are no record, and there is one behind them", offset - expected_));
+                    fmt::format("{} bytes are not a record, and there is one behind them", offset - expected_));
     }
     gap_told_ = false;
     expected_ = offset + header.bytes();

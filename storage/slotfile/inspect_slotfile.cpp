@@ -77,7 +77,7 @@ Status SlotfileInspection::read_runs(const RandomAccessFile& file) {
     behind.emplace_back(end, *frame);
   }
   if (end > offset) {
-    sink_.problem(report_.path, offset, fmt::format("{} bytes are no run", end - offset));
+    sink_.problem(report_.path, offset, fmt::format("{} bytes are not a run", end - offset));
   }
   std::reverse(behind.begin(), behind.end());
   for (const auto& [at, frame] : behind) {

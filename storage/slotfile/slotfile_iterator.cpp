@@ -368,7 +368,7 @@ void SlotfileIterator::ask_for(Side& side, const MetaEntry& entry, Part part) {
   const std::uint64_t from = std::max(begin, side.asked_end);
   const std::uint64_t to = std::min(std::max(from, end) + kAskBytes, side.last_end);
   side.asked_end = std::max(to, end);
-  // Checks only every so many bytes whether data is in memory, because the request checks each page.
+  // Checks only at intervals whether data is in memory, because the request checks each page.
   constexpr std::uint64_t kBetweenSamples = 256 << 10;
   bool resident = true;
   for (std::uint64_t at = from; resident && at < to; at += kBetweenSamples) resident = handle_->is_resident(at, 1);

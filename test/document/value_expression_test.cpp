@@ -119,8 +119,8 @@ TEST_CASE("what yields no single value is refused, with the place") {
   }
   CHECK(song.error("year + ").find("column 8") != std::string::npos);
   CHECK(song.error("year == 1").find("column 6") != std::string::npos);
-  CHECK(song.error("song").find("a condition or document type is no value") != std::string::npos);
-  CHECK(song.error("nothing").find("'nothing' is no field of the document type 'song'") != std::string::npos);
+  CHECK(song.error("song").find("a condition or document type is not a value") != std::string::npos);
+  CHECK(song.error("nothing").find("'nothing' is not a field of the document type 'song'") != std::string::npos);
   CHECK(song.error("year - now()").find("now()") != std::string::npos);
   CHECK(song.error("").find("column 1") != std::string::npos);
 }

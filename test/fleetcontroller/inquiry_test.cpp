@@ -20,7 +20,7 @@ TEST_CASE("fleet controller: a node is added when its process answers under the 
   Fleet fleet;
   fleet.start_all();
   CHECK_THAT(only_refusal(fleet.caller.ask(kController, add("storage.3:1"))),
-             Catch::StartsWith("nobody answers at storage.3:1") &&
+             Catch::StartsWith("no answer from storage.3:1") &&
                  Catch::EndsWith("start the process with --node storage.3 first"));
   fleet.start_node("storage.3");
   fleet.node("storage.3").says_it_is = "storage.2";
@@ -47,7 +47,7 @@ TEST_CASE("fleet controller: the new process of a node that is replaced has to a
   fleet.world.scheduler.run_for(seconds(2));
   rpc::ChangeNodes request = change(rpc::NodeAction::Replace, "storage.2");
   request.address = "storage.9:1";
-  CHECK_THAT(only_refusal(fleet.caller.ask(kController, request)), Catch::Contains("nobody answers at storage.9:1"));
+  CHECK_THAT(only_refusal(fleet.caller.ask(kController, request)), Catch::Contains("no answer from storage.9:1"));
   fleet.start_node("storage.9");
   rpc::ClusterInfo other;
   other.state_version = 1000;

@@ -71,7 +71,7 @@ TEST_CASE("what the shape does not have is refused by name", "[gateway]") {
   CHECK_THAT(message(R"({"map":{"a":"1","a":"2"}})"), Contains(R"("map.a": it is there twice)"));
   CHECK_THAT(message(R"({"text":1})"), Contains(R"("text": expected a string)"));
   CHECK_THAT(message(R"({"text":{}})"), Contains(R"("text": expected a string)"));
-  CHECK_THAT(message(R"({"text":null})"), Contains(R"("text": null is no value)"));
+  CHECK_THAT(message(R"({"text":null})"), Contains(R"("text": null is not a value)"));
   CHECK_THAT(message(R"({"flag":"true"})"), Contains(R"("flag": expected true or false)"));
   CHECK_THAT(message(R"({"count":-1})"), Contains(R"("count": expected a whole number)"));
   CHECK_THAT(message(R"({"count":1.0})"), Contains(R"("count": expected a whole number)"));

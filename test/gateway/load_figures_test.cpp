@@ -10,7 +10,7 @@ namespace {
 
 Result<MetricPage> silent() { return Status(StatusCode::Timeout, "silent"); }
 
-/// A distributor that has served so many operations, of which `slow` took a second and the others a millisecond.
+/// A distributor that has served a number of operations, of which `slow` took a second and the others a millisecond.
 Result<MetricPage> distributor(double gets, double puts, double slow) {
   const double all = gets + puts;
   return MetricPage::parse(

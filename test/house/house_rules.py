@@ -6,6 +6,8 @@
 - no file of code has more than 800 lines;
 - a file that uses fmt includes a header of it, itself or by its own header: sources are compiled in groups, and another source of a group
   may have included it;
+- comments, pages, descriptions and texts of the programs have no "somebody", "nobody", "anew" or "so many";
+- a text of the programs says "not a slice: 5/4 (expected K/N)", and not "5/4 is no slice";
 - the papers are cited by the keys of docs/references.md;
 - nothing names a path of the machine that it was written on;
 - every setting is declared once, in the table of common/include/fjord/common/setting.h: no other code of the product
@@ -27,6 +29,12 @@ CALL = re.compile(r"(?<![\w.:>`-])(?:\w+::)*(~?[A-Za-z_]\w*)\(\)")
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 PAGE = re.compile(r"(?<![\w./-])docs/[\w/.-]+\.md\b")
 MACHINE = re.compile(r"(?<![\w/.])/(?:work|root|home/\w+)/\w")
+VAGUE = re.compile(r"\b(somebody|nobody|anew|so many)\b", re.I)
+IS_NO = re.compile(r"(?<!there )\b(?:is|are) no\b(?! (?:longer|more)\b)", re.I)
+TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
+# What was measured or found on a day keeps its words, and so do names of tests.
+VAGUE_ALLOWED = ("docs/experiments/", "test/", "bench/", "python/tests/")
+PROGRAM_ALLOWED = ("test/", "bench/", "python/tests/")
 SEED = re.compile(r"\bseeds? `?00\d\b", re.I)
 # Functions of the language, the system or of text that a user writes, which the sources do not define.
 KNOWN = {"main", "count", "avg", "min", "max", "sum", "distinct", "now", "size", "begin", "end"}
@@ -55,6 +63,26 @@ def comments(text):
             continues = whole and before and (not before[1] or line.lstrip().startswith("///<"))
             yield number, found.group(1), not continues
         before = (number, trailing) if found else None
+
+
+def vague_words(name, text):
+    """Yields the violations of the rules about words."""
+    if name.endswith((".h", ".cpp")):
+        for number, comment, _ in comments(text):
+            if found := VAGUE.search(comment):
+                yield f"{name}:{number}: \"{found.group()}\" in a comment: say who, or how many"
+    elif name.endswith((".md", ".thrift", ".yaml", ".yml")) and not name.startswith(VAGUE_ALLOWED):
+        for number, line in enumerate(text.splitlines(), 1):
+            if found := VAGUE.search(line):
+                yield f"{name}:{number}: \"{found.group()}\": say who, or how many"
+    if not name.endswith((".h", ".cpp", ".py", ".lua")) or name.startswith(PROGRAM_ALLOWED):
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        for words in TEXT.findall(re.sub(r"^\s*(//|#(?!include)).*", "", line)):
+            if found := VAGUE.search(words):
+                yield f"{name}:{number}: \"{found.group()}\" in a text: say who, or how many"
+            if found := IS_NO.search(words):
+                yield f"{name}:{number}: \"{found.group()}\" in a text: say \"not a …\""
 
 
 def settings_declared_elsewhere(sources):
@@ -121,6 +149,7 @@ def main():
                     target = link.split("#")[0]
                     if target and not re.match(r"\w+:", target) and not (ROOT / name).parent.joinpath(target).exists():
                         faults.append(f"{name}:{number}: the link {link} leads nowhere")
+        faults += vague_words(name, text)
     faults += settings_declared_elsewhere(sources)
     faults += fmt_not_included(sources)
     for fault in faults:

@@ -167,7 +167,7 @@ class AggregateTest(unittest.TestCase):
         self.assertIn("pass 2", refused.err)
 
     def test_mistakes_say_where(self):
-        for arguments, part in ((["--type", "car", "sum(prise)"], "'prise' is no field"), (["--type", "cat", "count()"], "cat"),
+        for arguments, part in ((["--type", "car", "sum(prise)"], "'prise' is not a field"), (["--type", "cat", "count()"], "cat"),
                                 (["count()"], "--type"), (["--type", "car", "count()", "--having", "n > 1"], "columns: count"),
                                 (["--type", "car"], "nothing to compute")):
             with self.subTest(arguments=arguments):

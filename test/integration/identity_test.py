@@ -41,7 +41,7 @@ class IdentityTest(unittest.TestCase):
             nowhere = f"127.0.0.1:{harness.free_ports(1)[0]}"
             refused = cluster.fjord("node", "add", "storage", "--address", nowhere)
             self.assertEqual(refused.code, REFUSED, refused)
-            self.assertIn("nobody answers at " + nowhere, refused.out)
+            self.assertIn("no answer from " + nowhere, refused.out)
             self.assertEqual(len(self.states(cluster)), 4)
 
             # An index is never given twice; a new node gets the next one and runs under it.

@@ -107,7 +107,7 @@ class PagesTest(unittest.TestCase):
 
     @staticmethod
     def check(shell, commands, expected, seconds):
-        """Runs the commands, again for so many seconds while they print something else."""
+        """Runs the commands, again for up to `seconds` seconds while they print something else."""
         deadline = time.monotonic() + seconds
         while True:
             left = shell.run(f"{commands} || true" if seconds else commands)

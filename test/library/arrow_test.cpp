@@ -157,7 +157,7 @@ TEST_CASE("arrow: columns that are no fields are reported, and those of another 
   const auto lacks = repo_of({"document thing { field a type string {} }"});
   CHECK(RowEncoder::make(table, *lacks, *lacks->find("thing"), warnings).has_value());
   REQUIRE(warnings.size() == 1);
-  CHECK(warnings[0] == "the column \"b\" is no field of thing");
+  CHECK(warnings[0] == "the column \"b\" is not a field of thing");
   const auto other = repo_of({"document thing { field a type int {} }"});
   const auto refused = RowEncoder::make(table, *other, *other->find("thing"), warnings);
   REQUIRE_FALSE(refused.has_value());

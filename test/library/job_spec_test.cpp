@@ -119,9 +119,9 @@ TEST_CASE("job request: a script is read from its file") {
 }
 
 TEST_CASE("job request: what is wrong is named") {
-  CHECK_THAT(error_of("word_count"), Catch::Contains("this is no JSON object: word_count"));
+  CHECK_THAT(error_of("word_count"), Catch::Contains("not a JSON object: word_count"));
   CHECK_THAT(error_of(R"json({"application": "script", "select": "x"})json"),
-             Catch::Contains("\"select\" is no member of a pass"));
+             Catch::Contains("not a member of a pass, or not of that kind: \"select\""));
   CHECK_THAT(error_of(R"json({"application": "script", "parameters": {"a": 1}})json"),
              Catch::Contains("\"parameters.a\" has to be a string"));
   CHECK_THAT(error_of(R"json({"type": "page", "aggregates": "count()"})json"),

@@ -247,7 +247,7 @@ class JobWorld {
       world.scheduler.run_for(milliseconds(20));
     }
   }
-  /// Returns the results in windows of about so many bytes; after an error only the error.
+  /// Returns the results in windows of about that size; after an error only the error.
   std::vector<Result<std::vector<mapreduce::KeyedResult>>> windows(const rpc::JobStatus& job, std::uint64_t bytes) {
     mapreduce::JobResults reader(job, world.transport, world.snapshot, world.scheduler.clock(), Random(3),
                                  *world.executor, 0, bytes);

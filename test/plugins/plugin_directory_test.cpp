@@ -124,7 +124,7 @@ TEST_CASE("plugins: a directory gives the visitors of its libraries, and says wh
   CHECK(world.applications.find("sums")->parameters[1].default_value == "-1");
   CHECK(world.library("no_version").problem.find("nothing without a version") != std::string::npos);
   CHECK(world.library("other_interface").problem.find("interface 999") != std::string::npos);
-  CHECK(world.library("no_plugin").problem.find("is no plugin") != std::string::npos);
+  CHECK(world.library("no_plugin").problem.find("is not a plugin") != std::string::npos);
   CHECK(world.library("same_name").problem.find("another visitor dump") != std::string::npos);
   CHECK(world.registry.names() == std::vector<std::string>{"bad", "counting", "dump"});
 }

@@ -268,7 +268,7 @@ TEST_CASE("a node with more load than the others is chosen less often") {
   Random random(3);
   for (int i = 0; i < 1000; ++i) busy += world.chosen("red", {}, random.next()) == 1 ? 1 : 0;
   CHECK(busy < 200);
-  CHECK(busy > 20);  // The busy node still gets some searches, or nobody would see that it is idle again.
+  CHECK(busy > 20);  // The busy node still gets some searches, or it would not be seen that it is idle again.
 }
 
 TEST_CASE("a node that takes much longer than the others is slow until it was left alone for a second") {

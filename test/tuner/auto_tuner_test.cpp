@@ -68,7 +68,7 @@ TEST_CASE("auto-tuner: what somebody else sets is taken over and left alone for 
   flight.steps(10, busy(1));
   CHECK(flight.values[kVisitorsMax] == 20);
   CHECK(flight.orders.size() == orders);
-  CHECK(flight.noted(AutoTunerNote::Kind::Adopted, "somebody else"));
+  CHECK(flight.noted(AutoTunerNote::Kind::Adopted, "another client"));
   CHECK_FALSE(flight.tuner.is_watching());
   flight.steps(1, busy(1));
   REQUIRE(flight.orders.size() == orders + 1);

@@ -122,7 +122,7 @@ export interface Answer<T> {
 
 /**
  * Asks for `path`, again each `period` milliseconds (0: once), and when the gateway is back. The last data stay while an error is
- * shown beside them. A page that nobody looks at does not ask. An empty path asks for nothing.
+ * shown beside them. A page that is not visible does not ask. An empty path asks for nothing.
  */
 export function usePoll<T>(path: string, period = 0): Answer<T> {
   const [answer, setAnswer] = useState<{ path: string; data?: T; error?: ApiError }>({ path });

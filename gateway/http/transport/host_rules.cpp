@@ -26,7 +26,7 @@ bool is_loopback(const std::string& name) {
   return name.starts_with("127.") && name.find_first_not_of("0123456789.") == std::string::npos;
 }
 
-/// Methods that change nothing: a page of somebody else does not see their answers without a header that permits it.
+/// Methods that change nothing: a page of another site does not see their answers without a header that permits it.
 bool is_safe(const std::string& method) { return method == "GET" || method == "HEAD" || method == "OPTIONS"; }
 
 }  // namespace

@@ -38,7 +38,7 @@ def _slice(text: str) -> Tuple[int, int]:
     """Returns (0, 4) for "1/4"."""
     index, _, count = text.partition("/")
     if not (index.isdecimal() and count.isdecimal() and 1 <= int(index) <= int(count)):
-        raise argparse.ArgumentTypeError(f'"{text}" is no slice: 1/4 to 4/4, for example')
+        raise argparse.ArgumentTypeError(f'not a slice: "{text}" (expected K/N, 1/4 to 4/4 for example)')
     return int(index) - 1, int(count)
 
 

@@ -304,7 +304,7 @@ class Admin:
         """Plans a change of nodes, and makes it with `dry_run=False`. `action` is up, maintenance, retire, down, add, remove,
         replace, capacity, stop_check or balance. `force` makes a change although it is unsafe.
 
-        With `wait`, it waits so many seconds at most until the change is in force and nothing is left to move, or raises
+        With `wait`, it waits up to that many seconds until the change is in force and nothing is left to move, or raises
         DeadlineExceeded; the change goes on. `on_progress` is called with the part that is done, the number of buckets that are
         left and the estimated seconds, about twice a second.
 

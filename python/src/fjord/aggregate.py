@@ -186,7 +186,7 @@ class Relation:
         return self._with(order_by=[*self._values.get("order_by", []), *_texts("order_by", columns)])
 
     def limit(self, rows: int) -> "Relation":
-        """Returns at most so many rows.
+        """Limits the number of rows.
 
         >>> client.aggregate("item").group_by("name").agg(n=count()).limit(1).fetchall()
         [('tea', 1)]

@@ -196,7 +196,7 @@ class AsyncClient:
             return FeedStats(**await asyncio.shield(running))
         except BaseException:
             feeding.stop()
-            running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # Nobody else asks for it.
+            running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # No other code asks for it.
             raise
 
     def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
@@ -386,7 +386,7 @@ class AsyncClient:
             stop.stop()
             await asyncio.wait([running])
             if not running.cancelled():
-                running.exception()  # Nobody else asks for it.
+                running.exception()  # No other code asks for it.
             raise
 
 

@@ -345,7 +345,7 @@ class Client:
 
         `id_column` has the last part of each id; without it, the column "_id" has whole ids or last parts. Without `type`, the ids
         name the types. A row that does not fit is counted and reported to `on_failure` with its number, and the import goes on. A
-        column that is no field is reported to `on_warning`.
+        column that is not a field is reported to `on_warning`.
 
         >>> import pyarrow
         >>> client.import_arrow(pyarrow.table({"key": ["a"], "price": [5]}), type="item", id_column="key").stored

@@ -117,7 +117,7 @@ class InvalidArgument(InvalidRequest):
 
 
 class InvalidId(InvalidRequest):
-    """The text is no document id."""
+    """The text is not a document id."""
 
     code = "INVALID_ID"
 

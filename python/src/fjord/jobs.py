@@ -211,7 +211,7 @@ class Job:
                     self.cancel()
                 raise
         if check and ended.state != "done":
-            raise JobFailed(f"{self.id} {ended.state}: {ended.error or 'somebody ended it'}", ended)
+            raise JobFailed(f"{self.id} {ended.state}: {ended.error or 'it was ended'}", ended)
         return ended
 
     def results(self, *, wait: bool = True) -> Iterator[JobRow]:

@@ -20,7 +20,7 @@ PART_BYTES = 1 << 30
 BATCH_ROWS = 8192
 
 PORTION_BATCHES = 16
-"""After so many batches, an import that can be continued waits for its writes and notes its position."""
+"""Number of batches after which an import that can be continued waits for its writes and notes its position."""
 
 
 class ParquetSummary(NamedTuple):
@@ -201,7 +201,7 @@ class _Position:
             return 0
         number = text[len(self._prefix):-1]
         if not (text.startswith(self._prefix) and text.endswith("\n") and number.isdecimal()):
-            raise InvalidArgument(f"{self._file} is no progress file of {self._prefix.split(' ', 1)[1].rstrip()}")
+            raise InvalidArgument(f"{self._file}: not a progress file of {self._prefix.split(' ', 1)[1].rstrip()}")
         return int(number)
 
     def save(self, rows: int) -> None:

@@ -104,7 +104,7 @@ class Tune:
                         on_event: Optional[Callable[[TuningEvent], object]] = None) -> str:
         """Observes the cluster for some periods, makes the change, observes again, and takes it back if the objective gets worse.
 
-        Returns "kept", "taken back", "unknown" (too few operations to judge it; it stays), "left" (somebody else has changed a
+        Returns "kept", "taken back", "unknown" (too few operations to judge it; it stays), "left" (another client has changed a
         setting again) or "not made" (too few operations before). `metrics` are addresses of the nodes' metrics, `period` is in
         seconds, `target` the wanted p99 of reads and writes in seconds, `scan_share` the weight of visits from 0 to 1. After an
         exception, such as KeyboardInterrupt, the observation goes on without the caller.
@@ -115,7 +115,7 @@ class Tune:
 
     def run(self, *, metrics: Sequence[str], controllers: Optional[Mapping[str, str]] = None, period: float = 10.0,
             periods: int = 0, target: float = 0.02, on_event: Optional[Callable[[TuningEvent], object]] = None) -> None:
-        """Reads the metrics in each period and changes settings, until KeyboardInterrupt or for so many `periods`.
+        """Reads the metrics in each period and changes settings, until KeyboardInterrupt or for `periods` periods.
 
         `controllers` gives a mode, "off", "advise" or "on", to "visitors", "maintenance", "split", "entries" and "cache"; without it,
         all advise. `on_event` is called for each piece of advice and each change. Only one run per cluster.

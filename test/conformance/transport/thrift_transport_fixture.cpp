@@ -15,7 +15,7 @@ class ThriftFixture final : public TransportFixture {
   Transport& transport() override { return transport_; }
   Executor& executor() override { return *executor_; }
   Address dead_address() override {
-    // A port on which nobody listens: it was just released.
+    // A port on which no process listens: it was just released.
     const Address address = listen({});
     stop_listening(address);
     return address;

@@ -19,7 +19,7 @@ namespace fjord::sim {
 /// (a) A storage node takes no write with a timestamp above the floor of a state that it has not received. Nor does it
 /// take a write of a state older than one in which it has answered already. (b) A distributor that has written to a
 /// bucket, and then acts on the bucket under other rows of the table of overrides, has collected the reports on the
-/// bucket anew in between.
+/// bucket again in between.
 ///
 /// Threading: the scheduler's. Lifetime: the cluster outlives the checker.
 class CausalOrderChecker {

@@ -258,7 +258,7 @@ TEST_CASE("merge: a source has a budget too, which all that merge from it share"
 TEST_CASE("merge: one that only moves is slower while users' operations come, by what target and source allow") {
   constexpr std::int64_t kRate = 100'000;
   BudgetWorld nodes(1 << 30);
-  nodes.fill(1);  // Makes so many operations that the node counts as busy for 10 s.
+  nodes.fill(1);  // Makes enough operations that the node counts as busy for 10 s.
   nodes.only_moves = true;
   nodes.set_tunable("maintenance.moves_bytes_per_s", kRate);
   SECTION("one target") {

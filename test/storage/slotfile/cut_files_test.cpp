@@ -166,7 +166,7 @@ TEST_CASE("slotfile: a rewrite reports damaged parts, and does not carry them on
     out.seekp(static_cast<std::streamoff>(at + 3));
     out.put('#');
   }
-  // So many bytes become dead that the file is rewritten before any read.
+  // Enough bytes become dead that the file is rewritten before any read.
   for (int i = 20; i < kDocuments; ++i) {
     OwnedWrite newer = store.put_of(i);
     newer.timestamp = Timestamp{1000};

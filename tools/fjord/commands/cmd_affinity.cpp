@@ -350,7 +350,7 @@ Status store_table(Client& client, std::uint64_t number, const std::string& byte
   FJORD_TRY_ASSIGN(const std::string stored, stored_bytes(client, number));
   if (stored == bytes) return Status::ok();
   return {StatusCode::Corruption,
-          fmt::format("voting table {} was stored by somebody else at the same time; deploy it again", number)};
+          fmt::format("voting table {} was stored by another client at the same time; deploy it again", number)};
 }
 
 Result<std::uint64_t> free_number(Client& client) {

@@ -65,8 +65,8 @@ int accept_loss(Admin& admin, const BucketArgs& args, std::vector<std::string> n
       const bool is_there = std::any_of(lost->buckets.begin(), lost->buckets.end(),
                                         [&](const UnhealthyBucket& one) { return one.bucket == name; });
       if (!is_there) {
-        return report({StatusCode::NotFound, name + " is no bucket of which all replicas have lost something; `fjord "
-                                                    "bucket list` tells which are"});
+        return report({StatusCode::NotFound, name + ": not a bucket of which all replicas have lost something; `fjord "
+                                                    "bucket list` shows those"});
       }
     }
     std::erase_if(lost->buckets, [&](const UnhealthyBucket& one) {

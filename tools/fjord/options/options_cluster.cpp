@@ -187,7 +187,7 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
                           "fjord node balance --dry-run");
   balance
       ->add_option("--to", args.balance_to,
-                   "The fullest node may have so many times its fair share of bytes (default: 1.02); off: forget all "
+                   "Greatest ratio of a node's bytes to its fair share (default: 1.02); off: forget all "
                    "exceptions")
       ->type_name("NUMBER|off");
 }
@@ -198,7 +198,8 @@ void add_buckets(CLI::App& app, BucketArgs& args, Action& action) {
   bucket->require_subcommand(1);
   bucket->footer("\nExample:\n  fjord bucket list\n" + std::string(kExitCodes));
   CLI::App* list = command(*bucket, "list", "What is wrong with which buckets, the worst first", "fjord bucket list");
-  list->add_option("-n,--lines", args.lines, "At most so many (default: 100)")->check(CLI::Range(1, 1'000'000));
+  list->add_option("-n,--lines", args.lines, "Greatest number of buckets (default: 100)")
+      ->check(CLI::Range(1, 1'000'000));
   add_common(*list, args.common);
   list->callback([&] { action = [&] { return run_bucket_list(args); }; });
   CLI::App* show = command(*bucket, "show", "One bucket: its distributor and what each replica of it holds",
@@ -226,7 +227,7 @@ void add_state(CLI::App& app, StateArgs& args, Action& action) {
   add_common(*show, args.common);
   show->callback([&] { action = [&] { return run_state_show(args); }; });
   CLI::App* log = command(*state, "log", "What changed, when, why, and who caused it", "fjord state log -n 50 -o json");
-  log->add_option("-n,--lines", args.lines, "The newest so many; 0: all that is kept (default: 20)")
+  log->add_option("-n,--lines", args.lines, "Number of entries, the newest ones; 0: all that are kept (default: 20)")
       ->check(whole_number(0, std::numeric_limits<unsigned>::max()));
   add_common(*log, args.common);
   log->callback([&] { action = [&] { return run_state_log(args); }; });

@@ -240,13 +240,13 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
   visit->add_flag("--removes", args.removes, "Removed documents too, as {\"remove\": ID}");
   visit->add_flag("--snapshot", args.snapshot,
                   "Each bucket as it was at one moment; printed when all of it has come, and in memory until then");
-  visit->add_option("--limit", args.limit, "End after so many documents, 1 or more (default: all)")
+  visit->add_option("--limit", args.limit, "Number of documents to end after, 1 or more (default: all)")
       ->check(whole_number(1))
       ->type_name("DOCUMENTS");
   visit->add_flag("--count", args.count,
                   "Only say how many there are; with --fields '[id]' their contents are not read");
   CLI::Option* slices =
-      visit->add_option("--slices", args.slices, "Visit in so many slices at once")->check(CLI::Range(1, 1024));
+      visit->add_option("--slices", args.slices, "Number of slices to visit at once")->check(CLI::Range(1, 1024));
   visit->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4, for clients that share the work")
       ->type_name("K/N")
       ->excludes(slices);

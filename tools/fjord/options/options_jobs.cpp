@@ -28,7 +28,7 @@ void add_target(CLI::App& command, std::string& name_space, std::string& name) {
   command
       .add_option("--name", name,
                   "Part of the ids of these documents (default: follows from the specification), so that the next run "
-                  "replaces them and removes those that are no rows any more")
+                  "replaces them and removes those that are not rows any more")
       ->type_name("NAME");
 }
 
@@ -139,7 +139,7 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
       ->type_name("CONDITION");
   list("--order-by", args.order_by, "Columns to sort by, as in 'count desc' (default: those of the groups)",
        "COLUMN[,COLUMN]");
-  made->add_option("--limit", args.limit, "Only so many rows, 1 or more (default: all)")
+  made->add_option("--limit", args.limit, "Greatest number of rows, 1 or more (default: all)")
       ->check(whole_number(1))
       ->type_name("ROWS");
   list("--then", args.then,

@@ -111,7 +111,7 @@ void add_search(CLI::App& app, SearchArgs& args, AffinityArgs& affinity, Synonym
   CLI::App* search = command(app, "search", "Prints the ads that win the auction for a query, the best first",
                              "fjord search 'cheap hotel' --context device=phone --context language=en\n"
                              "  fjord search 'cheap hotel' --limit 10 --explain -o json");
-  search->add_option("QUERY", args.query, "What somebody searches for");
+  search->add_option("QUERY", args.query, "Words to search for");
   search
       ->add_option("--context", args.context,
                    "Who searches, k=v: device (phone, desktop, tablet), language, region, hour, age, interests; may be "

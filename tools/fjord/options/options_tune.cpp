@@ -20,11 +20,12 @@ void add_tune_watch(CLI::App& apply, CLI::App& run, TuneArgs& args) {
   run.add_option("--controllers", args.controllers,
                  "LOOP=off|advise|on,... of visitors, maintenance, split, entries, cache (default: all advise)")
       ->type_name("MODES");
-  run.add_option("--periods", args.periods, "Ends after so many (default: goes on)")->check(CLI::Range(1, 1 << 30));
+  run.add_option("--periods", args.periods, "Number of periods to end after (default: goes on)")
+      ->check(CLI::Range(1, 1 << 30));
   run.add_flag_callback(
       "--once", [&args] { args.periods = 1; }, "One period");
   run.add_option("--entries-quorum", args.entries_quorum,
-                 "entries: so many nodes have to find their puts bound by the search (default: 2)")
+                 "entries: number of nodes that must find their puts bound by the search (default: 2)")
       ->check(CLI::Range(1, 65535));
   run.add_option("--entries-share", args.entries_share,
                  "entries: share of a put's time in the search from which it counts as bound (default: 0.5)")

@@ -15,8 +15,9 @@ constexpr std::uint64_t kSlicesMax = 1'000'000;
 }  // namespace
 
 Result<Timestamp> parse_time(const std::string& text, std::int64_t now_us) {
-  const Status wrong(StatusCode::InvalidArgument,
-                     fmt::format("\"{}\" is no time: 2026-11-21T19:00:00Z, 15m, 2h, 3d, or seconds since 1970", text));
+  const Status wrong(
+      StatusCode::InvalidArgument,
+      fmt::format("not a time: \"{}\" (expected 2026-11-21T19:00:00Z, 15m, 2h, 3d, or seconds since 1970)", text));
   std::tm parts{};
   if (const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts); end != nullptr && *end == 0) {
     const std::int64_t seconds_since = ::timegm(&parts);
@@ -45,7 +46,8 @@ Result<VisitSlice> parse_slice(const std::string& text) {
   const auto second = has_slash ? std::from_chars(first.ptr + 1, end, count) : first;
   if (!has_slash || second.ec != std::errc() || second.ptr != end || index == 0 || index > count ||
       count > kSlicesMax) {
-    return Status(StatusCode::InvalidArgument, fmt::format("\"{}\" is no slice: 1/4 to 4/4, for example", text));
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("not a slice: \"{}\" (expected K/N, 1/4 to 4/4 for example)", text));
   }
   return VisitSlice{index - 1, count};
 }

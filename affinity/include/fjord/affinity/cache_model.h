@@ -49,7 +49,7 @@ class CacheModel {
   std::uint64_t pages_ = 0;
   WordId first_ = kNone;
   std::vector<Entry> entries_;  // By WordId.
-  std::vector<WordId> last_;    // By number of uses: the last list of the chain with so many uses.
+  std::vector<WordId> last_;    // By number of uses: the last list of the chain of that number.
 };
 
 }  // namespace fjord::affinity

@@ -433,7 +433,7 @@ class LocalCluster:
             metrics = _metrics(_page(self._http_address(name), "/metrics"))
             collecting = metrics.get("fjord_distributor_buckets_collecting", 0)
             unavailable = metrics.get("fjord_distributor_buckets_unavailable", 0)
-            # Without some of the nodes, there may be documents that nobody can serve.
+            # Without some of the nodes, there may be documents that no node can serve.
             if collecting > 0 or (unavailable > 0 and len(running) == len(self._names())):
                 return f"{name} does not serve {max(collecting, unavailable):.0f} buckets yet"
         return None

@@ -18,7 +18,7 @@ namespace fjord::search {
 inline constexpr std::size_t kTablePartBytes = std::size_t{512} << 10;
 
 std::string table_part_id(std::uint64_t number, std::uint32_t part);
-/// Returns the number of documents that keep a table of so many bytes; at least 1.
+/// Returns the number of documents that keep a table of this size; at least 1.
 std::uint32_t table_parts(std::size_t bytes);
 /// Returns one part of a table as a document. Errors: NotReady if the types lack fjord_affinity.
 Result<Document> table_part(const DocumentTypeRepo& types, std::uint64_t number, std::string_view bytes,
