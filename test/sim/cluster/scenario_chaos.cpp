@@ -33,7 +33,7 @@ bool is_calm(FaultKind kind) {
   return is_change_of_membership(kind) && kind != Maintenance && kind != MaintenanceLong && kind != ClusterDown;
 }
 
-/// Returns the kinds that the workload is about (docs/testing.md).
+/// Returns the kinds that the workload is about (docs/simulation.md).
 std::set<FaultKind> kinds_of_workload(unsigned workload) {
   using enum FaultKind;
   switch (workload) {

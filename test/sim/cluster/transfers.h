@@ -11,7 +11,7 @@
 namespace fjord::sim {
 
 /// Checks the theorems of [Tell 2016, 5] about data that moves while it is used, on the messages between distributors
-/// and storage nodes. docs/testing.md maps the partitions, sources and destinations of these theorems to Fjord's
+/// and storage nodes. docs/simulation.md maps the partitions, sources and destinations of these theorems to Fjord's
 /// buckets, members of a replica set and replicas that are catching up. A transfer begins when a node receives that its
 /// replica of a bucket is catching up, and ends when it receives a replica set that contains it.
 ///

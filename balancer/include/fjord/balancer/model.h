@@ -134,7 +134,7 @@ struct BalanceModel {
   std::vector<Topic> topics;   ///< Empty if topics are not counted.
   /// Bytes that one step may move, over all nodes together.
   std::uint64_t step_bytes_max = UINT64_MAX;
-  /// An operator asks for this step: an algorithm that places anew only now and then does it now.
+  /// An operator asks for this step: an algorithm that places again only now and then does it now.
   bool is_requested = false;
 
   std::uint32_t buckets() const { return slices.empty() ? 0 : slices.back().range.end; }
