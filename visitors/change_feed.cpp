@@ -272,7 +272,7 @@ bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges
     if (callbacks_.on_resync) callbacks_.on_resync(Timestamp{found.horizon_us});
     return false;
   }
-  if (found.again) ++progress_.begun_anew;
+  if (found.again) ++progress_.begun_again;
   if (!found.docblock.empty()) {
     progress_.changes += entries_in(found.docblock);
     if (callbacks_.on_changes) callbacks_.on_changes(found.bucket, std::move(found.docblock), found.again);

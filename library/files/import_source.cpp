@@ -43,10 +43,10 @@ Result<FieldValue> parse_number(const DataType& type, const std::string& text) {
   const char* end = text.data() + text.size();
   const auto [stop, error] = std::from_chars(begin, end, value);
   if (error == std::errc() && stop == end) return FieldValue(value);
-  return Status(StatusCode::InvalidField,
-                fmt::format("{} of type {}: \"{}\"",
-                            error == std::errc::result_out_of_range ? "out of the range" : "not a value", type.name(),
-                            text));
+  return Status(
+      StatusCode::InvalidField,
+      fmt::format("{} of type {}: \"{}\"", error == std::errc::result_out_of_range ? "out of the range" : "not a value",
+                  type.name(), text));
 }
 
 Result<FieldValue> parse_bool(const std::string& text) {

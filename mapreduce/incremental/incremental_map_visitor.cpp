@@ -374,7 +374,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     if (was_shipped_) return ship_table();
     FJORD_TRY(drain(groups));
     if (!doubtful_.empty()) {
-      FJORD_TRY(make_doubtful_anew());
+      FJORD_TRY(make_doubtful_again());
       FJORD_TRY(drain(groups));
     }
     ship(groups);
@@ -389,7 +389,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     work.is_updated = true;
     if (!work.reader->entries()) drop_repeated(work.fresh);
     if (work.reader->found() == PartialReader::Found::All) {
-      work.known = made_anew(work);
+      work.known = made_again(work);
       return;
     }
     DocumentChanges& changes = work.reader->changes();
@@ -406,7 +406,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     work.known->serial = shared_->partials.new_serial();
   }
 
-  std::shared_ptr<BucketPartial> made_anew(BucketWork& work) {
+  std::shared_ptr<BucketPartial> made_again(BucketWork& work) {
     const bool is_complete = work.reader->entries().has_value();
     auto partial = std::make_shared<BucketPartial>();
     ContentVersion of_dead;
@@ -458,7 +458,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
 
   /// Rebuilds the doubtful groups from the tuples of the documents that still exist. A group is doubtful if a removed
   /// document may have been its extreme or its last one.
-  Status make_doubtful_anew() {
+  Status make_doubtful_again() {
     table_->clear();
     const auto doubtful = std::exchange(doubtful_, {});
     const auto marks = std::make_unique<KeyMarks>();

@@ -49,8 +49,8 @@ visitors::VisitorSessionOptions JobTasks::options(const char* library) const {
   session.weight = settings_.weight;
   session.priority = settings_.priority;
   if (session.priority == rpc::Priority::Default) {
-    const bool somebody_waits = pass_.is_planned() && pass_.application().is_aggregation();
-    session.priority = somebody_waits ? rpc::Priority::Normal : rpc::Priority::Background;
+    const bool is_awaited = pass_.is_planned() && pass_.application().is_aggregation();
+    session.priority = is_awaited ? rpc::Priority::Normal : rpc::Priority::Background;
   }
   if (settings_.cpu_max != 0) session.poll_wait = kUsagePoll;
   return session;

@@ -29,7 +29,7 @@ CALL = re.compile(r"(?<![\w.:>`-])(?:\w+::)*(~?[A-Za-z_]\w*)\(\)")
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
 PAGE = re.compile(r"(?<![\w./-])docs/[\w/.-]+\.md\b")
 MACHINE = re.compile(r"(?<![\w/.])/(?:work|root|home/\w+)/\w")
-VAGUE = re.compile(r"\b(somebody|nobody|anew|so many)\b", re.I)
+VAGUE = re.compile(r"(?<![a-z])(somebody|nobody|anew|so many)(?![a-z])", re.I)
 IS_NO = re.compile(r"(?<!there )\b(?:is|are) no\b(?! (?:longer|more)\b)", re.I)
 TEXT = re.compile(r'"(?:[^"\\]|\\.)*"')
 # What was measured or found on a day keeps its words, and so do names of tests.

@@ -424,7 +424,8 @@ TEST_CASE("what is wrong with a specification is said, with where and what was e
     INFO(text);
     CHECK(text.find(part) != std::string::npos);
   };
-  has(error_of(spec_of({"town"}, {})), "group-by \"town\": column 1: 'town' is not a field of the document type 'sale'");
+  has(error_of(spec_of({"town"}, {})),
+      "group-by \"town\": column 1: 'town' is not a field of the document type 'sale'");
   has(error_of(spec_of({"city +"}, {})), "column 7");
   has(error_of(spec_of({"tags"}, {})), "no single value");
   has(error_of(spec_of({"by"}, {})), "no single value");

@@ -189,13 +189,13 @@ TEST_CASE("another replica set tells nothing anew unless something came in late"
   world.put(city(world, 500, "a document that was not there before is no gap"));
   REQUIRE(subscriber.catch_up());
   CHECK(subscriber.told_since(told) == 1);
-  CHECK(subscriber.feed->progress().begun_anew == 0);
+  CHECK(subscriber.feed->progress().begun_again == 0);
 
   world.put_late(city(world, 100, "late"), 5);
   world.raise_epochs();
   REQUIRE(subscriber.catch_up());
   CHECK(subscriber.copy.contains(id_of(100)));
-  CHECK(subscriber.feed->progress().begun_anew == 1);
+  CHECK(subscriber.feed->progress().begun_again == 1);
 }
 
 TEST_CASE("splits and joins of buckets lose nothing") {
@@ -300,7 +300,7 @@ TEST_CASE("a subscriber that keeps up does not notice that removes are dropped, 
   world.put(city(world, 100, "new"));
   REQUIRE(subscriber.catch_up());
   CHECK(subscriber.told_since(told) == 1);
-  CHECK(subscriber.feed->progress().begun_anew == 0);
+  CHECK(subscriber.feed->progress().begun_again == 0);
   CHECK(*ChangeCursor::parse(subscriber.feed->cursor().to_text()) == subscriber.feed->cursor());
 
   // A late version came, and no removes were dropped meanwhile: the whole bucket is sent again.

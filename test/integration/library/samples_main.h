@@ -16,7 +16,7 @@ void complain(const fjord::Status& status) {
 std::string load() { return {}; }
 void store(const fjord::Change&) { ++changes_stored; }
 void forget(const std::string&) {}
-void make_the_copy_anew() { complain({fjord::StatusCode::Unknown, "nothing was dropped"}); }
+void copy_everything_again() { complain({fjord::StatusCode::Unknown, "nothing was dropped"}); }
 std::string changed(const std::string&) { return R"({"price": 4})"; }
 
 /// Nothing is destroyed, as the coroutines of two samples still use what they were given.

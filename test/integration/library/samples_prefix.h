@@ -17,5 +17,5 @@ void save(const std::string& cursor);
 std::string load();
 void store(const fjord::Change& change);
 void forget(const std::string& id);
-void make_the_copy_anew();
+void copy_everything_again();
 std::string changed(const std::string& json);

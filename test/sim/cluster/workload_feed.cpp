@@ -269,7 +269,7 @@ class SubscribeWorkload final : public Workload {
 
   std::string summary() const override {
     return fmt::format("subscribe: {} writes, {} changes told, {} restarts, {} buckets begun anew, {} times RESYNC",
-                       writes_, told_, restarts_, begun_anew_, resyncs_);
+                       writes_, told_, restarts_, begun_again_, resyncs_);
   }
 
  private:
@@ -409,7 +409,7 @@ class SubscribeWorkload final : public Workload {
   }
 
   void end_feed() {
-    begun_anew_ += feed_->progress().begun_anew;
+    begun_again_ += feed_->progress().begun_again;
     feed_.reset();
   }
 
@@ -429,7 +429,7 @@ class SubscribeWorkload final : public Workload {
   unsigned keys_ = 0;
   std::uint64_t writes_ = 0;
   std::uint64_t told_ = 0;
-  std::uint64_t begun_anew_ = 0;
+  std::uint64_t begun_again_ = 0;
   unsigned restarts_ = 0;
   unsigned resyncs_ = 0;
   unsigned writing_ = 0;

@@ -36,10 +36,10 @@ struct ChangeFeedOptions {
 };
 
 struct ChangeFeedProgress {
-  std::uint64_t buckets = 0;     ///< Buckets that the distributors named in the last round.
-  std::uint64_t waiting = 0;     ///< Buckets of the last round that cannot be read while their replicas are repaired.
-  std::uint64_t begun_anew = 0;  ///< Number of times that a bucket was given again from its beginning.
-  std::uint64_t changes = 0;     ///< Changes given, including repeated ones.
+  std::uint64_t buckets = 0;      ///< Buckets that the distributors named in the last round.
+  std::uint64_t waiting = 0;      ///< Buckets of the last round that cannot be read while their replicas are repaired.
+  std::uint64_t begun_again = 0;  ///< Number of times that a bucket was given again from its beginning.
+  std::uint64_t changes = 0;      ///< Changes given, including repeated ones.
 };
 
 /// All run on the feed's executor. None runs after on_end, cancel() or the feed's destruction.
