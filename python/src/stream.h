@@ -87,7 +87,7 @@ class Stream {
     return python::to_python(view, entry.timestamp, only);
   }
 
-  /// Raises the error that ended the stream, if there is one. The end after stop() is none.
+  /// Raises the error that ended the stream, if there is one. The end that stop() causes is not an error.
   void check_end() {
     if (source().status() || source().status().code() == StatusCode::Cancelled) {
       handle_.check_open();
