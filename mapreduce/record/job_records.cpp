@@ -265,9 +265,13 @@ StoredJobRecords::StoredJobRecords(ClientOptions options, Runtime& runtime, rpc:
 StoredJobRecords::~StoredJobRecords() = default;
 
 void StoredJobRecords::read(std::string job, visitors::Mailbox reply_to, Done<Result<JobState>> done) {
-  impl_->get(record_id(job), std::move(reply_to), [done = std::move(done)](const Result<std::string>& content) mutable {
-    done(content ? decode_job_state(*content) : content.error());
-  });
+  impl_->get(record_id(job), std::move(reply_to),
+             [job, done = std::move(done)](const Result<std::string>& content) mutable {
+               if (content) return done(decode_job_state(*content));
+               // Users know jobs, not the documents that hold their records.
+               const bool is_unknown = content.error().code() == StatusCode::NotFound;
+               done(is_unknown ? Status(StatusCode::NotFound, "there is no job " + job) : content.error());
+             });
 }
 
 void StoredJobRecords::write(JobState record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) {

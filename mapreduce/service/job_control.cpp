@@ -12,11 +12,6 @@ Status of_ended_job(const rpc::ControlJob& request) {
   return {StatusCode::InvalidArgument, "the job has ended"};
 }
 
-/// The answer to a request about a job whose record cannot be read.
-Status no_record(const std::string& job, const Status& error) {
-  return error.code() == StatusCode::NotFound ? Status(StatusCode::NotFound, "there is no job " + job) : error;
-}
-
 }  // namespace
 
 void JobControl::control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
@@ -43,7 +38,7 @@ void JobControl::control(const rpc::ControlJob& request, UniqueFunction<void(Sta
 void JobControl::control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
   auto shared = std::make_shared<UniqueFunction<void(Status)>>(std::move(done));
   context_.records.read(request.job_id, context_.mailbox, [this, request, shared](Result<JobState> found) {
-    if (!found) return (*shared)(no_record(request.job_id, found.error()));
+    if (!found) return (*shared)(found.error());
     if (is_over(found->phase)) return (*shared)(of_ended_job(request));
     JobState record = std::move(*found);
     if (request.action == rpc::JobAction::Set) {

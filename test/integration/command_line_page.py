@@ -37,7 +37,7 @@ something is not served or the cluster cannot be reached.
 or the environment. `--cluster`, `--timeout` and `-o` may stand before the command too: `fjord --cluster HOST:PORT status`.
 
 An option that is a number takes whole numbers within its bounds. `--limit` is 1 or more; without it nothing is left out.
-A DURATION is a number of seconds, `1.5`, or has a unit: `500ms`, `2m`, `1h`, `3d`.
+With `-o json` each line is a JSON value; `-o yaml` prints the same values as YAML documents. A DURATION is a number of seconds, `1.5`, or has a unit: `500ms`, `2m`, `1h`, `3d`.
 
 ## Former names
 

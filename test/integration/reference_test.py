@@ -102,10 +102,10 @@ class BashTest(unittest.TestCase):
         self.assertEqual(self.complete("node", "retire", "--dr"), ["--dry-run"])
 
     def test_values(self):
-        self.assertEqual(self.complete("status", "-o", ""), ["text", "json"])
+        self.assertEqual(self.complete("status", "-o", ""), ["text", "json", "yaml"])
         self.assertEqual(self.complete("status", "--output", "j"), ["json"])
         self.assertEqual(self.complete("status", "--output", "=", "j"), ["json"])
-        self.assertEqual(self.complete("status", "--output", "="), ["text", "json"])
+        self.assertEqual(self.complete("status", "--output", "="), ["text", "json", "yaml"])
         self.assertEqual(self.complete("completion", ""), ["bash", "zsh", "fish"])
         self.assertEqual(self.complete("get", "--timeout", ""), [])
         self.assertEqual(self.complete("put", "id:a:music::1", "my"), ["my file.json", "my folder"])

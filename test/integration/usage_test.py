@@ -63,6 +63,7 @@ class MessagesTest(unittest.TestCase):
         none = {row["algorithm"]: row for row in fjord(*simulation, "-o", "json").json()}["none"]
         self.assertIsNone(none["rounds_to_balance"])
         self.assertRegex(fjord(*simulation).out, r"(?m)^none .* never ")
+        self.assertRegex(fjord(*simulation, "-o", "yaml").out, r"(?s)^---\n-\n  algorithm: none\n.*\n  rounds_to_balance: null\n")
         self.assertIn("balanced: rounds from the event", " ".join(fjord("help", "balance", "simulate").out.split()))
 
     def test_few_words_cannot_be_parted(self):
@@ -95,8 +96,8 @@ class HelpTest(unittest.TestCase):
             self.assertRegex(codes, rf"(?m)^  {number}  ")
 
 
-class FormerNamesTest(unittest.TestCase):
-    """Former names of options do what they did, and help does not show them."""
+class ClusterTest(unittest.TestCase):
+    """Messages of commands that a cluster refuses; former names of options do what they did."""
 
     @classmethod
     def setUpClass(cls):
@@ -157,6 +158,20 @@ class FormerNamesTest(unittest.TestCase):
             self.assertEqual(sum("put" in line for line in lines), 30)
             self.assertEqual([line[member] for line in lines if member in line][-1], file.read_text().strip())
             self.assertEqual(self.cluster.must("subscribe", "--once", cursor, file).out, "")
+
+    def test_an_unknown_job(self):
+        for call in ("cancel nope", "pause nope", "resume nope", "set nope cpu_max=2", "remove nope", "results nope --remove"):
+            refused = self.cluster.fjord("job", *call.split(" "))
+            self.assertEqual((refused.code, refused.err), (NOT_FOUND, "fjord: NOT_FOUND: there is no job nope\n"))
+
+    def test_a_selection_that_ends_too_early(self):
+        refused = self.cluster.fjord("visit", "--selection", "item.number >")
+        self.assertEqual(refused.code, USAGE)
+        self.assertIn("column 14: unexpected end of the text: expected a document type, a field", refused.err)
+
+    def test_a_field_that_is_dropped(self):
+        refused = self.cluster.fjord("schema", "deploy", self.cluster.file("other.sd", "document item { field number type int { header } }"))
+        self.assertIn("fjord schema deploy --allow-drop item.seen", refused.err)
 
     def test_a_false_condition(self):
         for options in (["--condition", "item.number > 5"], ["--if-version", "1"]):

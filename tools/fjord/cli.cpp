@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "fjord/client/connect.h"
+#include "output/yaml_text.h"
 
 namespace fjord::cli {
 
@@ -94,12 +95,21 @@ Status ready(Client& client, const Common& common) {
   return status ? status : connection_error(status, common);
 }
 
+namespace {
+
+bool is_yaml_wanted = false;  // Set once, while the command line is parsed.
+
+void write_out(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace
+
+void print_json_as_yaml() { is_yaml_wanted = true; }
+
 void print_line(const std::string& line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
+  print(line + "\n");
   std::fflush(stdout);
 }
 
-void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(const std::string& text) { write_out(is_yaml_wanted ? yaml_of_json_lines(text) : text); }
 
 }  // namespace fjord::cli

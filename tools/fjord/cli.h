@@ -76,9 +76,11 @@ int with_admin(const Common& common, F use) {
   return use(client.admin());
 }
 
+/// From then on the functions below print lines of JSON as YAML.
+void print_json_as_yaml();
 /// Prints one line to standard output and flushes it.
 void print_line(const std::string& line);
-/// Prints `text` unchanged to standard output.
+/// Prints `text`, which consists of whole lines, to standard output.
 void print(const std::string& text);
 
 }  // namespace fjord::cli

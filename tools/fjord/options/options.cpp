@@ -69,9 +69,21 @@ CLI::Validator duration(double min, double max) {
   return CLI::Validator(check, "");
 }
 
+CLI::Validator yaml_as_json() {
+  const auto replace = [](std::string& text) {
+    if (text == "yaml") {
+      print_json_as_yaml();
+      text = "json";
+    }
+    return std::string();
+  };
+  return CLI::Validator(replace, "");
+}
+
 void add_output(CLI::App& app, std::string& output) {
-  app.add_option("-o,--output", output, "text or json (default: text)")
-      ->check(CLI::IsMember({"text", "json"}))
+  app.add_option("-o,--output", output, "text, json or yaml (default: text)")
+      ->check(CLI::IsMember({"text", "json", "yaml"}))
+      ->transform(yaml_as_json())
       ->type_name("FORMAT");
 }
 

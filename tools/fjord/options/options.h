@@ -41,6 +41,8 @@ CLI::App* command(CLI::App& parent, const std::string& name, const std::string& 
 CLI::Validator whole_number(std::uint64_t min = 0, std::uint64_t max = std::numeric_limits<std::uint64_t>::max());
 /// Accepts a duration from `min` to `max` seconds and passes it on in seconds, for transform(): "1.5", "500ms", "2m".
 CLI::Validator duration(double min, double max);
+/// Makes an option with the value yaml one with the value json, whose output is printed as YAML; for transform().
+CLI::Validator yaml_as_json();
 void add_output(CLI::App& app, std::string& output);
 void add_common(CLI::App& app, Common& common);
 void add_progress(CLI::App& app, std::string& progress);

@@ -156,8 +156,9 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
   add_progress(*made, args.progress);
   add_common(*made, args.common);
   made->remove_option(made->get_option("--output"));
-  made->add_option("-o,--output", args.common.output, "text, json or csv (default: text)")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
+  made->add_option("-o,--output", args.common.output, "text, json, yaml or csv (default: text)")
+      ->check(CLI::IsMember({"text", "json", "yaml", "csv"}))
+      ->transform(yaml_as_json())
       ->type_name("FORMAT");
   made->callback([&] { action = [&] { return run_aggregate(args); }; });
 }
