@@ -1,11 +1,12 @@
-#include <catch2/catch.hpp>
-
 #include "output/yaml_text.h"
+
+#include <catch2/catch.hpp>
 
 namespace fjord::cli {
 
 TEST_CASE("yaml: members and elements have a line each, empty ones stay behind their key") {
-  CHECK(yaml_of_json_lines(R"({"node":"storage.0","up":true,"load":0.10,"list":[1,[],{"a":null}],"none":{}})" "\n") ==
+  CHECK(yaml_of_json_lines(R"({"node":"storage.0","up":true,"load":0.10,"list":[1,[],{"a":null}],"none":{}})"
+                           "\n") ==
         "---\n"
         "node: storage.0\n"
         "up: true\n"
