@@ -4,6 +4,7 @@ Screenshots stay in the folder `screenshots` beside the programs' folder. Skippe
 (packages-browser.txt), and for a build without the console.
 """
 
+import contextlib
 import http.client
 import json
 import shutil
@@ -58,15 +59,16 @@ def has_console(port):
 
 
 class ConsoleBrowser(unittest.TestCase):
-    """A cluster with documents, its gateway at `port`, and a browser."""
+    """A cluster with documents, its gateway at `port`, another one whose console changes no documents, and a browser."""
 
     storage_nodes = 3
     schemas = [SCHEMA]
 
     @classmethod
     def setUpClass(cls):
-        cls.port = free_ports(1)[0]
-        cls.cluster = Cluster(storage=cls.storage_nodes, distributors=2, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n")
+        cls.port, cls.read_only_port = free_ports(2)
+        cls.cluster = Cluster(storage=cls.storage_nodes, distributors=2, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n"
+                              f"  - address: 127.0.0.1:{cls.read_only_port}\n    console_edits: false\n")
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
         if not has_console(cls.port):
@@ -153,11 +155,24 @@ class ConsoleBrowser(unittest.TestCase):
                 return Select(field.find_element(By.CSS_SELECTOR, "select")).select_by_visible_text(option)
         raise AssertionError(f"there is no list {label!r}")
 
+    def check_widths(self, look):
+        """Neither the page nor a table in it is wider than its place, so that nothing is cut at the right edge."""
+        self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth"), look[1], look[0])
+        def cut():
+            return self.browser.execute_script(
+                "return [...document.querySelectorAll('.scroll')].filter((one) => one.scrollWidth > one.clientWidth + 1)"
+                ".map((one) => `${one.ariaLabel}: ${one.scrollWidth} of ${one.clientWidth}`)")
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: not cut(), "the tables have the new size", 5)
+        if cut():
+            self.screenshot("cut")
+        self.assertEqual([], cut(), look[0])
+
     def screenshots(self, name):
         """Takes a screenshot in each look, and goes back to the first one."""
         for look in LOOKS:
             self.look(*look)
-            self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth"), look[1], look[0])
+            self.check_widths(look)
             self.screenshot(f"{name}-{look[0]}")
         self.look(*LOOKS[0])
 

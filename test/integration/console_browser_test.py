@@ -1,5 +1,7 @@
 """The console in headless Chromium, on a live cluster: every page, keys, a node and the gateway killed, documents, settings."""
 
+import statistics
+
 import harness
 from console_browser import CITIES, ConsoleBrowser, LOOKS
 from harness import wait_until
@@ -11,7 +13,18 @@ PAGES = [("overview", "Overview"), ("nodes", "Nodes"), ("buckets", "Buckets"), (
          ("aggregate", "Aggregate"), ("jobs", "Jobs"), ("tuning", "Tuning"), ("settings", "Live settings")]
 
 
+FIRST_PAINT_MS_MAX = 5000
+
+
 class ConsoleBrowserTest(ConsoleBrowser):
+    def start_endless_job(self):
+        """Its tasks may send so little that it does not end by itself. Returns its id."""
+        return self.cluster.must("job", "run", "fieldstats", "--type", "visit", "--param", "group=note", "--param", "value=cost",
+                                 "--shuffle", "store", "--set", "throttle=100").out.split()[0]
+
+    def state_of(self, node):
+        return next(one["state"] for one in self.cluster.must("node", "list", "-o", "json").json() if one["node"] == node)
+
     def test_every_page_in_light_dark_and_narrow(self):
         for look in LOOKS:
             self.look(*look)
@@ -19,12 +32,41 @@ class ConsoleBrowserTest(ConsoleBrowser):
                 with self.subTest(page=page, look=look[0]):
                     self.go(page, heading)
                     self.assertEqual(self.texts("[role=alert]"), [])
-                    self.assertLessEqual(self.browser.execute_script("return document.documentElement.scrollWidth"), look[1])
+                    self.check_widths(look)
                     self.assertEqual(self.texts("nav [aria-current=page]"), [heading])
                     self.screenshot(f"{page}-{look[0]}")
                     self.look(*look)
-        paint = self.browser.execute_script("return performance.getEntriesByName('first-contentful-paint')[0].startTime")
-        print(f"\nfirst paint after {paint:.0f} ms")
+
+    def test_the_page_is_there_soon(self):
+        """The goal is a second. The bound is for a machine that has other work."""
+        paints = []
+        for _ in range(3):
+            self.go("overview", "Overview")
+            paints.append(self.browser.execute_script(
+                "return performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+        print(f"\nfirst paint after {', '.join(f'{one:.0f}' for one in paints)} ms")
+        self.assertLess(statistics.median(paints), FIRST_PAINT_MS_MAX)
+
+    def test_every_page_while_a_node_is_down_and_a_job_runs(self):
+        job = self.start_endless_job()
+        self.cluster.kill("storage.1")
+        self.addCleanup(self.cluster.wait_healthy)
+        self.addCleanup(self.cluster.restart, "storage.1")
+        wait_until(lambda: self.state_of("storage.1") != "up", "storage.1 is not up")
+        wanted = {"overview": ["Degraded", "fieldstats on visit"], "nodes": ["storage.1"],
+                  "state": ["storage 1: up →"], "jobs": ["fieldstats"]}
+        for look in LOOKS:
+            self.look(*look)
+            for page, heading in PAGES:
+                with self.subTest(page=page, look=look[0]):
+                    self.go(page, heading)
+                    for text in wanted.get(page, []):
+                        self.see(text)
+                    self.assertEqual(self.texts("main [role=alert], .lost"), [])
+                    self.check_widths(look)
+                    self.screenshot(f"{page}-node-down-{look[0]}")
+                    self.look(*look)
+        self.cluster.must("job", "cancel", job)
 
     def test_colours_can_be_chosen(self):
         def background():
@@ -131,6 +173,19 @@ class ConsoleBrowserTest(ConsoleBrowser):
         self.see("There is no such document")
         self.assertEqual(self.cluster.fjord("get", "id:v:visit::7").code, harness.NOT_FOUND)
 
+    def test_a_console_without_edits(self):
+        buttons = "main button"
+        path = "data?type=visit&id=id:v:visit::9"
+        self.go(path, "Data")
+        self.see('"cost": 9')
+        self.assertLessEqual({"Edit", "Remove"}, set(self.texts(buttons)))
+        self.port = self.read_only_port
+        self.go(path, "Data")
+        self.see('"cost": 9')
+        self.see("changes no documents")
+        self.assertEqual({"Edit", "Remove"} & set(self.texts(buttons)), set())
+        self.screenshots("data-read-only")
+
     def test_a_selection_that_is_wrong_is_said_where_it_stands(self):
         self.may_lose_gateway = True  # The refusal is in the log of the browser.
         self.go("data?type=visit&selection=visit.absent+%3D%3D+1", "Data")
@@ -197,12 +252,10 @@ class ConsoleBrowserTest(ConsoleBrowser):
         self.see("Measure again")
         self.assertEqual(self.texts("[role=alert]"), [])
         self.see("What it is computed from")
-        self.screenshot("tuning-advice")
+        self.screenshots("tuning-advice")
 
     def test_a_job_is_watched_paused_throttled_and_cancelled(self):
-        # Its tasks may send so little that it does not end by itself.
-        job = self.cluster.must("job", "run", "fieldstats", "--type", "visit", "--param", "group=note", "--param", "value=cost",
-                                "--shuffle", "store", "--set", "throttle=100").out.split()[0]
+        job = self.start_endless_job()
         self.go("overview", "Overview")
         self.see("fieldstats on visit")
         self.go(f"jobs?job={job}", "Jobs")

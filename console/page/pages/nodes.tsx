@@ -221,7 +221,7 @@ export function NodesPage({ parameters }: PageProps) {
           ...(isOther ? [] : [{ name: "buckets", isNumber: true, isWideOnly: true, cell: (node: ClusterNode) => count(node.buckets) }]),
           ...(isStorage ? [
             { name: "documents", isNumber: true, isExtra: true, cell: (node: ClusterNode) => count(node.documents) },
-            { name: "bytes", isNumber: true, isExtra: true, cell: (node: ClusterNode) => bytes(node.bytes) },
+            { name: "bytes", isNumber: true, isWideOnly: true, cell: (node: ClusterNode) => bytes(node.bytes) },
             { name: "disk", cell: (node: ClusterNode) => disk(loadOf(node), node) },
           ] : []),
           ...(isOther ? [{ name: "address", isExtra: true, cell: (node: ClusterNode) => node.address }]

@@ -89,14 +89,14 @@ function AdvicePanel({ onApplied }: { onApplied: () => void }) {
         </p>}
         <details><summary>What it is computed from</summary>
           <Table label="Inputs" rows={advice.inputs} keyOf={(row) => row.name} columns={[
-            { name: "input", cell: (row) => row.name },
+            { name: "input", cell: (row) => <Name of={row.name} /> },
             { name: "value", isNumber: true, cell: (row) => `${short(row.value)} ${row.unit}` },
             { name: "from", cell: (row) => row.origin },
           ]} />
         </details>
         {advice.kept.length > 0 && <details><summary>{plural(advice.kept.length, "setting")} that stay as they are</summary>
           <Table label="Settings that stay" rows={advice.kept} keyOf={(row) => row.name} columns={[
-            { name: "setting", cell: (row) => row.name },
+            { name: "setting", cell: (row) => <Name of={row.name} /> },
             { name: "value", isNumber: true, cell: (row) => row.value_text },
             { name: "considered", isNumber: true, cell: (row) => row.considered_text },
             { name: "why", cell: (row) => row.why },
