@@ -229,7 +229,7 @@ Figure figure(std::string name, std::string unit, std::string source, std::strin
 std::vector<Figure> figures_of(const Workload& w, const HardwareProfile& hw, const NodeShape& shape) {
   const Input replicas{"replicas", static_cast<double>(w.redundancy), "", "workload"};
   const Input bytes{"document_bytes", w.document_bytes, "bytes", "workload"};
-  const Input header{"header_bytes", seed::kMessageHeaderBytes, "bytes", "VDS 2007, 6.4.1"};
+  const Input header{"header_bytes", traffic::kMessageHeaderBytes, "bytes", "VDS 2007, 6.4.1"};
   std::vector<Figure> all;
   const std::string put =
       "(replicas + 1) * (2 * header_bytes + document_bytes) + (replicas + 1) * (ceil(header_bytes / 1460) + "
@@ -292,7 +292,7 @@ std::vector<std::string> warnings_of(const Workload& w, const HardwareProfile& h
                     1e3 * w.latency_target_s, 1e3 * report.predicted_after.p99_s, 1e3 * report.predicted_before.p99_s,
                     report.predicted_after.binding));
   }
-  const double traffic = w.writes_per_s * seed::put_traffic(static_cast<double>(w.redundancy), w.document_bytes) *
+  const double traffic = w.writes_per_s * traffic::put_traffic(static_cast<double>(w.redundancy), w.document_bytes) *
                          seed::kTrafficMargin / static_cast<double>(w.nodes);
   if (traffic > 0.7 * hw[Constant::NetworkRate]) {
     warnings.push_back(fmt::format("writes alone take {} a second of each node's network, which has {}",

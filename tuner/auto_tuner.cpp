@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "fjord/common/check.h"
+#include "fjord/common/yield_controller.h"
 
 namespace fjord::tuner {
 namespace {
@@ -26,13 +27,13 @@ class AutoTuner::Loop {
   Loop(std::string_view called, const Knob& turned, ControlMode chosen) : name(called), knob(turned), mode(chosen) {}
   virtual ~Loop() = default;
 
-  virtual Decision step(const AutoTunerInput& input) = 0;
+  virtual ControlDecision step(const AutoTunerInput& input) = 0;
   /// Takes the value in force, set by this loop (`is_own`) or by another party.
   virtual void set(std::int64_t new_value, bool is_own) = 0;
   virtual void was_taken_back(std::int64_t /*value*/) {}
   virtual Yardstick yardstick() const { return Yardstick::Total; }
   /// The change as the guard rails see it.
-  virtual Change change_of(const Decision& decision, const AutoTunerInput& /*input*/) const {
+  virtual Change change_of(const ControlDecision& decision, const AutoTunerInput& /*input*/) const {
     return {&knob, decision.old_value, decision.new_value, 1, 0, 0};
   }
   /// Returns whether a lower value of the knob protects users' operations.
@@ -54,7 +55,7 @@ class AutoTuner::YieldLoop final : public Loop {
             WantsMore wants_more)
       : Loop(called, turned, chosen), options_(options), wants_more_(wants_more) {}
 
-  Decision step(const AutoTunerInput& input) override {
+  ControlDecision step(const AutoTunerInput& input) override {
     follow_floor(input);
     return controller_->step(input.figures.p99_s, wants_more_(input.figures));
   }
@@ -99,7 +100,7 @@ class AutoTuner::SplitLoop final : public Loop {
   SplitLoop(const Knob& turned, ControlMode chosen, const SplitLimitOptions& options, GuardRails& rails)
       : Loop(kSplit, turned, chosen), controller_(options, ControlMode::Advise, 0, rails) {}
 
-  Decision step(const AutoTunerInput& input) override {
+  ControlDecision step(const AutoTunerInput& input) override {
     if (input.size.bytes <= 0) return {};
     return controller_.step(input.size, input.condition);
   }
@@ -121,10 +122,10 @@ class AutoTuner::EntriesLoop final : public Loop {
   EntriesLoop(const Knob& turned, ControlMode chosen, const EntriesLoopOptions& options)
       : Loop(kEntries, turned, chosen), options_(options), controller_(options.controller, ControlMode::Advise) {}
 
-  Decision step(const AutoTunerInput& input) override {
+  ControlDecision step(const AutoTunerInput& input) override {
     const std::uint64_t nodes = std::max<std::uint64_t>(1, input.figures.puts.size());
     controller_.set_quorum(std::min(options_.controller.quorum, nodes));
-    Decision decision;
+    ControlDecision decision;
     for (const NodePuts& node : input.figures.puts) {
       Found& found = found_[node.node];
       if (!note(node, found)) continue;
@@ -149,7 +150,7 @@ class AutoTuner::EntriesLoop final : public Loop {
     if (value && too_few < *value) controller_.set_floor(std::min(*value, 2 * too_few));
   }
   /// Predicts the gain from the search time that puts would save, relative to the time of all operations.
-  Change change_of(const Decision& decision, const AutoTunerInput& input) const override {
+  Change change_of(const ControlDecision& decision, const AutoTunerInput& input) const override {
     double saved = 0;
     double puts = 0;
     for (const NodePuts& node : input.figures.puts) {
@@ -217,13 +218,13 @@ class AutoTuner::CacheLoop final : public Loop {
   CacheLoop(const Knob& turned, ControlMode chosen, const CacheLoopOptions& options)
       : Loop(kCache, turned, chosen), options_(options), controller_(options.controller, ControlMode::Advise, 0) {}
 
-  Decision step(const AutoTunerInput& input) override {
+  ControlDecision step(const AutoTunerInput& input) override {
     const PeriodFigures& figures = input.figures;
     if (figures.cache_bytes <= 0) return {};
     if (std::abs(figures.cache_bytes - budget_) > options_.budget_dead_band * budget_) budget_ = figures.cache_bytes;
     controller_.set_budget(budget_);
     if (figures.index_wait_share + figures.document_wait_share < options_.least_wait_share) return {};
-    Decision decision =
+    ControlDecision decision =
         controller_.step({figures.index_wait_share, figures.document_wait_share, figures.index_bytes_all});
     seen_ = {figures.index_wait_share, figures.document_wait_share};
     if (blocked_ &&
@@ -252,7 +253,7 @@ class AutoTuner::CacheLoop final : public Loop {
   void was_taken_back(std::int64_t tried) override {
     if (value) blocked_ = Blocked{tried > *value, std::nullopt, 0};
   }
-  Change change_of(const Decision& decision, const AutoTunerInput& /*input*/) const override {
+  Change change_of(const ControlDecision& decision, const AutoTunerInput& /*input*/) const override {
     const double more = static_cast<double>(decision.new_value - decision.old_value);
     return {&knob, decision.old_value, decision.new_value, 1, 0, std::max(0.0, more)};
   }
@@ -340,7 +341,7 @@ AutoTuner::Loop* AutoTuner::find(std::string_view name) {
   return nullptr;
 }
 
-void AutoTuner::note(AutoTunerStep& step, Loop& loop, AutoTunerNote::Kind kind, const Decision& decision,
+void AutoTuner::note(AutoTunerStep& step, Loop& loop, AutoTunerNote::Kind kind, const ControlDecision& decision,
                      std::string text) {
   const std::string said = fmt::format("{} {} {} {}", to_string(kind), decision.old_value, decision.new_value,
                                        kind == AutoTunerNote::Kind::Held ? text : "");
@@ -404,7 +405,7 @@ void AutoTuner::judge(const AutoTunerInput& input, AutoTunerStep& step) {
        watched.knob, watched.before, watched.last});
 }
 
-bool AutoTuner::is_urgent(const Loop& loop, const Decision& decision) const {
+bool AutoTuner::is_urgent(const Loop& loop, const ControlDecision& decision) const {
   return loop.lowers_in_need() && decision.new_value < decision.old_value;
 }
 
@@ -413,7 +414,7 @@ bool AutoTuner::goes_on(const SettingChange& order) const {
          (order.new_value > order.old_value) == (watched_->last > watched_->before);
 }
 
-std::string AutoTuner::why_not(const Loop& loop, const Decision& decision, const AutoTunerInput& input) const {
+std::string AutoTuner::why_not(const Loop& loop, const ControlDecision& decision, const AutoTunerInput& input) const {
   if (loop.hold > 0) return "it was set by another client, or taken back, a short time ago";
   if (periods_ < options_.periods_before) return "there is too little to compare with yet";
   const Change change = loop.change_of(decision, input);
@@ -433,7 +434,7 @@ std::string AutoTuner::why_not(const Loop& loop, const Decision& decision, const
 }
 
 void AutoTuner::decide(Loop& loop, const AutoTunerInput& input, AutoTunerStep& step) {
-  const Decision decision = loop.step(input);
+  const ControlDecision decision = loop.step(input);
   if (!decision.is_change) return;
   if (loop.mode == ControlMode::Advise) {
     return note(step, loop, AutoTunerNote::Kind::Advice, decision, decision.reason);

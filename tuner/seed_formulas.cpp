@@ -61,27 +61,10 @@ std::uint64_t visitor_threads_memory(double node_memory_bytes, double buckets, d
   return whole(std::floor(node_memory_bytes * buckets / (documents * tuple_bytes_per_document) * (1 + 1e-12)));
 }
 
-double put_payload_traffic(double replicas, double document_bytes, double header_bytes) {
-  return (replicas + 1) * (2 * header_bytes + document_bytes);
-}
-
-double frame_overhead(double message_bytes) {
-  return ceiling(message_bytes / kFramePayloadBytes) * kFrameOverheadBytes;
-}
-
-double put_traffic(double replicas, double document_bytes, double header_bytes) {
-  return put_payload_traffic(replicas, document_bytes, header_bytes) +
-         (replicas + 1) * (frame_overhead(header_bytes) + frame_overhead(header_bytes + document_bytes));
-}
-
 double put_traffic_of_table(double replicas, double document_bytes, double header_bytes) {
-  return put_payload_traffic(replicas, document_bytes, header_bytes) +
-         (replicas + 2) * (frame_overhead(header_bytes) + frame_overhead(header_bytes + document_bytes));
-}
-
-double bucket_delay_s(double total_traffic_bytes, double rate_bytes_per_s, double buckets) {
-  FJORD_CHECK(rate_bytes_per_s > 0 && buckets > 0);
-  return total_traffic_bytes / (rate_bytes_per_s * buckets);
+  return traffic::put_payload_traffic(replicas, document_bytes, header_bytes) +
+         (replicas + 2) *
+             (traffic::frame_overhead(header_bytes) + traffic::frame_overhead(header_bytes + document_bytes));
 }
 
 double put_memory(double document_bytes, double entries) {

@@ -21,7 +21,7 @@ class AutoTuneRun {
   void run() {
     std::string modes;
     for (const auto& [name, mode] : options_.tuner.modes) {
-      const char* word = mode == tuner::ControlMode::On ? "on" : mode == tuner::ControlMode::Advise ? "advise" : "off";
+      const char* word = mode == ControlMode::On ? "on" : mode == ControlMode::Advise ? "advise" : "off";
       modes += fmt::format("{}{}={}", modes.empty() ? "" : ", ", name, word);
     }
     say({.event = "started",

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fjord/tuner/seed_formulas.h"
+#include "fjord/common/traffic.h"
 
 namespace fjord::mapreduce {
 namespace {
@@ -14,38 +14,7 @@ constexpr Duration kWaitMax = seconds(5);  // The longest single wait. After it 
 
 Duration seconds_of(double s) { return Duration(static_cast<std::int64_t>(std::ceil(std::clamp(s, 0.0, 1e9) * 1e6))); }
 
-double in_seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
-
 }  // namespace
-
-void TokenBucket::fill(MonotonicTime now) {
-  const double burst = rate_ * in_seconds(kBurst);
-  tokens_ = std::min(burst, tokens_ + rate_ * in_seconds(now - filled_));
-  filled_ = now;
-}
-
-void TokenBucket::set_rate(std::uint64_t bytes_per_s, MonotonicTime now) {
-  if (rate_ > 0) fill(now);
-  const double before = rate_;
-  rate_ = static_cast<double>(bytes_per_s);
-  filled_ = now;
-  // Bytes sent ahead of the old rate are still owed; the new rate decides how long they take. A limit that is set where
-  // there was none begins with a full burst.
-  if (before <= 0 || rate_ <= 0) tokens_ = rate_ * in_seconds(kBurst);
-  tokens_ = std::min(tokens_, rate_ * in_seconds(kBurst));
-}
-
-void TokenBucket::sent(double bytes, MonotonicTime now) {
-  if (rate_ <= 0) return;
-  fill(now);
-  tokens_ -= bytes;
-}
-
-Duration TokenBucket::wait(MonotonicTime now) {
-  if (rate_ <= 0) return Duration(0);
-  fill(now);
-  return tokens_ > 0 ? Duration(0) : seconds_of((1 - tokens_) / rate_);
-}
 
 void JobThrottle::set(std::uint64_t bytes_per_s, JobSettings::ThrottleBy by, MonotonicTime now) {
   if (bytes_per_s == rate_ && by == by_) return;
@@ -63,17 +32,17 @@ void JobThrottle::bucket_done(std::uint64_t bytes, std::uint64_t documents, unsi
   bucket_.sent(static_cast<double>(bytes) - counted, now);
   ++buckets_done_;
   if (replicas == 0) {
-    traffic_ += static_cast<double>(bytes) + tuner::seed::frame_overhead(static_cast<double>(bytes));
+    traffic_ += static_cast<double>(bytes) + traffic::frame_overhead(static_cast<double>(bytes));
   } else if (documents > 0) {
     const double each = static_cast<double>(bytes) / static_cast<double>(documents);
-    traffic_ += static_cast<double>(documents) * tuner::seed::put_traffic(replicas, each);
+    traffic_ += static_cast<double>(documents) * traffic::put_traffic(replicas, each);
   }
 }
 
 Duration JobThrottle::bucket_delay() const {
   if (rate_ == 0 || buckets_done_ == 0) return Duration(0);
   const auto buckets = static_cast<double>(buckets_done_);
-  return seconds_of(tuner::seed::bucket_delay_s(traffic_, static_cast<double>(rate_), buckets));
+  return seconds_of(traffic::bucket_delay_s(traffic_, static_cast<double>(rate_), buckets));
 }
 
 Duration JobThrottle::wait(std::size_t buckets, MonotonicTime now) {

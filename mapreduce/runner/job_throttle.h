@@ -6,39 +6,19 @@
 
 #include "fjord/common/clock.h"
 #include "fjord/common/metrics.h"
+#include "fjord/common/token_bucket.h"
 #include "job_settings.h"
 
 /// Limits on the speed of jobs: a rate that the user set, and the latency of foreground operations.
 /// Threading of all classes: confined to the owner.
 namespace fjord::mapreduce {
 
-/// A token bucket for bytes per second. Bytes are counted after they were sent: a sender that exceeds the rate waits
-/// afterwards. After a pause at most the bytes of `kBurst` pass at once.
-class TokenBucket {
- public:
-  static constexpr Duration kBurst = milliseconds(500);
-
-  /// Sets the rate; 0: no limit.
-  void set_rate(std::uint64_t bytes_per_s, MonotonicTime now);
-  /// Counts bytes that were sent. A negative number gives back an over-estimate.
-  void sent(double bytes, MonotonicTime now);
-  /// Returns the time until the next bytes may be sent; 0: now.
-  Duration wait(MonotonicTime now);
-
- private:
-  void fill(MonotonicTime now);
-
-  double rate_ = 0;
-  double tokens_ = 0;
-  MonotonicTime filled_;
-};
-
 /// Decides when the next tasks of a job may begin so that the job keeps to its rate. There are two ways.
 ///
 /// ThrottleBy::Sent uses a token bucket for the bytes that ended tasks report as put or sent. A task that has not ended
 /// counts with the mean of the ended ones. ThrottleBy::Delay [VDS 2007, 6.4.3] pauses for T_tot / (R * |B|) before each
-/// bucket, where T_tot / |B| is the mean wire traffic of the buckets so far (put_traffic, [VDS 2007, 6.4.1]). Until the
-/// first task has ended, both let one task begin per second.
+/// bucket, where T_tot / |B| is the mean wire traffic of the buckets so far (traffic::put_traffic, [VDS 2007, 6.4.1]).
+/// Until the first task has ended, both let one task begin per second.
 class JobThrottle {
  public:
   void set(std::uint64_t bytes_per_s, JobSettings::ThrottleBy by, MonotonicTime now);

@@ -28,10 +28,10 @@ void ForegroundGuard::adjust() {
   if (target <= 0) {
     yield_.reset();
   } else if (!yield_ || target != yield_target_s_) {
-    tuner::YieldOptions options;
+    YieldOptions options;
     options.target_s = yield_target_s_ = target;
     options.unit = 5;
-    yield_.emplace(options, tuner::ControlMode::On);
+    yield_.emplace(options, ControlMode::On);
   }
   if (yield_) (void)yield_->step(p99, true);
   const std::int64_t share = yield_ ? yield_->value() : 100;

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "fjord/common/metrics.h"
-#include "fjord/tuner/controllers.h"
+#include "fjord/common/yield_controller.h"
 #include "job_table.h"
 
 namespace fjord::mapreduce {
@@ -30,7 +30,7 @@ class ForegroundGuard {
   HistogramPeriod foreground_;
   bool is_measuring_ = false;
   std::int64_t share_percent_ = 100;
-  std::optional<tuner::YieldController> yield_;
+  std::optional<YieldController> yield_;
   double yield_target_s_ = 0;
 };
 

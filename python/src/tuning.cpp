@@ -142,9 +142,7 @@ void set_controllers(AutoTuneOptions& options, const std::map<std::string, std::
       raise(Status(StatusCode::InvalidArgument, fmt::format("controllers: {}={}: expected off, advise or on for {}",
                                                             name, mode, fmt::join(names, ", "))));
     }
-    options.tuner.modes[name] = mode == "on"    ? tuner::ControlMode::On
-                                : mode == "off" ? tuner::ControlMode::Off
-                                                : tuner::ControlMode::Advise;
+    options.tuner.modes[name] = mode == "on" ? ControlMode::On : mode == "off" ? ControlMode::Off : ControlMode::Advise;
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "fjord/tuner/seed_formulas.h"
+#include "fjord/common/traffic.h"
 #include "runner/job_progress.h"
 #include "runner/job_settings.h"
 
@@ -13,44 +13,16 @@ using mapreduce::HistogramPeriod;
 using mapreduce::JobProgress;
 using mapreduce::JobSettings;
 using mapreduce::JobThrottle;
-using mapreduce::TokenBucket;
 
 constexpr MonotonicTime at(double seconds_from_start) { return {static_cast<std::int64_t>(seconds_from_start * 1e6)}; }
 double in_seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
-
-TEST_CASE("a token bucket lets its rate pass, counted after it was sent") {
-  TokenBucket bucket;
-  CHECK(bucket.wait(at(0)) == Duration(0));
-  bucket.sent(1'000'000'000, at(0));
-  CHECK(bucket.wait(at(0)) == Duration(0));  // Without a rate there is no wait.
-  bucket.set_rate(1'000'000, at(0));
-  CHECK(bucket.wait(at(0)) == Duration(0));
-  bucket.sent(5'000'000, at(0));
-  CHECK(in_seconds(bucket.wait(at(0))) == Approx(4.5).margin(1e-5));  // 5 s of bytes, less 0.5 s in advance.
-  CHECK(in_seconds(bucket.wait(at(4))) == Approx(0.5).margin(1e-5));
-  CHECK(bucket.wait(at(4.6)) == Duration(0));
-  bucket.sent(500'000, at(1000));  // The bytes saved while nothing was sent are limited to the burst.
-  CHECK(bucket.wait(at(1000)) > Duration(0));
-  CHECK(bucket.wait(at(1000.01)) == Duration(0));
-}
-
-TEST_CASE("a rate that is raised or taken away is felt at once") {
-  TokenBucket bucket;
-  bucket.set_rate(1'000, at(0));
-  bucket.sent(100'500, at(0));
-  CHECK(in_seconds(bucket.wait(at(0))) == Approx(100).margin(0.01));
-  bucket.set_rate(100'000, at(0));
-  CHECK(in_seconds(bucket.wait(at(0))) == Approx(1).margin(0.01));
-  bucket.set_rate(0, at(0));
-  CHECK(bucket.wait(at(0)) == Duration(0));
-}
 
 TEST_CASE("by delay a job takes the time of seed 6.4.3 for its traffic") {
   // 25 buckets with 1,000 documents each, as in the experiment of [VDS 2007, 6.4.3]: 4 kB, and redundancy 3.
   JobThrottle throttle;
   throttle.set(2'000'000, JobSettings::ThrottleBy::Delay, at(0));
   for (int i = 0; i < 25; ++i) throttle.bucket_done(4'000'000, 1000, 3, at(0));
-  const double total = 25'000 * tuner::seed::put_traffic(3, 4000);
+  const double total = 25'000 * traffic::put_traffic(3, 4000);
   // (n + 1) * (2m + d) + (n + 1) * (1 + 3) * 58 bytes a document: n replicas, m message, d document, 58 a TCP header
   CHECK(total == Approx(25'000.0 * (4 * (2 * 200 + 4000) + 4 * (1 + 3) * 58)));
   CHECK(in_seconds(throttle.bucket_delay()) == Approx(total / (2'000'000.0 * 25)));

@@ -300,11 +300,11 @@ TEST_CASE("advisor: figures are what the formulas of the paper give") {
     return 0.0;
   };
   const double buckets = shape_of(workload, report.after).buckets_total;
-  CHECK(figure("traffic of one put") == seed::put_traffic(2, 800));
+  CHECK(figure("traffic of one put") == traffic::put_traffic(2, 800));
   CHECK(figure("traffic of one get") == seed::get_traffic(800));
   CHECK(figure("tuples of one bucket in memory") == Approx(seed::tuple_memory_per_bucket(20e6, buckets, 30)));
   CHECK(figure("pause between buckets of a job") ==
-        Approx(seed::bucket_delay_s(3 * 20e6 * 30, 0.25 * 125e6 * 4, buckets)));
+        Approx(traffic::bucket_delay_s(3 * 20e6 * 30, 0.25 * 125e6 * 4, buckets)));
   CHECK(figure("removed documents are remembered for") == 2 * 86'400);
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("seed formulas: table 6.1 was computed with one overhead of frames mor
     CHECK(put_traffic_of_table(row.copies, size) / 1000 == Approx(row.expected_kb).margin(0.0055));
     // The formula gives less than the table. The difference is the overhead of one put's frames: 232 bytes at 4 kB and
     // 754 bytes at 16 kB.
-    const double missing = row.expected_kb * 1000 - put_traffic(row.copies, size);
+    const double missing = row.expected_kb * 1000 - traffic::put_traffic(row.copies, size);
     CHECK(missing == Approx(row.document_kb == 4 ? 232 : 754).margin(5.5));
   }
 }
@@ -89,13 +89,6 @@ TEST_CASE("seed formulas: with the margin no measured traffic of table 6.1 is ab
     CHECK(ratio <= kTrafficMargin + 0.001);
   }
   CHECK(worst == Approx(kTrafficMargin).margin(0.001));
-}
-
-TEST_CASE("seed formulas: a put without frames is as many messages as the text says") {
-  CHECK(put_payload_traffic(1, 1000) == 2 * (2 * 200 + 1000));
-  CHECK(frame_overhead(1460) == 58);
-  CHECK(frame_overhead(1461) == 116);
-  CHECK(put_traffic(2, 1000) == 3 * 1400 + 3 * (58 + 58));
 }
 
 TEST_CASE("seed formulas: the number of buckets is bounded by entries and bytes from below, by jobs from above") {
@@ -122,12 +115,6 @@ TEST_CASE("seed formulas: output of a job needs so many buckets that none has mo
   CHECK(output_buckets_min(1, kBucketBytesMax, 0) == 1);
   CHECK(output_buckets_min(1, kBucketBytesMax, kBucketBytesMax) == 0);
   CHECK(output_documents_min(256, 16) == 4096);
-}
-
-TEST_CASE("seed formulas: a job that pauses between buckets takes at least traffic over rate") {
-  const double buckets = 1000;
-  const double delay = bucket_delay_s(5e9, 10e6, buckets);
-  CHECK(delay * buckets == Approx(500));
 }
 
 TEST_CASE("seed formulas: appendix E") {

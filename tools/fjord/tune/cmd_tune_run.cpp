@@ -13,12 +13,12 @@
 namespace fjord::cli {
 namespace {
 
-using Modes = std::map<std::string, tuner::ControlMode, std::less<>>;
+using Modes = std::map<std::string, ControlMode, std::less<>>;
 
 Result<Modes> modes_of(const std::string& text) {
   Modes modes;
   for (const std::string_view name : tuner::AutoTuner::loop_names()) {
-    modes[std::string(name)] = tuner::ControlMode::Advise;
+    modes[std::string(name)] = ControlMode::Advise;
   }
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find(',', at), text.size());
@@ -32,9 +32,7 @@ Result<Modes> modes_of(const std::string& text) {
                     fmt::format("--controllers: \"{}\": expected LOOP=off|advise|on with one of {}", one,
                                 fmt::join(tuner::AutoTuner::loop_names(), ", ")));
     }
-    mode->second = value == "on"    ? tuner::ControlMode::On
-                   : value == "off" ? tuner::ControlMode::Off
-                                    : tuner::ControlMode::Advise;
+    mode->second = value == "on" ? ControlMode::On : value == "off" ? ControlMode::Off : ControlMode::Advise;
   }
   return modes;
 }

@@ -139,10 +139,11 @@ class AutoTuner {
   void adopt(const AutoTunerInput& input, AutoTunerStep& step);
   void judge(const AutoTunerInput& input, AutoTunerStep& step);
   void decide(Loop& loop, const AutoTunerInput& input, AutoTunerStep& step);
-  std::string why_not(const Loop& loop, const Decision& decision, const AutoTunerInput& input) const;
-  bool is_urgent(const Loop& loop, const Decision& decision) const;
+  std::string why_not(const Loop& loop, const ControlDecision& decision, const AutoTunerInput& input) const;
+  bool is_urgent(const Loop& loop, const ControlDecision& decision) const;
   bool goes_on(const SettingChange& order) const;
-  void note(AutoTunerStep& step, Loop& loop, AutoTunerNote::Kind kind, const Decision& decision, std::string text);
+  void note(AutoTunerStep& step, Loop& loop, AutoTunerNote::Kind kind, const ControlDecision& decision,
+            std::string text);
 
   AutoTunerOptions options_;
   GuardRails rails_;

@@ -2,11 +2,10 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
+#include "fjord/common/control.h"
 #include "fjord/common/status.h"
 #include "fjord/tuner/guard_rails.h"
 
@@ -15,21 +14,6 @@
 ///
 /// Threading of all: confined to the owner.
 namespace fjord::tuner {
-
-enum class ControlMode {
-  Off,     ///< The controller makes no decisions.
-  Advise,  ///< The controller makes decisions, but the value stays.
-  On,      ///< The controller makes decisions and changes the value.
-};
-
-/// The decision of a controller at the end of a period.
-struct Decision {
-  bool is_change = false;
-  bool is_applied = false;  ///< The new value is the controller's value; false in mode Advise.
-  std::int64_t old_value = 0;
-  std::int64_t new_value = 0;
-  std::string reason;
-};
 
 /// Registers which controller owns which knob, so that two controllers never change the same one.
 class Actuators {
@@ -40,49 +24,6 @@ class Actuators {
 
  private:
   std::map<std::string, std::string> owners_;
-};
-
-struct YieldOptions {
-  double target_s = 0.02;  ///< Target for the p99 of users' operations, in seconds.
-  std::int64_t floor = 1;
-  std::int64_t ceiling = 100;
-  std::int64_t start = 25;
-  std::int64_t unit = 1;    ///< Increment after a period in which p99 was within its target.
-  double dead_band = 0.10;  ///< No change while p99 deviates from the target by less than this share.
-  /// Number of good periods after which a value that was too much before is tried again.
-  int retry_periods = 30;
-};
-
-/// Gives background work as much as the p99 of users' operations allows: adds a unit in each good period and halves the
-/// value on a breach, up to three times if p99 is a multiple of its target. After a slight breach the value returns
-/// quickly to just below the one that was too much, and stays there. Controls the bandwidth of jobs and merges, and the
-/// number of visitors.
-class YieldController {
- public:
-  YieldController(const YieldOptions& options, ControlMode mode);
-
-  /// `p99_s`: p99 of the period; nullopt if users sent no operation, which counts as good. `wants_more`: background
-  /// work would use more than the present value.
-  Decision step(std::optional<double> p99_s, bool wants_more);
-  std::int64_t value() const { return value_; }
-  void set_mode(ControlMode mode) { mode_ = mode; }
-  /// Records that the value was set as decided.
-  void took(std::int64_t value) { value_ = value; }
-  /// Continues from a value that another party has set. Forgets which values were too much.
-  void adopt(std::int64_t value);
-  /// Records a value that proved to be too much for another reason than p99.
-  void note_too_much(std::int64_t value) { too_much_ = value; }
-
- private:
-  std::int64_t after_breach(double ratio);
-  std::int64_t grown();
-
-  YieldOptions options_;
-  ControlMode mode_;
-  std::int64_t value_;
-  std::optional<std::int64_t> too_much_;
-  int good_periods_ = 0;
-  bool has_just_halved_ = false;
 };
 
 struct EntriesOptions {
@@ -102,7 +43,7 @@ class EntriesController {
   EntriesController(const EntriesOptions& options, ControlMode mode) : options_(options), mode_(mode) {}
 
   /// Takes a node's observation of a put: the entries of its slotfile, and the share of its time that the search took.
-  Decision report(std::uint64_t node, std::int64_t entries, double cpu_share);
+  ControlDecision report(std::uint64_t node, std::int64_t entries, double cpu_share);
   /// Removes the node's report.
   void forget(std::uint64_t node) { reports_.erase(node); }
   /// Records that the caller has set the value.
@@ -110,12 +51,12 @@ class EntriesController {
   void set_quorum(std::uint64_t quorum) { options_.quorum = quorum; }
   void set_floor(std::int64_t floor) { options_.floor = floor; }
   /// Forgets all reports, for example after slow nodes were replaced. With an argument, also sets another threshold.
-  Decision reset();
-  Decision reset(double cpu_share_min);
+  ControlDecision reset();
+  ControlDecision reset(double cpu_share_min);
   std::int64_t value() const { return value_; }
 
  private:
-  Decision decide(std::string reason);
+  ControlDecision decide(std::string reason);
 
   EntriesOptions options_;
   ControlMode mode_;
@@ -144,7 +85,7 @@ class SplitLimitController {
   SplitLimitController(const SplitLimitOptions& options, ControlMode mode, std::int64_t value, GuardRails& rails)
       : options_(options), mode_(mode), value_(value), rails_(rails) {}
 
-  Decision step(const ClusterSize& size, const ClusterCondition& condition);
+  ControlDecision step(const ClusterSize& size, const ClusterCondition& condition);
   std::int64_t value() const { return value_; }
   /// Records the value that the caller or another party has set.
   void took(std::int64_t value) { value_ = value; }
@@ -180,7 +121,7 @@ class CacheController {
   CacheController(const CacheOptions& options, ControlMode mode, std::int64_t value)
       : options_(options), mode_(mode), value_(value) {}
 
-  Decision step(const CacheMisses& misses);
+  ControlDecision step(const CacheMisses& misses);
   void set_budget(double bytes) { options_.budget_bytes = bytes; }
   std::int64_t value() const { return value_; }
   /// Records the value that the caller or another party has set.

@@ -2,16 +2,14 @@
 
 #include <cstdint>
 
-/// The formulas of [VDS 2007], one function each. Unless a comment says otherwise, a result is a mean over buckets and
-/// nodes that are equally full, as in the thesis. Sizes are in bytes, rates in bytes per second. All functions are
-/// pure; senseless arguments (no bucket, a size of 0) are a bug of the caller.
+#include "fjord/common/traffic.h"
+
+/// The formulas of [VDS 2007], one function each; those of the traffic of puts are in common/traffic.h. Unless a
+/// comment says otherwise, a result is a mean over buckets and nodes that are equally full, as in the thesis. Sizes are
+/// in bytes, rates in bytes per second. All functions are pure; senseless arguments (no bucket, a size of 0) are a bug
+/// of the caller.
 namespace fjord::tuner::seed {
 
-/// Bytes that a message adds to its payload on the wire: a header of about 200 bytes [VDS 2007, 6.4.1].
-inline constexpr double kMessageHeaderBytes = 200;
-/// TCP payload of one Ethernet frame, and its overhead: 18 bytes of Ethernet and 40 of IP and TCP [VDS 2007, 6.4.1].
-inline constexpr double kFramePayloadBytes = 1460;
-inline constexpr double kFrameOverheadBytes = 58;
 /// Sizes of a slotfile's header and of an entry of its metadata list [VDS 2007, E.1.2].
 inline constexpr double kSlotfileHeaderBytes = 20;
 inline constexpr double kMetadataEntryBytes = 40;
@@ -56,32 +54,22 @@ std::uint64_t visitor_threads_cpu(std::uint64_t cpus_max);
 std::uint64_t visitor_threads_memory(double node_memory_bytes, double buckets, double documents,
                                      double tuple_bytes_per_document);
 
-/// Returns the traffic of one put without frames, (n + 1) * (2m + d), for n replicas [VDS 2007, 6.4.1].
-double put_payload_traffic(double replicas, double document_bytes, double header_bytes = kMessageHeaderBytes);
-/// Returns the bytes that frames add to a message, ceil(size / 1460) * 58 [VDS 2007, 6.4.1].
-double frame_overhead(double message_bytes);
-/// Returns the whole traffic of a put, (n + 1) * (2m + d) + (n + 1) * (ceil(m / 1460) + ceil((m + d) / 1460)) * 58
-/// [VDS 2007, 6.4.1].
-double put_traffic(double replicas, double document_bytes, double header_bytes = kMessageHeaderBytes);
 /// Returns the column "Expected" of [VDS 2007, table 6.1], which counts the overhead of frames n + 2 times; the formula
 /// of the thesis counts it n + 1 times.
-double put_traffic_of_table(double replicas, double document_bytes, double header_bytes = kMessageHeaderBytes);
+double put_traffic_of_table(double replicas, double document_bytes, double header_bytes = traffic::kMessageHeaderBytes);
 /// Largest ratio of measured traffic to the traffic in [VDS 2007, table 6.1]. The thesis asks for "some margin".
 inline constexpr double kTrafficMargin = 1.165;
-
-/// Returns the pause between buckets, in seconds, that keeps a job at its rate, T_tot / (R * |B|) [VDS 2007, 6.4.3].
-double bucket_delay_s(double total_traffic_bytes, double rate_bytes_per_s, double buckets);
 
 /// Returns the memory of a put on a storage node, d + h + n * e: document, header of the slotfile, and n entries of e
 /// bytes in its metadata list [VDS 2007, E.1.2].
 double put_memory(double document_bytes, double entries);
 /// Returns the traffic of a remove, (2c + 2) * m, for c replicas and messages of m bytes [VDS 2007, E.2.1].
-double remove_traffic(double replicas, double header_bytes = kMessageHeaderBytes);
+double remove_traffic(double replicas, double header_bytes = traffic::kMessageHeaderBytes);
 /// Returns the memory of a remove on a storage node, h + n * e as for a put [VDS 2007, E.2.3]. (The thesis prints "h +
 /// m * e", but its m is the message header; the text describes the metadata list.)
 double remove_memory(double entries);
 /// Returns the traffic of a get, 4m + 2d, for message headers of m and a document of d bytes [VDS 2007, E.3.1].
-double get_traffic(double document_bytes, double header_bytes = kMessageHeaderBytes);
+double get_traffic(double document_bytes, double header_bytes = traffic::kMessageHeaderBytes);
 /// Returns the memory of a get on a storage node, which is that of a put: d + h + n * e [VDS 2007, E.3.3].
 double get_memory(double document_bytes, double entries);
 
@@ -95,7 +83,7 @@ struct VisitTraffic {
   double docblock_bytes = 0;
   double bucket_nodes_reply_bytes = 0;  ///< Beta of [VDS 2007]
   double create_visitor_bytes = 0;      ///< v of [VDS 2007]
-  double header_bytes = kMessageHeaderBytes;
+  double header_bytes = traffic::kMessageHeaderBytes;
 };
 /// Returns a visit's traffic, (|Psi| + |S|) * 2m + |Psi| * beta + |S| * v + ceil(|D| * d / b) * b [VDS 2007, E.4.1].
 double visit_traffic(const VisitTraffic& visit);
