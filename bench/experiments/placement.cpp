@@ -9,8 +9,8 @@
 #include <map>
 #include <memory>
 
+#include "fjord/bench/placement_comparison.h"
 #include "fjord/cluster/cluster_view.h"
-#include "fjord/cluster/placement_comparison.h"
 #include "fjord/cluster/placement_plan.h"
 #include "fjord/cluster/placement_statistics.h"
 #include "fjord/common/clock.h"

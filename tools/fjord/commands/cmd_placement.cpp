@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 
 #include "commands/commands.h"
-#include "fjord/cluster/placement_comparison.h"
+#include "fjord/bench/placement_comparison.h"
 #include "fjord/common/child_process.h"
 #include "output/json_text.h"
 #include "output/python.h"

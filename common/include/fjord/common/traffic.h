@@ -1,7 +1,7 @@
 #pragma once
 
-/// The traffic of puts on the wire, and the pause that keeps a job to its rate: formulas of [VDS 2007, 6.4]. Sizes are in
-/// bytes, rates in bytes per second. All functions are pure.
+/// The traffic of puts on the wire, and the pause that keeps a job to its rate: formulas of [VDS 2007, 6.4]. Sizes are
+/// in bytes, rates in bytes per second. All functions are pure.
 namespace fjord::traffic {
 
 /// Bytes that a message adds to its payload on the wire: a header of about 200 bytes [VDS 2007, 6.4.1].

@@ -1,4 +1,4 @@
-#include "fjord/cluster/placement_comparison.h"
+#include "fjord/bench/placement_comparison.h"
 
 #include <array>
 #include <bit>
