@@ -4,9 +4,9 @@
 #include <memory>
 #include <string>
 
-#include "fjord/common/child_process.h"
 #include "fjord/common/clock.h"
 #include "fjord/common/result.h"
+#include "fjord/plugins/child_process.h"
 #include "fjord/plugins/plugin_directory.h"
 #include "plugin_protocol.h"
 

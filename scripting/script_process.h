@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "fjord/common/child_process.h"
 #include "fjord/common/result.h"
+#include "fjord/plugins/child_process.h"
 #include "script_protocol.h"
 
 namespace fjord::scripting {

@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "application_host.h"
-#include "fjord/common/child_process.h"
 #include "fjord/common/executor.h"
 #include "fjord/common/fatal_signals.h"
+#include "fjord/plugins/child_process.h"
 #include "fjord/plugins/plugin.h"
 #include "fjord/version/version.h"
 #include "plugin_protocol.h"

@@ -6,7 +6,7 @@
 #include <cstring>
 #include <string>
 
-#include "fjord/common/child_process.h"
+#include "fjord/plugins/child_process.h"
 #include "fjord/version/version.h"
 #include "lua_program.h"
 #include "sandbox.h"

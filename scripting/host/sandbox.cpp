@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
-#include "fjord/common/child_process.h"
+#include "fjord/plugins/child_process.h"
 
 namespace fjord::scripting {
 namespace {

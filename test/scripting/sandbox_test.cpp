@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fjord/common/child_process.h"
+#include "fjord/plugins/child_process.h"
 
 namespace fjord::scripting {
 namespace {

@@ -2,7 +2,7 @@
 
 #include "commands/commands.h"
 #include "fjord/bench/placement_comparison.h"
-#include "fjord/common/child_process.h"
+#include "fjord/plugins/child_process.h"
 #include "output/json_text.h"
 #include "output/python.h"
 

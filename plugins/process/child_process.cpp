@@ -1,4 +1,4 @@
-#include "fjord/common/child_process.h"
+#include "fjord/plugins/child_process.h"
 
 #include <algorithm>
 #include <cerrno>
