@@ -6,6 +6,7 @@
 
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
+#include "fjord/common/retry.h"
 #include "index/list_cache.h"
 
 namespace fjord::search {
@@ -19,11 +20,9 @@ constexpr double kSlowLeastUs = 20'000.0;
 constexpr Duration kSlowFor = seconds(1);
 constexpr double kTimesSmoothed = 16.0;
 
-/// True if no retry can make the table usable; searches then say so.
+/// Returns whether no retry can make the table usable; searches then say so. Corruption: its documents are malformed.
 bool is_final(const Status& status) {
-  const StatusCode code = status.code();
-  return code == StatusCode::NotFound || code == StatusCode::Corruption || code == StatusCode::NotImplemented ||
-         code == StatusCode::InvalidArgument;
+  return retry_class(status.code()) == RetryClass::Permanent || status.code() == StatusCode::Corruption;
 }
 
 }  // namespace

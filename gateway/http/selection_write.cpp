@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "fjord/common/retry.h"
 #include "fjord/library/bulk.h"
 #include "fjord/library/detail/bulk_run.h"
 #include "http/answers.h"
@@ -15,20 +16,9 @@
 namespace fjord::gateway {
 namespace {
 
-/// Returns true if a retry cannot succeed.
-bool is_final(StatusCode code) {
-  switch (code) {
-    case StatusCode::Busy:
-    case StatusCode::Unavailable:
-    case StatusCode::NotReady:
-    case StatusCode::Timeout:
-    case StatusCode::Cancelled:
-    case StatusCode::WrongDistribution:
-      return false;
-    default:
-      return true;
-  }
-}
+/// Returns whether the same request may succeed later. A run that was stopped, because the gateway ends or the client
+/// has gone, continues from its cursor.
+bool may_be_repeated(StatusCode code) { return code == StatusCode::Cancelled || may_succeed_later(code); }
 
 /// Result of the bulk change that one HTTP request runs; a continuation token starts the next.
 struct RunResult {
@@ -48,7 +38,7 @@ RunResult run_change(Client& client, const BulkChange& change, const DocumentPat
   options.time_limit = milliseconds(wish.chunk_ms);
   options.stop = std::move(stop);
   options.on_failure = [&](const std::string& id, const Status& error) {
-    if (result.failure || is_final(error.code())) result.failure = error.with_context(id);
+    if (result.failure || !may_be_repeated(error.code())) result.failure = error.with_context(id);
   };
   result.summary = run_bulk(client.core(), change, std::move(options));
   return result;
@@ -86,7 +76,7 @@ HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const 
   const BulkSummary& summary = result.summary;
   const Status& status = summary.status ? result.failure : summary.status;
   const bool has_progress = summary.applied + summary.skipped > 0;
-  if (!status && (!has_progress || is_final(status.code()))) return error_answer(request, status);
+  if (!status && (!has_progress || !may_be_repeated(status.code()))) return error_answer(request, status);
   std::string body = "{\"pathId\":";
   append_json_string(body, request.raw_path());
   body += fmt::format(",\"documentCount\":{}", summary.applied);
