@@ -30,33 +30,11 @@ int run(const std::string& cluster, const BenchOptions& options, const Benchmark
   return benchmark(**connection, *generator, options);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  fjord::report_fatal_signals("fjord-bench");
-  CLI::App app(
-      "Measures a Fjord cluster that has the schema bench/listing.sd. Prints lines `benchmark metric value unit`; "
-      "exits with 1 if an answer is not what was fed. The same --documents and --seed belong to one feed and what "
-      "follows it.\n\n"
-      "Example: fjord-bench feed --cluster 127.0.0.1:19100 --documents 300000 --seed 1",
-      "fjord-bench");
-  app.require_subcommand(1);
-  app.fallthrough();
-  std::string cluster = "127.0.0.1:19100";
-  BenchOptions options;
-  app.add_option("--cluster", cluster, "Addresses of distributors")
-      ->envname("FJORD_CLUSTER")
-      ->type_name("HOST:PORT,...")
-      ->capture_default_str();
-  app.add_option("--documents", options.documents, "How many documents")
-      ->check(CLI::Range(1, 100'000'000))
-      ->capture_default_str();
-  app.add_option("--seed", options.seed, "What the documents are made from")->capture_default_str();
-
-  Benchmark benchmark;
+/// Adds a command for each benchmark, which sets `chosen` to it.
+void add_benchmarks(CLI::App& app, BenchOptions& options, Benchmark& chosen) {
   const auto add = [&](const char* name, const char* help, Benchmark function) {
     CLI::App* command = app.add_subcommand(name, help);
-    command->callback([&benchmark, function = std::move(function)] { benchmark = function; });
+    command->callback([&chosen, function = std::move(function)] { chosen = function; });
     return command;
   };
   add("feed", "Stores all documents", fjord::bench::run_feed)
@@ -95,6 +73,33 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  fjord::report_fatal_signals("fjord-bench");
+  CLI::App app(
+      "Measures a Fjord cluster that has the schema bench/listing.sd. Prints lines `benchmark metric value unit`; "
+      "exits with 1 if an answer is not what was fed. The same --documents and --seed belong to one feed and what "
+      "follows it.\n\n"
+      "Example: fjord-bench feed --cluster 127.0.0.1:19100 --documents 300000 --seed 1",
+      "fjord-bench");
+  app.require_subcommand(1);
+  app.fallthrough();
+  std::string cluster = "127.0.0.1:19100";
+  BenchOptions options;
+  app.add_option("--cluster", cluster, "Addresses of distributors")
+      ->envname("FJORD_CLUSTER")
+      ->type_name("HOST:PORT,...")
+      ->capture_default_str();
+  app.add_option("--documents", options.documents, "How many documents")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
+  app.add_option("--seed", options.seed, "What the documents are made from")->capture_default_str();
+
+  Benchmark benchmark;
+  add_benchmarks(app, options, benchmark);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

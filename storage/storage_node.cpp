@@ -352,6 +352,22 @@ Status StorageNode::apply_poll(const rpc::Poll& request) {
   return snapshots_.update(received->info()).status();
 }
 
+namespace {
+
+/// Adds up the buckets of all stripes.
+void add_totals(rpc::PollReply& reply, const std::vector<LocalBuckets::Totals>& stripes) {
+  for (const LocalBuckets::Totals& part : stripes) {
+    reply.buckets += part.buckets;
+    reply.documents += part.documents;
+    reply.bytes += part.bytes;
+    reply.buckets_damaged += part.damaged;
+    if (part.min_bits != 0 && (reply.min_bucket_bits == 0 || part.min_bits < reply.min_bucket_bits))
+      reply.min_bucket_bits = part.min_bits;
+  }
+}
+
+}  // namespace
+
 void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   const Status applied = apply_poll(request);
   if (!applied) {
@@ -392,14 +408,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       reply.term = snapshot->term();
       reply.config_errors = settings_.apply(snapshot->info());
       reply.config_version = snapshot->config_version();
-      for (const LocalBuckets::Totals& part : collected->totals) {
-        reply.buckets += part.buckets;
-        reply.documents += part.documents;
-        reply.bytes += part.bytes;
-        reply.buckets_damaged += part.damaged;
-        if (part.min_bits != 0 && (reply.min_bucket_bits == 0 || part.min_bits < reply.min_bucket_bits))
-          reply.min_bucket_bits = part.min_bits;
-      }
+      add_totals(reply, collected->totals);
       damaged_buckets_.set(static_cast<double>(reply.buckets_damaged));
       damaged_ = reply.buckets_damaged;
       reply.node = name_;

@@ -49,40 +49,9 @@ class PolledNode final : public rpc::Service {
       respond(*without);
       return true;
     }
-    auto* poll = std::get_if<rpc::Poll>(&request);
+    const auto* poll = std::get_if<rpc::Poll>(&request);
     if (poll == nullptr) return false;
-    rpc::PollReply reply;
-    const std::uint64_t version_before = version();
-    Result<bool> updated = snapshots.update(poll->info);
-    if (updated && version() != version_before) {
-      floor_too_low = floor_too_low || snapshots.get()->state().time_floor_us() < time_ceiling_us;
-    }
-    if (updated) time_ceiling_us = std::max(time_ceiling_us, poll->time_ceiling_us);
-    if (!updated) reply.status = updated.error();
-    if (auto snapshot = snapshots.get()) {
-      reply.state_version = snapshot->state_version();
-      reply.schema_version = snapshot->schema_version();
-      reply.term = snapshot->term();
-      reply.config_version = snapshot->config_version();
-      if (acknowledges) reply.pending_version = snapshot->pending_version();
-    }
-    heard_ahead = heard_ahead || (poll->heard_incarnation == incarnation_ && poll->heard_us > clock_us);
-    reply.clock_us = ++clock_us;
-    renewed = poll->renews_lease && poll->heard_incarnation == incarnation_ && poll->heard_us > 0;
-    reply.buckets = buckets;
-    reply.buckets_out_of_sync = out_of_sync;
-    reply.buckets_unavailable = unavailable;
-    reply.node_state = node_state;
-    reply.features = features;
-    reply.incarnation = incarnation_;
-    reply.latencies = latencies;
-    reply.node = says_it_is;
-    asked_for_settings = poll->wants_settings;
-    if (poll->wants_settings) reply.settings = settings;
-    slow_storage = poll->slow_storage;
-    ++polls;
-    if (poll->heard_incarnation != incarnation_) ++polls_of_strangers;
-    respond(std::move(reply));
+    respond(answer(*poll));
     return true;
   }
   std::uint64_t version() const { return snapshots.get() == nullptr ? 0 : snapshots.get()->state_version(); }
@@ -117,6 +86,41 @@ class PolledNode final : public rpc::Service {
   int polls_of_strangers = 0;  ///< Number of polls that were meant for another incarnation of this node.
 
  private:
+  rpc::PollReply answer(const rpc::Poll& poll) {
+    rpc::PollReply reply;
+    const std::uint64_t version_before = version();
+    Result<bool> updated = snapshots.update(poll.info);
+    if (updated && version() != version_before) {
+      floor_too_low = floor_too_low || snapshots.get()->state().time_floor_us() < time_ceiling_us;
+    }
+    if (updated) time_ceiling_us = std::max(time_ceiling_us, poll.time_ceiling_us);
+    if (!updated) reply.status = updated.error();
+    if (auto snapshot = snapshots.get()) {
+      reply.state_version = snapshot->state_version();
+      reply.schema_version = snapshot->schema_version();
+      reply.term = snapshot->term();
+      reply.config_version = snapshot->config_version();
+      if (acknowledges) reply.pending_version = snapshot->pending_version();
+    }
+    heard_ahead = heard_ahead || (poll.heard_incarnation == incarnation_ && poll.heard_us > clock_us);
+    reply.clock_us = ++clock_us;
+    renewed = poll.renews_lease && poll.heard_incarnation == incarnation_ && poll.heard_us > 0;
+    reply.buckets = buckets;
+    reply.buckets_out_of_sync = out_of_sync;
+    reply.buckets_unavailable = unavailable;
+    reply.node_state = node_state;
+    reply.features = features;
+    reply.incarnation = incarnation_;
+    reply.latencies = latencies;
+    reply.node = says_it_is;
+    asked_for_settings = poll.wants_settings;
+    if (poll.wants_settings) reply.settings = settings;
+    slow_storage = poll.slow_storage;
+    ++polls;
+    if (poll.heard_incarnation != incarnation_) ++polls_of_strangers;
+    return reply;
+  }
+
   std::uint64_t incarnation_;
 };
 

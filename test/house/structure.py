@@ -1,11 +1,12 @@
 """How large the parts of the code are, and that they do not form cycles:
 
 - no class has more than 500 lines (its declaration, and the definitions of its members wherever they are) or 40 methods;
-- no function has more than 69 lines;
+- no function has more than 60 lines;
 - no cycle of includes inside a module. A private header and the source of that name count as one; so a.cpp may not use b.h
   while b.cpp uses a.h. A public header stands alone: its source puts private parts together that use it.
 
-exceptions.tsv lists what may go beyond that, with the reason. A row without use is a violation too, except for those
+exceptions.tsv lists what may go beyond that, with the reason. A function that is in no class and in no namespace below
+fjord has its file before its name, as in bench/main.cpp:main, because several files have a function of that name. A row without use is a violation too, except for those
 with the reason "is being split", which are only named. Universal Ctags reads the sources; without it the test is skipped.
 
 Prints each violation as file:line, and ends with 1 if there is one. --all prints the largest classes and functions.
@@ -21,7 +22,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 EXCEPTIONS = pathlib.Path(__file__).with_name("exceptions.tsv")
-CLASS_LINES_MAX, CLASS_METHODS_MAX, FUNCTION_LINES_MAX = 500, 40, 69
+CLASS_LINES_MAX, CLASS_METHODS_MAX, FUNCTION_LINES_MAX = 500, 40, 60
 BEING_SPLIT = "is being split"
 SKIPPED = 77
 # Ctags does not expand macros; it would take these, in a declaration, for what is declared.
@@ -134,7 +135,8 @@ def violations(names, tags):
     for tag in tags:
         lines = tag["end"] - tag["line"] + 1 if tag["kind"] == "function" and "end" in tag else 0
         if lines > FUNCTION_LINES_MAX:
-            name = plain(f"{tag.get('scope', '')}::{tag['name']}").lstrip(":")
+            scope = plain(tag.get("scope", ""))
+            name = f"{scope}::{tag['name']}" if scope else f"{tag['path']}:{tag['name']}"
             yield "function", name, f"{tag['path']}:{tag['line']}", f"{lines} lines"
     for cycle in cycles_of(includes(names)):
         yield "cycle", cycle[0], cycle[0], f"includes itself through {', '.join(cycle[1:])}"

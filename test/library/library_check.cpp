@@ -197,9 +197,9 @@ void check_awaited_changes(Client& client) {
   for (auto& end : ends) CHECK(end->wait().code() == StatusCode::Cancelled);
 }
 
-void check_visits(Client& client) {
+/// A visit that is stopped and resumed repeatedly gives each document once; a slice gives a part of them.
+void check_slices(Client& client) {
   for (const std::uint64_t slices : {1U, 3U}) {
-    // A visit that is stopped and resumed repeatedly gives each document once.
     std::map<std::string, int> seen;
     std::string cursor;
     for (bool is_over = false; !is_over;) {
@@ -224,7 +224,9 @@ void check_visits(Client& client) {
   CHECK_OK(slice.status());
   CHECK(in_slice > 0 && in_slice < kDocuments);
   CHECK(slice.statistics().buckets_done > 0);
+}
 
+void check_stopped_visits(Client& client) {
   Visit stopped = client.visit({.type = "item"});
   CHECK(stopped.next() != nullptr);
   std::thread([&] { stopped.stop(); }).join();
@@ -243,8 +245,10 @@ void check_visits(Client& client) {
   while (late.next() != nullptr) ++taken;
   CHECK_OK(late.status());
   CHECK(taken == kDocuments);
+}
 
-  // Several visits are read without blocking. They take turns on the client's thread, with small buffers.
+/// Several visits are read without blocking. They take turns on the client's thread, with small buffers.
+void check_visits_without_blocking(Client& client) {
   std::vector<Visit> several;
   std::vector<std::shared_ptr<detail::PendingState<int>>> counts;
   for (int n = 0; n < 4; ++n) {
@@ -262,6 +266,12 @@ void check_visits(Client& client) {
   }
   const Status ended = dropped->wait();
   CHECK(ended || ended.code() == StatusCode::Cancelled);
+}
+
+void check_visits(Client& client) {
+  check_slices(client);
+  check_stopped_visits(client);
+  check_visits_without_blocking(client);
   check_awaited_visits(client);
   Visit wrong = client.visit({.selection = "item.colour == 1"});
   CHECK(wrong.next() == nullptr && !wrong.status());
@@ -279,8 +289,8 @@ std::vector<std::string> lines_of(const std::string& path) {
   return lines;
 }
 
-/// Exports to a file, stops and resumes on the way, and imports it under another namespace.
-void check_files(Client& client, const std::string& folder) {
+/// Exports to a file, and stops and resumes on the way.
+void check_export(Client& client, const std::string& folder) {
   const std::string path = folder + "/items.jsonl";
   ExportSummary exported;
   int stops = 0;
@@ -308,8 +318,10 @@ void check_files(Client& client, const std::string& folder) {
   CHECK(client.export_to(folder + "/items.txt", {}).status.code() == StatusCode::InvalidArgument);
   CHECK(client.export_to(folder + "/items.csv", {}).status.code() == StatusCode::InvalidArgument);
   CHECK_OK(client.import_from({path}, {}).status);  // Importing the same documents again succeeds.
+}
 
-  // The table has two faulty rows, and its import is stopped and continued.
+/// Imports a table with two faulty rows under another namespace, and stops and continues on the way.
+void check_import(Client& client, const std::string& folder) {
   const std::string table = folder + "/copy.csv";
   {
     std::ofstream file(table);
@@ -486,22 +498,7 @@ void check_job_control(Jobs jobs) {
   CHECK(cancelled && cancelled->state == JobState::Cancelled);
 }
 
-void check_changes(Client& client) {
-  std::string cursor;
-  std::set<std::string> copy;
-  {
-    Subscription all = client.subscribe({.selection = "item.price == 7"});
-    for (const Change& change : all) {
-      if (change.kind == Change::Kind::CaughtUp) break;
-      if (change.kind != Change::Kind::Put) continue;  // The change is of a document that is not selected, or a remove.
-      CHECK(change.document->integer("price") == 7);
-      copy.insert(change.id);
-    }
-    CHECK_OK(all.status());
-    cursor = all.cursor();
-  }
-  CHECK(copy.size() == kDocuments / 10);
-
+void check_bulk_changes(Client& client) {
   const BulkSummary would = client.remove_where("item.price == 7", {.type = "item", .dry_run = true});
   CHECK_OK(would.status);
   CHECK(would.matched == kDocuments / 10 && would.applied == 0);
@@ -521,7 +518,47 @@ void check_changes(Client& client) {
   CHECK(removed && removed.applied == 1);
   CHECK(client.update_where("item.price == 8", R"({"colour": {"assign": 7}})", {.type = "item"}).status.code() ==
         StatusCode::InvalidField);
+}
 
+/// Several subscriptions are read without blocking. They take turns on the client's thread. Each gives the documents of
+/// `copy`.
+void check_changes_without_blocking(Client& client, const std::set<std::string>& copy) {
+  std::vector<Subscription> several;
+  std::vector<std::shared_ptr<detail::PendingState<std::set<std::string>>>> copies;
+  for (int n = 0; n < 3; ++n) {
+    several.push_back(client.subscribe({.selection = "item.price == 7", .buffer_bytes = 2000}));
+    copies.push_back(std::make_shared<detail::PendingState<std::set<std::string>>>(nullptr));
+  }
+  for (std::size_t n = 0; n < several.size(); ++n) copy_changes(several[n], copies[n]);
+  for (auto& made : copies) CHECK(made->wait() == copy);
+  const auto dropped = std::make_shared<detail::PendingState<Status>>(nullptr);
+  {
+    Subscription never = client.subscribe({.selection = "item.price > 100", .from_now = true});
+    while (never.try_next() != nullptr) {
+    }
+    never.ready().then([dropped](Status status) { dropped->set(std::move(status)); });
+  }
+  const Status ended = dropped->wait();
+  CHECK(ended || ended.code() == StatusCode::Cancelled);
+}
+
+void check_changes(Client& client) {
+  std::string cursor;
+  std::set<std::string> copy;
+  {
+    Subscription all = client.subscribe({.selection = "item.price == 7"});
+    for (const Change& change : all) {
+      if (change.kind == Change::Kind::CaughtUp) break;
+      if (change.kind != Change::Kind::Put) continue;  // The change is of a document that is not selected, or a remove.
+      CHECK(change.document->integer("price") == 7);
+      copy.insert(change.id);
+    }
+    CHECK_OK(all.status());
+    cursor = all.cursor();
+  }
+  CHECK(copy.size() == kDocuments / 10);
+
+  check_bulk_changes(client);
   Subscription later = client.subscribe({.selection = "item.price == 7", .resume = cursor});
   for (const Change& change : later) {
     if (change.kind == Change::Kind::CaughtUp) break;
@@ -532,25 +569,8 @@ void check_changes(Client& client) {
   CHECK(!copy.contains(id_of(7)));
   CHECK(later.next_within(milliseconds(1)) == nullptr || !later.is_over());
 
-  // Several subscriptions are read without blocking. They take turns on the client's thread.
-  std::vector<Subscription> several;
-  std::vector<std::shared_ptr<detail::PendingState<std::set<std::string>>>> copies;
-  for (int n = 0; n < 3; ++n) {
-    several.push_back(client.subscribe({.selection = "item.price == 7", .buffer_bytes = 2000}));
-    copies.push_back(std::make_shared<detail::PendingState<std::set<std::string>>>(nullptr));
-  }
-  for (std::size_t n = 0; n < several.size(); ++n) copy_changes(several[n], copies[n]);
-  for (auto& made : copies) CHECK(made->wait() == copy);
+  check_changes_without_blocking(client, copy);
   check_awaited_changes(client);
-  const auto dropped = std::make_shared<detail::PendingState<Status>>(nullptr);
-  {
-    Subscription never = client.subscribe({.selection = "item.price > 100", .from_now = true});
-    while (never.try_next() != nullptr) {
-    }
-    never.ready().then([dropped](Status status) { dropped->set(std::move(status)); });
-  }
-  const Status ended = dropped->wait();
-  CHECK(ended || ended.code() == StatusCode::Cancelled);
 }
 
 void check_status(Admin admin) {
@@ -680,7 +700,8 @@ int main(int argc, char** argv) {
   check_documents(client);
   feed(client);
   check_visits(client);
-  check_files(client, argv[2]);
+  check_export(client, argv[2]);
+  check_import(client, argv[2]);
   check_aggregation_and_jobs(client);
   check_script(client.jobs());
   check_job_forms(client.jobs(), argv[2]);

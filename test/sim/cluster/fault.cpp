@@ -108,6 +108,44 @@ class Drawer {
     fault.length = between(500, 8000);
     switch (fault.kind) {
       case FaultKind::StorageCrash:
+      case FaultKind::DistributorCrash:
+      case FaultKind::ControllerCrash:
+      case FaultKind::PowerLoss:
+      case FaultKind::Wipe:
+      case FaultKind::Pause:
+        draw_stop(fault);
+        break;
+      case FaultKind::Drop:
+      case FaultKind::Duplicate:
+      case FaultKind::Delay:
+      case FaultKind::Partition:
+      case FaultKind::OneWay:
+      case FaultKind::Bridge:
+      case FaultKind::Swizzle:
+      case FaultKind::CutTogether:
+        draw_network(fault);
+        break;
+      case FaultKind::ClockSkew:
+      case FaultKind::ClockJump:
+        draw_clock(fault);
+        break;
+      case FaultKind::SlowDisk:
+      case FaultKind::DiskFull:
+      case FaultKind::FullNode:
+      case FaultKind::Corruption:
+      case FaultKind::StoreCut:
+        draw_disk(fault);
+        break;
+      default:
+        draw_membership(fault);
+        break;
+    }
+  }
+
+  /// Draws the fault of processes that end or stand still.
+  void draw_stop(Fault& fault) {
+    switch (fault.kind) {
+      case FaultKind::StorageCrash:
         fault.nodes = {one_of(mortal_)};
         fault.length = between(50, 6000);
         break;
@@ -133,6 +171,13 @@ class Drawer {
         fault.nodes = {random_.chance(0.5) ? one_of(distributors_) : isolable().front()};
         fault.length = Duration(static_cast<std::int64_t>(100'000 * std::pow(600.0, random_.uniform())));
         break;
+      default:
+        break;
+    }
+  }
+
+  void draw_network(Fault& fault) {
+    switch (fault.kind) {
       case FaultKind::Drop:
         fault.rate = random_.uniform() * (gentle_ ? 0.05 : 0.4);
         break;
@@ -162,10 +207,14 @@ class Drawer {
         fault.length = between(6000, 15'000);
         fault.at /= 2;
         break;
-      case FaultKind::ClockSkew:
-      case FaultKind::ClockJump:
-        draw_clock(fault);
+      default:
         break;
+    }
+  }
+
+  /// Draws the fault of a node's disk, or of the store that controllers share.
+  void draw_disk(Fault& fault) {
+    switch (fault.kind) {
       case FaultKind::SlowDisk:
         fault.nodes = {one_of(mortal_)};
         fault.amount = between(1, 20).count();
@@ -189,7 +238,6 @@ class Drawer {
         fault.nodes = {random_.chance(0.7) ? std::string("leader") : one_of(controllers_)};
         break;
       default:
-        draw_membership(fault);
         break;
     }
   }
@@ -351,6 +399,13 @@ void FaultInjector::begin(std::size_t index) {
   }
   active.before = exposure_.counts();
   cluster_.scheduler().trace("fault " + describe(fault));
+  apply(index);
+  cluster_.scheduler().outside().post_after(fault.length, [this, index] { end(index); });
+}
+
+void FaultInjector::apply(std::size_t index) {
+  const Fault& fault = faults_[index];
+  Active& active = active_[index];
   switch (fault.kind) {
     case FaultKind::StorageCrash:
     case FaultKind::DistributorCrash:
@@ -390,12 +445,9 @@ void FaultInjector::begin(std::size_t index) {
       cluster_.shrink_disk(fault.nodes.front(), static_cast<unsigned>(fault.amount));
       active.hits = is_under_way(fault) ? 1 : 0;
       break;
-    case FaultKind::Corruption: {
-      const auto node =
-          static_cast<unsigned>(std::stoul(fault.nodes.front().substr(fault.nodes.front().find('.') + 1)));
-      for (std::int64_t i = 0; i < fault.amount; ++i) active.hits += cluster_.damage_storage(node) ? 1 : 0;
+    case FaultKind::Corruption:
+      damage(fault, active);
       break;
-    }
     case FaultKind::StoreCut:
       cluster_.controller_records().disconnect(fault.nodes.front() + ":1");
       active.hits = cluster_.alive(fault.nodes.front()) ? 1 : 0;
@@ -404,7 +456,12 @@ void FaultInjector::begin(std::size_t index) {
       change_membership(index);
       break;
   }
-  cluster_.scheduler().outside().post_after(fault.length, [this, index] { end(index); });
+}
+
+void FaultInjector::damage(const Fault& fault, Active& active) {
+  const std::string& name = fault.nodes.front();
+  const auto node = static_cast<unsigned>(std::stoul(name.substr(name.find('.') + 1)));
+  for (std::int64_t i = 0; i < fault.amount; ++i) active.hits += cluster_.damage_storage(node) ? 1 : 0;
 }
 
 void FaultInjector::stop_nodes(const Fault& fault, Active& active) {

@@ -83,8 +83,11 @@ class FaultInjector {
   };
 
   void begin(std::size_t index);
+  void apply(std::size_t index);
   void end(std::size_t index);
   void stop_nodes(const Fault& fault, Active& active);
+  /// Damages parts of a storage node's files.
+  void damage(const Fault& fault, Active& active);
   void disturb(const Fault& fault, Active& active);
   void cut(const Fault& fault, Active& active);
   void clog_one_by_one(std::size_t index);

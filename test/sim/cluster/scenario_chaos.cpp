@@ -211,29 +211,35 @@ std::string summary_of(const Plan& plan, const ScenarioResult& result, SimCluste
   return text;
 }
 
-}  // namespace
-
-ScenarioResult run_chaos(const ScenarioOptions& options) {
-  Random random(mix64(options.seed, 0x6368616f73));
-  const Plan plan = draw_plan(options, random);
+/// Draws the faults of the plan, or those of them that --only-faults names.
+std::vector<Fault> draw_chosen_faults(const ScenarioOptions& options, const Plan& plan, Random& random) {
   std::vector<Fault> faults = draw_faults(plan.faults, plan.shape, random);
   draw_retention(options, plan, faults);
   if (options.only_faults) {
     std::erase_if(faults, [&](const Fault& fault) { return !options.only_faults->contains(fault.number); });
   }
+  return faults;
+}
+
+bool has(const std::vector<Fault>& faults, FaultKind kind) {
+  return std::any_of(faults.begin(), faults.end(), [&](const Fault& fault) { return fault.kind == kind; });
+}
+
+}  // namespace
+
+ScenarioResult run_chaos(const ScenarioOptions& options) {
+  Random random(mix64(options.seed, 0x6368616f73));
+  const Plan plan = draw_plan(options, random);
+  std::vector<Fault> faults = draw_chosen_faults(options, plan, random);
   ScenarioResult result;
   const Duration span = options.span.count() > 0 ? options.span : plan.faults.span;
   result.span = span;
-  bool damaged = false;
-  bool forgets = false;
-  bool balances = false;
   for (const Fault& fault : faults) {
     result.faults.push_back(describe(fault));
     result.fault_numbers.insert(fault.number);
-    damaged = damaged || fault.kind == FaultKind::Corruption;
-    forgets = forgets || fault.kind == FaultKind::Retention;
-    balances = balances || fault.kind == FaultKind::Balance;
   }
+  const bool damaged = has(faults, FaultKind::Corruption);
+  const bool balances = has(faults, FaultKind::Balance);
 
   Exposure exposure;
   Recorder recorder(exposure);
@@ -247,7 +253,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   if (balances) recorder.balance().watch(cluster, 1.0);
   WorkloadContext context{cluster, exposure, {}, plan.pause_max, options.strict_reads};
   if (plan.calm) context.transfers = &recorder.transfers();
-  context.forgets = forgets;
+  context.forgets = has(faults, FaultKind::Retention);
   for (unsigned i = 0; i < kClients; ++i) context.clients.push_back(&cluster.add_client());
   std::vector<std::unique_ptr<Workload>> workloads = make_workloads(plan, context);
   FaultInjector injector(cluster, std::move(faults), exposure);

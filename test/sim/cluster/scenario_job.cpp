@@ -555,11 +555,39 @@ std::string check_agreement(SimCluster& cluster, AsyncClient& client, const rpc:
                      other->error.to_string());
 }
 
-}  // namespace
-
-ScenarioResult run_job(const ScenarioOptions& options) {
-  Random random(mix64(options.seed, 0x6a6f62));
+/// What a seed draws: the cluster, the job, and who disturbs it.
+struct JobPlan {
   SimClusterOptions shape;
+  Query query;
+  bool pauses = false;
+  bool disturbs = false;  ///< Distributors are killed or paused.
+};
+
+/// Draws the job. The draws from `random` keep their order, on which seeds depend; a draw that was added later is from
+/// a generator of its own.
+Query draw_query(std::uint64_t seed, Random& random) {
+  Query query;
+  query.is_aggregation = random.chance(0.7);
+  query.by_price = random.chance(0.5);
+  query.shuffle = static_cast<rpc::Shuffle>(random.below(3));
+  query.wants_city = random.chance(0.5);
+  query.is_incremental = query.shuffle != rpc::Shuffle::Store && random.chance(0.5);
+  query.repeats =
+      query.is_incremental || (query.shuffle != rpc::Shuffle::Store && Random(mix64(seed, 0x636f6c)).chance(0.5));
+  if (query.is_aggregation && random.chance(0.5)) {
+    query.chain = static_cast<Chain>(1 + random.below(3));
+    if (random.chance(0.3)) query.limit = 1 + random.below(12);
+  }
+  if (query.chain == Chain::ThenRows && Random(mix64(seed, 0x7468656e)).chance(0.5)) {
+    query.chain = Chain::ThenBatched;
+  }
+  query.is_batched = !query.is_aggregation && Random(mix64(seed, 0x706c7567)).chance(0.5);
+  return query;
+}
+
+JobPlan draw_plan(const ScenarioOptions& options, Random& random) {
+  JobPlan plan;
+  SimClusterOptions& shape = plan.shape;
   shape.seed = options.seed;
   shape.redundancy = 2 + static_cast<unsigned>(random.below(2));
   shape.storage_nodes = shape.redundancy + 1 + static_cast<unsigned>(random.below(2));
@@ -567,28 +595,97 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   shape.bits = 2 + static_cast<unsigned>(random.below(3));
   shape.schemas = {kSchema};
   shape.bug = options.bug;
-  Query query;
-  query.is_aggregation = random.chance(0.7);
-  query.by_price = random.chance(0.5);
-  query.shuffle = static_cast<rpc::Shuffle>(random.below(3));
-  query.wants_city = random.chance(0.5);
-  query.is_incremental = query.shuffle != rpc::Shuffle::Store && random.chance(0.5);
-  query.repeats = query.is_incremental ||
-                  (query.shuffle != rpc::Shuffle::Store && Random(mix64(options.seed, 0x636f6c)).chance(0.5));
-  if (query.is_aggregation && random.chance(0.5)) {
-    query.chain = static_cast<Chain>(1 + random.below(3));
-    if (random.chance(0.3)) query.limit = 1 + random.below(12);
-  }
-  if (query.chain == Chain::ThenRows && Random(mix64(options.seed, 0x7468656e)).chance(0.5)) {
-    query.chain = Chain::ThenBatched;
-  }
-  query.is_batched = !query.is_aggregation && Random(mix64(options.seed, 0x706c7567)).chance(0.5);
-  const bool pauses = random.chance(0.4);
-  const bool disturbs = random.chance(0.5);
+  plan.query = draw_query(options.seed, random);
+  plan.pauses = random.chance(0.4);
+  plan.disturbs = random.chance(0.5);
   if (random.chance(0.5)) shape.task_memory_bytes = 4096;
-  if (random.chance(0.3) && query.shuffle == rpc::Shuffle::Auto) shape.job_memory_bytes = 8192;
+  if (random.chance(0.3) && plan.query.shuffle == rpc::Shuffle::Auto) shape.job_memory_bytes = 8192;
   shape.clock_skew = options.clock_skew;
-  SimCluster cluster(shape);
+  return plan;
+}
+
+/// Faults during the job: messages are lost, storage nodes crash, distributors are killed or paused.
+struct Disturbances {
+  bool stop = false;
+  unsigned crashes = 0;
+  unsigned distributors = 0;
+};
+
+/// Begins the faults and returns the time at which they end. `made` has to live as long as the cluster runs.
+MonotonicTime begin_faults(SimCluster& cluster, Random& random, bool disturbs, Disturbances& made) {
+  cluster.network().set_faults(random_faults(random));
+  const MonotonicTime until = cluster.scheduler().clock().now() + seconds(30);
+  // After 30 s messages are no longer lost: a record is written only when all replicas of its bucket are equal.
+  cluster.scheduler().outside().post_after(seconds(30), [&cluster] { cluster.network().set_faults({}); });
+  crash_at_random(cluster, until, made.stop, made.crashes);
+  if (disturbs) disturb_distributors(cluster, until, made.stop, made.distributors);
+  return until;
+}
+
+/// Checks how the job ended. Returns an empty string, or the error.
+std::string check_status(const rpc::JobStatus& status, bool has_ended, const Query& query, Catalogue& catalogue) {
+  if (!has_ended) {
+    return fmt::format("I16: the job did not end: phase {}{}, {} of {} mapped, owner {}, epoch {}: {} {}",
+                       static_cast<int>(status.phase), status.paused ? " (paused)" : "", status.map_tasks_done,
+                       status.map_tasks, status.owner, status.epoch, status.bound_by, status.error.to_string());
+  }
+  if (status.phase != rpc::JobPhase::Done) return "I9: the job failed: " + status.error.to_string();
+  if (status.passes_done.size() != (query.has_two_passes() ? 1 : 0)) {
+    return fmt::format("I9: {} passes were done before the last one", status.passes_done.size());
+  }
+  if (read_of(status) == catalogue.documents() && status.dead_letters == catalogue.dead_letters(query)) return {};
+  return fmt::format("I9: {} documents, {} of them dead letters, were read of {} with {}", read_of(status),
+                     status.dead_letters, catalogue.documents(), catalogue.dead_letters(query));
+}
+
+/// Checks the results of a job that is done: the rows that came with its end, or those that a client reads. Returns an
+/// empty string, or the error.
+std::string check_results(SimCluster& cluster, AsyncClient& client, const Heard& heard, const Query& query,
+                          Catalogue& catalogue, Random& random) {
+  Result<std::vector<mapreduce::KeyedResult>> results = Status(StatusCode::Timeout, "no answer");
+  bool read = heard.rows.has_value();
+  if (read) results = *heard.rows;
+  rpc::SnapshotHolder snapshots;
+  FJORD_CHECK(snapshots.update(client.snapshot()->info()).has_value());
+  mapreduce::JobResults reader(heard.status, client.transport(), snapshots, cluster.scheduler().clock(), random.fork(),
+                               client.executor());
+  // The task may run as late as in check_documents(), so what it refers to lives until the end of this function.
+  client.executor().post([&] {
+    if (read) return;
+    reader.start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
+      results = std::move(got);
+      read = true;
+    });
+  });
+  cluster.run_until([&] { return read; }, seconds(60));
+  if (!results) return "I9: results cannot be read: " + results.error().to_string();
+  std::string wrong = catalogue.compare(*results, query);
+  if (wrong.empty() && query.puts_documents()) wrong = catalogue.check_documents(*results, query);
+  return wrong.empty() ? wrong : "I9: " + wrong;
+}
+
+std::string summary_of(const JobPlan& plan, const rpc::JobStatus& status, const Disturbances& made, SimCluster& cluster,
+                       std::uint64_t reused) {
+  const Query& query = plan.query;
+  return fmt::format(
+      "{} ({}{}{}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
+      "messages "
+      "({} lost), {} map tasks, {} repeated",
+      query.is_aggregation ? "aggregate" : query.spec().application,
+      status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
+      query.is_chain() ? fmt::format(", chain {}, limit {}", static_cast<int>(query.chain), query.limit) : "",
+      query.is_incremental ? fmt::format(", {} documents reused", reused + status.documents_reused) : "",
+      plan.shape.storage_nodes, plan.shape.redundancy, made.crashes, made.distributors, status.taken_over,
+      cluster.network().messages_sent(), cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
+}
+
+}  // namespace
+
+ScenarioResult run_job(const ScenarioOptions& options) {
+  Random random(mix64(options.seed, 0x6a6f62));
+  const JobPlan plan = draw_plan(options, random);
+  const Query& query = plan.query;
+  SimCluster cluster(plan.shape);
   cluster.scheduler().keep_trace(options.keep_trace);
   cluster.start();
   AsyncClient& client = cluster.add_client();
@@ -599,75 +696,24 @@ ScenarioResult run_job(const ScenarioOptions& options) {
     result.failure = "I16: the documents could not be fed";
   if (query.puts_documents() && !catalogue.put_strangers(query)) result.failure = "I16: the documents could not be fed";
 
-  cluster.network().set_faults(random_faults(random));
-  bool stop = false;
-  unsigned crashes = 0;
-  unsigned disturbed = 0;
-  const MonotonicTime until = cluster.scheduler().clock().now() + seconds(30);
-  // After 30 s messages are no longer lost: a record is written only when all replicas of its bucket are equal.
-  cluster.scheduler().outside().post_after(seconds(30), [&cluster] { cluster.network().set_faults({}); });
-  crash_at_random(cluster, until, stop, crashes);
-  if (disturbs) disturb_distributors(cluster, until, stop, disturbed);
+  Disturbances made;
+  const MonotonicTime until = begin_faults(cluster, random, plan.disturbs, made);
   std::uint64_t reused = 0;
   if (result.failure.empty() && query.repeats) {
-    result.failure = run_before(cluster, client, catalogue, query, pauses, until, reused);
+    result.failure = run_before(cluster, client, catalogue, query, plan.pauses, until, reused);
   }
   Heard heard;
-  bool ended = run_to_end(cluster, client, query, pauses, until, heard);
-  const rpc::JobStatus& status = heard.status;
-  stop = true;
+  const bool has_ended = run_to_end(cluster, client, query, plan.pauses, until, heard);
+  made.stop = true;
   cluster.network().set_faults({});
   cluster.restart_everything();
 
-  if (result.failure.empty() && !ended) {
-    result.failure =
-        fmt::format("I16: the job did not end: phase {}{}, {} of {} mapped, owner {}, epoch {}: {} {}",
-                    static_cast<int>(status.phase), status.paused ? " (paused)" : "", status.map_tasks_done,
-                    status.map_tasks, status.owner, status.epoch, status.bound_by, status.error.to_string());
-  } else if (result.failure.empty() && status.phase != rpc::JobPhase::Done) {
-    result.failure = "I9: the job failed: " + status.error.to_string();
-  } else if (result.failure.empty() && status.passes_done.size() != (query.has_two_passes() ? 1 : 0)) {
-    result.failure = fmt::format("I9: {} passes were done before the last one", status.passes_done.size());
-  } else if (result.failure.empty() &&
-             (read_of(status) != catalogue.documents() || status.dead_letters != catalogue.dead_letters(query))) {
-    result.failure = fmt::format("I9: {} documents, {} of them dead letters, were read of {} with {}", read_of(status),
-                                 status.dead_letters, catalogue.documents(), catalogue.dead_letters(query));
-  }
-  if (result.failure.empty() && disturbs) result.failure = check_agreement(cluster, client, status);
+  if (result.failure.empty()) result.failure = check_status(heard.status, has_ended, query, catalogue);
+  if (result.failure.empty() && plan.disturbs) result.failure = check_agreement(cluster, client, heard.status);
   if (result.failure.empty()) {
-    Result<std::vector<mapreduce::KeyedResult>> results = Status(StatusCode::Timeout, "no answer");
-    bool read = heard.rows.has_value();
-    if (read) results = *heard.rows;
-    rpc::SnapshotHolder snapshots;
-    FJORD_CHECK(snapshots.update(client.snapshot()->info()).has_value());
-    mapreduce::JobResults reader(status, client.transport(), snapshots, cluster.scheduler().clock(), random.fork(),
-                                 client.executor());
-    client.executor().post([&] {
-      if (read) return;
-      reader.start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
-        results = std::move(got);
-        read = true;
-      });
-    });
-    cluster.run_until([&] { return read; }, seconds(60));
-    result.failure =
-        results ? catalogue.compare(*results, query) : "I9: results cannot be read: " + results.error().to_string();
-    if (results && !result.failure.empty()) result.failure = "I9: " + result.failure;
-    if (result.failure.empty() && query.puts_documents()) {
-      result.failure = catalogue.check_documents(*results, query);
-      if (!result.failure.empty()) result.failure = "I9: " + result.failure;
-    }
+    result.failure = check_results(cluster, client, heard, query, catalogue, random);
   }
-  result.summary = fmt::format(
-      "{} ({}{}{}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
-      "messages "
-      "({} lost), {} map tasks, {} repeated",
-      query.is_aggregation ? "aggregate" : query.spec().application,
-      status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
-      query.is_chain() ? fmt::format(", chain {}, limit {}", static_cast<int>(query.chain), query.limit) : "",
-      query.is_incremental ? fmt::format(", {} documents reused", reused + status.documents_reused) : "",
-      shape.storage_nodes, shape.redundancy, crashes, disturbed, status.taken_over, cluster.network().messages_sent(),
-      cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
+  result.summary = summary_of(plan, heard.status, made, cluster, reused);
   add_trace(cluster, result);
   return result;
 }

@@ -122,6 +122,17 @@ void turn_on(SimCluster& cluster, Operator& operator_, Random& random, int bytes
   cluster.run_until([&] { return operator_.is_idle(); }, seconds(60));
 }
 
+/// Draws delays that differ by link: a state reaches one distributor long before the other.
+LinkFault slow_links(Random& random) {
+  LinkFault slow;
+  slow.applies = [skip = random.below(3)](const std::string& from, const std::string& to) {
+    return (hash64(from + to) + skip) % 3 == 0;
+  };
+  slow.delay = 0.3;
+  slow.delay_max = milliseconds(20 + static_cast<std::int64_t>(random.below(600)));
+  return slow;
+}
+
 std::string summary_of(const SimClusterOptions& shape, const Chaos& chaos, Recorder& recorder,
                        const BalanceOperator& balances, const MembershipDrawer& members) {
   return fmt::format(
@@ -155,14 +166,7 @@ ScenarioResult run_quantum(const ScenarioOptions& options) {
   Operator operator_(cluster);
   turn_on(cluster, operator_, random, bytes_percent);
   if (!is_calm) cluster.network().set_faults(random_faults(random));
-  // Delays differ by link: a state reaches one distributor long before the other.
-  LinkFault slow;
-  slow.applies = [skip = random.below(3)](const std::string& from, const std::string& to) {
-    return (hash64(from + to) + skip) % 3 == 0;
-  };
-  slow.delay = 0.3;
-  slow.delay_max = milliseconds(20 + static_cast<std::int64_t>(random.below(600)));
-  const std::uint64_t disturbance = cluster.network().disturb(std::move(slow));
+  const std::uint64_t disturbance = cluster.network().disturb(slow_links(random));
   OperationsWorkload workload(cluster, 3, 8 + static_cast<unsigned>(random.below(40)));
   Chaos chaos(cluster);
   BalanceOperator balances(cluster);

@@ -259,12 +259,7 @@ RecordingEnv::Pending RecordingEnv::pending_after(std::size_t changes) const {
   return pending;
 }
 
-void RecordingEnv::visit_power_losses(std::size_t changes, const Visitor& visit) const {
-  const Pending pending = pending_after(changes);
-  struct Choice {
-    std::string words;
-    Contents contents;
-  };
+std::vector<RecordingEnv::Choice> RecordingEnv::choices_of(const Pending& pending) {
   std::vector<Choice> data{{"no data", pending.contents}};
   const auto choose = [&](std::string words, const std::function<bool(std::size_t)>& keep) {
     data.push_back({std::move(words), pending.contents});
@@ -305,6 +300,12 @@ void RecordingEnv::visit_power_losses(std::size_t changes, const Visitor& visit)
       }
     }
   }
+  return data;
+}
+
+void RecordingEnv::visit_power_losses(std::size_t changes, const Visitor& visit) const {
+  const Pending pending = pending_after(changes);
+  const std::vector<Choice> data = choices_of(pending);
   std::set<std::uint64_t> visited;
   const auto visit_once = [&](const Names& names, const Choice& choice, const std::string& words) {
     const DiskImage image = image_of(names, choice.contents);

@@ -146,7 +146,9 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
   });
 }
 
-void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action) {
+namespace {
+
+void add_put(CLI::App& app, DocumentArgs& args, Action& action) {
   CLI::App* put = command(app, "put", "Stores one document: a JSON object of its fields, or a line that `get` printed",
                           "fjord put id:shop:music::1 '{\"title\": \"Help!\"}'");
   put->add_option("ID", args.id, "Document id")->required();
@@ -155,6 +157,9 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   add_write_options(*put, args, true);
   add_common(*put, args.common);
   put->callback([&] { action = [&] { return run_put(args); }; });
+}
+
+void add_update(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action) {
   CLI::App* update =
       command(app, "update", "Changes fields of one document, or of all that match: a JSON object of paths and actions",
               "fjord update id:shop:music::1 '{\"plays\": {\"increment\": 1}}' --condition 'music.year > 1965'\n"
@@ -177,6 +182,9 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
       action = [&] { return run_update(args); };
     }
   });
+}
+
+void add_get(CLI::App& app, DocumentArgs& args, Action& action) {
   CLI::App* get = command(app, "get", "Prints documents, one line of JSON each",
                           "fjord get id:shop:music::1\n  fjord get id:shop:music::1 --node storage.2 --versions");
   get->add_option("ID", args.ids, "Document ids")->required();
@@ -193,6 +201,9 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
       ->type_name("NODE");
   add_common(*get, args.common);
   get->callback([&] { action = [&] { return run_get(args); }; });
+}
+
+void add_remove(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action) {
   CLI::App* remove =
       command(app, "remove", "Removes documents, or all that match; one that is not there is no error",
               "fjord remove id:shop:music::1\n  fjord remove --selection 'music.year < 1900' --type music --yes");
@@ -215,6 +226,15 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
       action = [&] { return run_remove(args); };
     }
   });
+}
+
+}  // namespace
+
+void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action) {
+  add_put(app, args, action);
+  add_update(app, args, bulk, action);
+  add_get(app, args, action);
+  add_remove(app, args, bulk, action);
 }
 
 void add_visit(CLI::App& app, VisitArgs& args, Action& action) {

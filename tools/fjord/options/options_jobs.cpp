@@ -38,14 +38,8 @@ void add_settings(CLI::App& command, std::vector<std::string>& settings) {
       ->allow_extra_args(false);
 }
 
-}  // namespace
-
-void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
-  CLI::App* job = app.add_subcommand("job", "MapReduce jobs, which run inside the storage nodes");
-  job->require_subcommand(1);
-  job->footer("\nExample:\n  fjord job run citycount --type city --param field=country --wait\n" +
-              std::string(kExitCodes));
-  CLI::App* run = command(*job, "run", "Starts a job and prints its id",
+void add_job_run(CLI::App& job, JobArgs& args, Action& action) {
+  CLI::App* run = command(job, "run", "Starts a job and prints its id",
                           "fjord job run fieldstats --type car --param group=make --param value=price --wait");
   run->add_option("NAME", args.application,
                   "fieldstats, citycount, script, heavycity, heavycpu, noop, or one of a plugin")
@@ -80,6 +74,16 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   add_progress(*run, args.progress);
   add_common(*run, args.common);
   run->callback([&] { action = [&] { return run_job_run(args); }; });
+}
+
+}  // namespace
+
+void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
+  CLI::App* job = app.add_subcommand("job", "MapReduce jobs, which run inside the storage nodes");
+  job->require_subcommand(1);
+  job->footer("\nExample:\n  fjord job run citycount --type city --param field=country --wait\n" +
+              std::string(kExitCodes));
+  add_job_run(*job, args, action);
   CLI::App* list = command(*job, "list", "The jobs of the cluster", "fjord job list");
   add_common(*list, args.common);
   list->callback([&] { action = [&] { return run_job_list(args); }; });

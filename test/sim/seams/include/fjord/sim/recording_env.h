@@ -84,8 +84,16 @@ class RecordingEnv final : public Env {
     std::vector<const Change*> data_changes;
   };
 
+  /// A content of the files that a power loss may leave.
+  struct Choice {
+    std::string words;
+    Contents contents;
+  };
+
   Status record(Change change);
   Pending pending_after(std::size_t changes) const;
+  /// Returns the contents that may survive: first none of the changes that are not durable, then all of them.
+  static std::vector<Choice> choices_of(const Pending& pending);
   static void apply_name(Names& names, const Change& change);
   static void apply_data(Contents& contents, const Change& change);
   static DiskImage image_of(const Names& names, const Contents& contents);
