@@ -1,7 +1,8 @@
 #include "fjord/rpc/cluster_snapshot.h"
 
 /// Schemas of the documents that Fjord itself stores: tuples, results and the records of MapReduce jobs, and what
-/// searches need: voting tables, synonyms, and the queries that were recorded.
+/// searches need: voting tables, synonyms, and the queries that were recorded. They are here and not in mapreduce and
+/// search, because each snapshot has them, whatever is linked.
 namespace fjord::rpc {
 
 const std::vector<std::string>& builtin_schemas() {
