@@ -246,10 +246,11 @@ nb::dict change_nodes(ClientHandle& handle, const NodeChange& change, std::optio
     };
   }
   std::stop_source stop;
-  check(
-      handle.run([client, change, plan, report, timeout = to_duration(wait, "wait"),
-                  token = stop.get_token()] { return client->admin().wait_for(change, plan, timeout, report, token); },
-                 {&stop, mailbox}));
+  check(call_blocking(
+      [client, change, plan, report, timeout = to_duration(wait, "wait"), token = stop.get_token()] {
+        return client->admin().wait_for(change, plan, timeout, report, token);
+      },
+      &stop, mailbox));
   return to_dict(plan);
 }
 

@@ -4,6 +4,7 @@
 - a function that a comment names as `name()` is there;
 - a link of a page leads to a file of the repository, and so does a page that any text names as `docs/….md`;
 - no file of code has more than 800 lines;
+- lines of pages end at 120 columns, but for tables and code (reflow.py breaks them);
 - a file that uses fmt includes a header of it, itself or by its own header: sources are compiled in groups, and another source of a group
   may have included it;
 - comments, pages, descriptions and texts of the programs have no "somebody", "nobody", "anew" or "so many";
@@ -20,6 +21,8 @@ import pathlib
 import re
 import subprocess
 import sys
+
+import reflow
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINES_MAX = 800
@@ -150,6 +153,8 @@ def main():
                     if target and not re.match(r"\w+:", target) and not (ROOT / name).parent.joinpath(target).exists():
                         faults.append(f"{name}:{number}: the link {link} leads nowhere")
         faults += vague_words(name, text)
+        if name.endswith(".md") and name not in reflow.GENERATED:
+            faults += [f"{name}:{number}: more than {reflow.COLUMNS} columns; test/house/reflow.py breaks them" for number in reflow.long_lines(text)]
     faults += settings_declared_elsewhere(sources)
     faults += fmt_not_included(sources)
     for fault in faults:

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import _core
-from ._options import fill, mapping
+from ._options import fill
 from .arrow import ArrowStream
 from .errors import WrongType
 from .progress import Progress
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-    from .client import Client
     from .jobs import JobInfo
 
 
@@ -32,82 +31,42 @@ def count(expression: str = "") -> Aggregate:
 
 
 def sum(expression: str) -> Aggregate:  # noqa: A001: the name of the aggregate
-    """The sum of an expression.
-
-    >>> from fjord.aggregate import sum
-    >>> client.aggregate("item").agg(x=sum("price")).fetchall()
-    [(3,)]
-    """
+    """The sum of an expression."""
     return Aggregate(f"sum({expression})")
 
 
 def avg(expression: str) -> Aggregate:
-    """The mean of an expression.
-
-    >>> from fjord.aggregate import avg
-    >>> client.aggregate("item").agg(x=avg("price")).fetchall()
-    [(3.0,)]
-    """
+    """The mean of an expression."""
     return Aggregate(f"avg({expression})")
 
 
 def min(expression: str) -> Aggregate:  # noqa: A001
-    """The smallest value of an expression.
-
-    >>> from fjord.aggregate import min
-    >>> client.aggregate("item").agg(x=min("price")).fetchall()
-    [(3,)]
-    """
+    """The smallest value of an expression."""
     return Aggregate(f"min({expression})")
 
 
 def max(expression: str) -> Aggregate:  # noqa: A001
-    """The largest value of an expression.
-
-    >>> from fjord.aggregate import max
-    >>> client.aggregate("item").agg(x=max("price")).fetchall()
-    [(3,)]
-    """
+    """The largest value of an expression."""
     return Aggregate(f"max({expression})")
 
 
 def distinct(expression: str) -> Aggregate:
-    """The number of different values, beyond 1024 an estimate.
-
-    >>> from fjord.aggregate import distinct
-    >>> client.aggregate("item").agg(x=distinct("name")).fetchall()
-    [(1,)]
-    """
+    """The number of different values, beyond 1024 an estimate."""
     return Aggregate(f"distinct({expression})")
 
 
 def quantile(part: float, expression: str) -> Aggregate:
-    """The smallest value so that a part, such as 0.5, of the values is not greater.
-
-    >>> from fjord.aggregate import quantile
-    >>> client.aggregate("item").agg(median=quantile(0.5, "price")).fetchall()
-    [(3.0,)]
-    """
+    """The smallest value so that a part, such as 0.5, of the values is not greater."""
     return Aggregate(f"quantile({part},{expression})")
 
 
 def histogram(expression: str, width: float) -> Aggregate:
-    """Counts of values in bins of this width; JSON text in columns of Arrow.
-
-    >>> from fjord.aggregate import histogram
-    >>> client.aggregate("item").agg(prices=histogram("price", 10)).fetchall()
-    [([{'from': 0, 'to': 10, 'count': 1}],)]
-    """
+    """Counts of values in bins of this width, as JSON text."""
     return Aggregate(f"histogram({expression},{width})")
 
 
 def top(number: int, expression: str) -> Aggregate:
-    """The most frequent values with their counts; JSON text in columns of Arrow.
-
-    >>> from fjord.aggregate import top
-    >>> client.aggregate("item").agg(names=top(3, "name")).fetchall()
-    [([{'value': 'tea', 'count': 1}],)]
-    """
+    """The most frequent values with their counts, as JSON text."""
     return Aggregate(f"top({number},{expression})")
 
 
@@ -128,38 +87,21 @@ class AggregateRows(ArrowStream):
 
     @property
     def columns(self) -> List[str]:
-        """The names of the columns: groups first, then aggregates.
-
-        >>> client.aggregate("item").group_by("name").agg(n=count()).run().columns
-        ['name', 'n']
-        """
+        """The names of the columns: groups first, then aggregates."""
         return self._core.columns
 
     @property
     def documents_read(self) -> int:
-        """The number of documents that the aggregation has read.
-
-        >>> client.aggregate("item").agg(n=count()).run().documents_read
-        1
-        """
+        """The number of documents that the aggregation has read."""
         return self._core.documents_read
 
     @property
     def job_id(self) -> str:
-        """The id of the job that ran it; "" for the rows of Job.result().
-
-        >>> rows = client.aggregate("item").agg(n=count()).run()
-        >>> client.jobs.get(rows.job_id).status().state
-        'done'
-        """
+        """The id of the job that ran it."""
         return self._core.job_id
 
     def fetchall(self) -> List[Tuple[Any, ...]]:
-        """Returns the rows as tuples.
-
-        >>> client.aggregate("item").agg(n=count()).run().fetchall()
-        [(1,)]
-        """
+        """Returns the rows as tuples."""
         return self._core.rows()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -179,13 +121,13 @@ class Relation:
     Expressions are those of docs/reference/aggregate.md.
     """
 
-    def __init__(self, client: "Client", type: str, *, settings: Optional[Mapping[str, Any]] = None,
+    def __init__(self, client: Any, type: str, *, settings: Optional[Mapping[str, Any]] = None,
                  timeout: Optional[float] = None, progress: Optional[bool] = None) -> None:
         if not isinstance(type, str):
             raise WrongType("type", "str", type)
         self._client = client
         self._values: Dict[str, Any] = {"type": type}
-        self._settings = {name: str(value) for name, value in mapping("settings", settings or {}).items()}
+        self._settings = {name: str(value) for name, value in (settings or {}).items()}
         self._timeout = timeout
         self._progress = progress
         self._rows: Optional[AggregateRows] = None
@@ -267,11 +209,11 @@ class Relation:
         >>> client.aggregate("item").agg(n=count()).run().documents_read
         1
         """
-        self._rows = AggregateRows(self._run(self._values, on_progress))
+        self._rows = AggregateRows(self._run(self._values, on_progress, None))
         return self._rows
 
-    def _run(self, values: Mapping[str, Any], on_progress: "Optional[Callable[[JobInfo], object]]" = None
-             ) -> _core.AggregateResult:
+    def _run(self, values: Mapping[str, Any], on_progress: "Optional[Callable[[JobInfo], object]]",
+             stop: Optional[_core.Stop]) -> _core.AggregateResult:
         from .jobs import job_info
 
         request = fill(_core.AggregateRequest(), timeout=self._timeout, settings=self._settings, **values)
@@ -282,7 +224,7 @@ class Relation:
                 if on_progress is not None:
                     on_progress(job)
 
-            return _core.aggregate(self._client._core, request, report)
+            return _core.aggregate(self._client._core, request, report, stop)
 
     def _result(self) -> AggregateRows:
         return self.run() if self._rows is None else self._rows
@@ -306,11 +248,7 @@ class Relation:
 
     @property
     def columns(self) -> List[str]:
-        """The names of the columns. Runs the aggregation.
-
-        >>> client.aggregate("item").agg(n=count()).columns
-        ['n']
-        """
+        """The names of the columns. Runs the aggregation."""
         return self._result().columns
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -324,22 +262,6 @@ class Relation:
         [{'n': 1}]
         """
         return self._result().table()
-
-    def to_arrow_table(self) -> "pyarrow.Table":
-        """The same as arrow().
-
-        >>> client.aggregate("item").agg(n=count()).to_arrow_table().num_rows
-        1
-        """
-        return self.arrow()
-
-    def to_arrow_batches(self) -> "pyarrow.RecordBatchReader":
-        """Returns the rows as a reader of batches of pyarrow.
-
-        >>> [batch.num_rows for batch in client.aggregate("item").agg(n=count()).to_arrow_batches()]
-        [1]
-        """
-        return self._result().reader()
 
     def df(self) -> "pandas.DataFrame":
         """Returns the rows as a data frame of pandas.
@@ -369,7 +291,7 @@ class Relation:
             values["into_namespace"] = namespace
         if name is not None:
             values["name"] = name
-        result = self._run(values)
+        result = self._run(values, None, None)
         return StoredRows(result.documents_put, result.documents_removed, result.job_id)
 
     def request(self) -> Dict[str, Any]:

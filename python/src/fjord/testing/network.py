@@ -50,12 +50,7 @@ def _check(returned: int) -> None:
 
 
 def on_own_thread(work: Callable[[], T]) -> T:
-    """Runs `work` on a thread of its own, which ends with it, and returns its result.
-
-    >>> from fjord.testing.network import on_own_thread
-    >>> on_own_thread(lambda: 1 + 1)
-    2
-    """
+    """Runs `work` on a thread of its own, which ends with it, and returns its result."""
     results: List[T] = []
     errors: List[BaseException] = []
 
@@ -106,20 +101,11 @@ class Host:
             ) from error
 
     def enter(self) -> None:
-        """Moves the calling thread, or a child process before its program starts, to this host.
-
-        >>> with Network(["a"]) as network:
-        ...     on_own_thread(network.hosts["a"].enter)
-        """
+        """Moves the calling thread, or a child process before its program starts, to this host."""
         _check(_libc().setns(self._namespace, _CLONE_NEWNET))
 
     def run(self, work: Callable[[], T]) -> T:
-        """Runs `work` on this host. Threads that it starts stay there.
-
-        >>> with Network(["a"]) as network:
-        ...     network.hosts["a"].run(lambda: 1 + 1)
-        2
-        """
+        """Runs `work` on this host. Threads that it starts stay there."""
 
         def there() -> T:
             self.enter()
@@ -128,10 +114,6 @@ class Host:
         return on_own_thread(there)
 
     def close(self) -> None:
-        """Removes the host. Network.close() does it for all.
-
-        >>> Network(["a"]).close()
-        """
         os.close(self.device)
         os.close(self._namespace)
 
@@ -179,29 +161,16 @@ class Network:
         self._switch_thread.start()
 
     def set(self, source: str, target: str, link: Optional[Link]) -> None:
-        """Sets the link from one host to another; None: good again. Any thread may call it.
-
-        >>> with Network(["a", "b"]) as network:
-        ...     network.set("a", "b", Link(delay=0.01, loss=0.1))
-        """
+        """Sets the link from one host to another; None: good again. Any thread may call it."""
         self._links[source, target] = link or _GOOD
 
     def cut(self, one: str, other: str) -> None:
-        """Drops all packets between two hosts, in both directions.
-
-        >>> with Network(["a", "b"]) as network:
-        ...     network.cut("a", "b")
-        """
+        """Drops all packets between two hosts, in both directions."""
         self.set(one, other, Link(cut=True))
         self.set(other, one, Link(cut=True))
 
     def heal(self) -> None:
-        """Makes all links good.
-
-        >>> with Network(["a", "b"]) as network:
-        ...     network.cut("a", "b")
-        ...     network.heal()
-        """
+        """Makes all links good."""
         self._links.clear()
 
     def __enter__(self) -> "Network":
@@ -211,10 +180,6 @@ class Network:
         self.close()
 
     def close(self) -> None:
-        """Removes the hosts. The end of a with statement calls it.
-
-        >>> Network(["a", "b"]).close()
-        """
         self._ending.set()
         self._switch_thread.join()
         self._close_hosts()
