@@ -4,6 +4,7 @@
 #include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <set>
 #include <utility>
 
 #include "fjord/library/arrow.h"
@@ -39,6 +40,50 @@ const char* format_of(TypeTag tag) {
   }
 }
 
+constexpr std::string_view unit_of(char letter) {
+  switch (letter) {
+    case 's':
+      return "s";
+    case 'm':
+      return "ms";
+    case 'u':
+      return "us";
+    default:
+      return "ns";
+  }
+}
+
+/// Returns Arrow's name for a type that documents do not have: "timestamp[us, tz=UTC]" for "tsu:UTC".
+std::string name_of(std::string_view format) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNames{
+      {{"n", "null"},
+       {"e", "halffloat"},
+       {"tdD", "date32"},
+       {"tdm", "date64"},
+       {"tts", "time32[s]"},
+       {"ttm", "time32[ms]"},
+       {"ttu", "time64[us]"},
+       {"ttn", "time64[ns]"},
+       {"tiM", "month_interval"},
+       {"tiD", "day_time_interval"},
+       {"tin", "month_day_nano_interval"},
+       {"+r", "run_end_encoded"},
+       {"+vl", "list_view"},
+       {"+vL", "large_list_view"}}};
+  for (const auto& [code, name] : kNames) {
+    if (format == code) return std::string(name);
+  }
+  if (format.starts_with("ts") && format.size() >= 4) {
+    const std::string_view zone = format.substr(4);
+    return fmt::format("timestamp[{}{}{}]", unit_of(format[2]), zone.empty() ? "" : ", tz=", zone);
+  }
+  if (format.starts_with("tD") && format.size() == 3) return fmt::format("duration[{}]", unit_of(format[2]));
+  if (format.starts_with("d:")) return fmt::format("decimal({})", format.substr(2));
+  if (format.starts_with("+ud:")) return "dense_union";
+  if (format.starts_with("+us:")) return "sparse_union";
+  return std::string(format);
+}
+
 /// Writes the schema of a document type, column by column.
 class SdWriter {
  public:
@@ -48,6 +93,10 @@ class SdWriter {
   void add(const ArrowSchema& column) {
     const std::string name = column.name;
     if (name == kIdColumn || name == kVersionColumn) return;
+    if (!names_.insert(name).second) {
+      problem(name, "left out, because a column before it has the same name: rename the column");
+      return;
+    }
     const std::string type = type_of(column, name);
     if (!type.empty() && check_name(name, name)) fields_ += fmt::format("    field {} type {} {{}}\n", name, type);
   }
@@ -103,9 +152,9 @@ class SdWriter {
     if (format == "+s") return struct_of(column, path);
     if (format == "+m") return map_of(*column.children[0], path, is_weighted_set(column));
     if (format == "+l" || format == "+L" || format.starts_with("+w:")) return list_of(*column.children[0], path);
-    return problem(path, fmt::format("left out, because documents have no type for Arrow's \"{}\": cast it to one that "
+    return problem(path, fmt::format("left out, because documents have no type for Arrow's {}: cast it to one that "
                                      "they have, such as int64 or string",
-                                     format));
+                                     name_of(format)));
   }
 
   static bool is_weighted_set(const ArrowSchema& column) {
@@ -131,9 +180,14 @@ class SdWriter {
 
   std::string struct_of(const ArrowSchema& column, const std::string& path) {
     std::string members;
+    std::set<std::string> names;
     for (std::int64_t i = 0; i < column.n_children; ++i) {
       const ArrowSchema& member = *column.children[i];
       const std::string place = fmt::format("{}.{}", path, member.name);
+      if (!names.insert(member.name).second) {
+        problem(place, "left out, because a member before it has the same name: rename it");
+        continue;
+      }
       const std::string type = type_of(member, place);
       if (!type.empty() && check_name(member.name, place)) {
         members += fmt::format(" field {} type {} {{}}", member.name, type);
@@ -148,6 +202,7 @@ class SdWriter {
   }
 
   std::vector<std::string>& problems_;
+  std::set<std::string> names_;  ///< Names of the columns so far.
   std::string structs_;
   std::string fields_;
   int structs_made_ = 0;

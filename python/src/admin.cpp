@@ -246,11 +246,10 @@ nb::dict change_nodes(ClientHandle& handle, const NodeChange& change, std::optio
     };
   }
   std::stop_source stop;
-  check(call_blocking(
-      [client, change, plan, report, timeout = to_duration(wait, "wait"), token = stop.get_token()] {
-        return client->admin().wait_for(change, plan, timeout, report, token);
-      },
-      &stop, mailbox));
+  check(
+      handle.run([client, change, plan, report, timeout = to_duration(wait, "wait"),
+                  token = stop.get_token()] { return client->admin().wait_for(change, plan, timeout, report, token); },
+                 {&stop, mailbox}));
   return to_dict(plan);
 }
 

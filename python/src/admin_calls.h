@@ -12,7 +12,7 @@ namespace fjord::python {
 template <typename F>
 auto call_admin(ClientHandle& handle, F f) {
   const std::shared_ptr<Client> client = handle.use_connected();
-  return call_blocking([client, f] { return f(client->admin()); });
+  return handle.run([client, f] { return f(client->admin()); });
 }
 
 }  // namespace fjord::python

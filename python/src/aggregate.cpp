@@ -2,6 +2,7 @@
 #include "fjord/library/aggregate.h"
 
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -35,18 +36,30 @@ nb::object stream_of(const AggregateResult& result) {
   return to_capsule(std::move(stream));
 }
 
-AggregateResult run(ClientHandle& handle, const AggregateRequest& request, nb::handle on_progress,
-                    std::stop_source* stop) {
+AggregateResult run(ClientHandle& handle, const AggregateRequest& request, nb::handle on_progress) {
   const std::shared_ptr<Client> client = handle.use_connected();
   const auto mailbox = std::make_shared<Mailbox>();
-  std::stop_source own_stop;
-  std::stop_source& used_stop = stop == nullptr ? own_stop : *stop;
+  std::stop_source stop;
   auto report = progress_to(mailbox, on_progress);
   AggregateResult result =
-      call_blocking([client, request, report,
-                     token = used_stop.get_token()] { return run_aggregate(client->core(), request, token, report); },
-                    &used_stop, mailbox);
+      handle.run([client, request, report,
+                  token = stop.get_token()] { return run_aggregate(client->core(), request, token, report); },
+                 {&stop, mailbox});
   check(result.status);
+  return result;
+}
+
+/// Returns the rows of a job of aggregations as those of an aggregation. `passes` is the JSON of
+/// mapreduce::AggregateJob, `rows` are the keys and texts of the results.
+AggregateResult result_of_job(ClientHandle& handle, const std::string& passes,
+                              std::vector<mapreduce::KeyedResult> rows) {
+  const std::shared_ptr<Client> client = handle.use_connected();
+  mapreduce::AggregateJob job = value_of(mapreduce::AggregateJob::from_json(passes));
+  const auto plans = value_of(job.compile(client->core().types()));
+  check(plans.back()->arrange(rows));
+  AggregateResult result;
+  for (const auto& column : plans.back()->columns()) result.columns.push_back(column.name);
+  result.rows = value_of(cells_of(*plans.back(), rows));
   return result;
 }
 
@@ -77,7 +90,8 @@ void bind_aggregate(nb::module_& module) {
       .def_ro("documents_put", &AggregateResult::documents_put)
       .def_ro("documents_removed", &AggregateResult::documents_removed)
       .def_ro("dead_letters", &AggregateResult::dead_letters);
-  module.def("aggregate", &run, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none());
+  module.def("result_of_job", &result_of_job);
+  module.def("aggregate", &run, nb::arg(), nb::arg(), nb::arg().none());
 }
 
 }  // namespace fjord::python

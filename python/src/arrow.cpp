@@ -4,15 +4,16 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
-#include <unistd.h>
 
 #include "arrow_capsule.h"
+#include "arrow_visit_state.h"
 #include "bindings.h"
 #include "client_handle.h"
 #include "errors.h"
 #include "options.h"
 #include "record.h"
 #include "summary.h"
+#include "values.h"
 
 namespace fjord::python {
 
@@ -48,61 +49,53 @@ T take_interface(nb::handle object, const char* method, const char* name, const 
   return taken;
 }
 
-/// The class _core.ArrowVisit. Threading: the interpreter lock; its stream is read without it.
+/// The class _core.ArrowVisit. Threading: the interpreter lock; its stream is read without it. Lifetime: `handle`
+/// outlives it (nb::keep_alive).
 class ArrowVisitObject {
  public:
   ArrowVisitObject(ClientHandle& handle, std::shared_ptr<ArrowVisit> visit)
-      : shared_(std::make_shared<Shared>(std::move(visit))) {
-    handle.stop_with_client(shared_);
+      : handle_(handle), state_(std::make_shared<ArrowVisitState>(std::move(visit))) {
+    handle.stop_with_client(state_);
   }
   ArrowVisitObject(const ArrowVisitObject&) = delete;
   ArrowVisitObject& operator=(const ArrowVisitObject&) = delete;
   ~ArrowVisitObject() {
     const Unlocked unlocked;
-    shared_.reset();
+    state_.reset();
   }
 
   static std::unique_ptr<ArrowVisitObject> open(ClientHandle& handle, const VisitOptions& visit,
                                                 const ArrowVisitOptions& options) {
     const std::shared_ptr<Client> client = handle.use_connected();
-    auto opened = call_blocking([client, visit, options] { return ArrowVisit::open(client, visit, options); });
+    auto opened = handle.run([client, visit, options] { return ArrowVisit::open(client, visit, options); });
     return std::make_unique<ArrowVisitObject>(handle, value_of(std::move(opened)));
   }
 
   nb::object stream() const {
     auto stream = std::make_unique<ArrowArrayStream>();
-    check(ArrowVisit::export_to(shared_->visit, stream.get()));
+    check(ArrowVisitState::export_to(state_, stream.get()));
     return to_capsule(std::move(stream));
   }
   nb::object schema() const {
     auto schema = std::make_unique<ArrowSchema>();
-    shared_->visit->schema(schema.get());
+    visit().schema(schema.get());
     return to_capsule(std::move(schema));
   }
-  void stop() const { shared_->stop(); }
-  std::string cursor() const { return shared_->visit->cursor(); }
-  nb::object fraction_done() const { return fraction_or_none(shared_->visit->statistics().fraction_done()); }
-  nb::dict statistics() const { return statistics_to_dict(shared_->visit->statistics()); }
-  /// Raises the error that ended the visit, if there is one.
-  void check_end() const {
-    const Status status = shared_->visit->status();
-    if (status.code() != StatusCode::Cancelled) check(status);
-  }
+  void stop() const { state_->stop(); }
+  std::string cursor() const { return visit().cursor(); }
+  nb::object fraction_done() const { return fraction_or_none(visit().statistics().fraction_done()); }
+  nb::dict statistics() const { return statistics_to_dict(visit().statistics()); }
+  void check_end() const { state_->check_end(handle_); }
 
  private:
-  struct Shared final : Stoppable {
-    explicit Shared(std::shared_ptr<ArrowVisit> own_visit) : visit(std::move(own_visit)), owner(getpid()) {}
-    ~Shared() override {
-      // In a process that was forked later, the threads are missing that the destructor waits for.
-      if (!DeleteInOwnProcess::is_own_process(owner)) static_cast<void>(new std::shared_ptr<ArrowVisit>(visit));
-    }
-    void stop() override {
-      if (DeleteInOwnProcess::is_own_process(owner)) visit->stop();
-    }
-    std::shared_ptr<ArrowVisit> visit;
-    pid_t owner;
-  };
-  std::shared_ptr<Shared> shared_;
+  /// Raises ForkedProcess in a process that was forked later.
+  ArrowVisit& visit() const {
+    if (!state_->is_own_process()) state_->check_end(handle_);
+    return state_->visit();
+  }
+
+  ClientHandle& handle_;
+  std::shared_ptr<ArrowVisitState> state_;
 };
 
 void add_callbacks(ArrowImportOptions& options, const std::shared_ptr<Mailbox>& mailbox, nb::handle on_failure,
@@ -122,26 +115,40 @@ void add_callbacks(ArrowImportOptions& options, const std::shared_ptr<Mailbox>& 
 }
 
 nb::dict run_import(ClientHandle& handle, nb::handle table, ArrowImportOptions options, nb::handle on_failure,
-                    nb::handle on_warning, std::stop_source* stop) {
+                    nb::handle on_warning) {
   const std::shared_ptr<Client> client = handle.use_connected();
   auto stream =
       take_interface<ArrowArrayStream>(table, "__arrow_c_stream__", kStreamName, "table",
                                        "a table, a stream of batches or another object with __arrow_c_stream__");
   const auto mailbox = std::make_shared<Mailbox>();
   add_callbacks(options, mailbox, on_failure, on_warning);
-  std::stop_source own_stop;
-  std::stop_source& used_stop = stop == nullptr ? own_stop : *stop;
-  options.stop = used_stop.get_token();
-  const ImportSummary summary = call_blocking(
-      [client, stream, options]() mutable { return import_arrow(*client, &stream, options); }, &used_stop, mailbox);
+  std::stop_source stop;
+  options.stop = stop.get_token();
+  const ImportSummary summary = handle.run(
+      [client, stream, options]() mutable { return import_arrow(*client, &stream, options); }, {&stop, mailbox});
   check(summary.status);
   return import_to_dict(summary);
 }
 
-nb::object sd_of_schema(nb::handle schema, const std::string& type) {
-  ArrowSchema taken = take_interface<ArrowSchema>(schema, "__arrow_c_schema__", kSchemaName, "schema",
-                                                  "a schema of Arrow, or another object with __arrow_c_schema__");
-  const auto fit = sd_of_arrow_schema(taken, type);
+/// Returns the schema of a schema, a table, a data frame or a stream of batches.
+ArrowSchema schema_of(nb::handle columns) {
+  constexpr const char* kExpected = "a schema, a table or a data frame, with __arrow_c_schema__ or __arrow_c_stream__";
+  if (nb::hasattr(columns, "__arrow_c_schema__")) {
+    return take_interface<ArrowSchema>(columns, "__arrow_c_schema__", kSchemaName, "columns", kExpected);
+  }
+  ArrowArrayStream stream =
+      take_interface<ArrowArrayStream>(columns, "__arrow_c_stream__", kStreamName, "columns", kExpected);
+  ArrowSchema schema{};
+  const int code = stream.get_schema(&stream, &schema);
+  stream.release(&stream);
+  if (code != 0) raise(Status(StatusCode::IoError, "the table gives no schema"));
+  return schema;
+}
+
+nb::object sd_of_schema(nb::handle columns, nb::handle type) {
+  const std::string name(view_of(type.ptr(), "type"));
+  ArrowSchema taken = schema_of(columns);
+  const auto fit = sd_of_arrow_schema(taken, name);
   taken.release(&taken);
   const ArrowSchemaFit found = value_of(fit);
   return nb::make_tuple(to_str(found.sd), Record::convert(found.problems));
@@ -188,9 +195,8 @@ void bind_arrow(nb::module_& module) {
       .def_prop_ro("fraction_done", &ArrowVisitObject::fraction_done)
       .def_prop_ro("statistics", &ArrowVisitObject::statistics);
   module.def("visit_arrow", &ArrowVisitObject::open, nb::keep_alive<0, 1>());
-  module.def("import_arrow", &run_import, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
-             nb::arg().none());
-  module.def("sd_of_arrow_schema", &sd_of_schema);
+  module.def("import_arrow", &run_import, nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none(), nb::arg().none());
+  module.def("sd_of_arrow_schema", &sd_of_schema, nb::arg().none(), nb::arg().none());
   module.def("arrow_schema_of_sd", &schema_of_sd);
 }
 

@@ -58,20 +58,19 @@ void add_callbacks(BulkOptions& options, const BulkCallbacks& callbacks, const s
 
 /// `changes` is None for removes.
 nb::dict run_bulk(ClientHandle& handle, std::string selection, nb::handle changes, BulkOptions options,
-                  nb::handle on_progress, nb::handle on_cursor, nb::handle on_failure, std::stop_source* stop) {
+                  nb::handle on_progress, nb::handle on_cursor, nb::handle on_failure) {
   const std::shared_ptr<Client> client = handle.use_connected();
   std::optional<std::string> json;
   if (!changes.is_none()) json = to_json(changes.ptr());
   const auto mailbox = std::make_shared<Mailbox>();
   add_callbacks(options, {on_progress, on_cursor, on_failure}, mailbox);
-  std::stop_source own_stop;
-  std::stop_source& used_stop = stop == nullptr ? own_stop : *stop;
-  options.stop = used_stop.get_token();
-  const BulkSummary summary = call_blocking(
+  std::stop_source stop;
+  options.stop = stop.get_token();
+  const BulkSummary summary = handle.run(
       [client, selection, json, options] {
         return json ? client->update_where(selection, *json, options) : client->remove_where(selection, options);
       },
-      &used_stop, mailbox);
+      {&stop, mailbox});
   check(summary.status);
   return to_dict(summary);
 }
@@ -89,9 +88,6 @@ nb::dict counts_to_dict(const std::map<StatusCode, std::uint64_t>& counts) {
 nb::object fraction_or_none(double fraction) { return fraction < 0 ? nb::none() : nb::object(nb::float_(fraction)); }
 
 void bind_bulk(nb::module_& module) {
-  nb::class_<std::stop_source>(module, "Stop").def(nb::init<>()).def("stop", [](std::stop_source& self) {
-    self.request_stop();
-  });
   nb::class_<BulkOptions>(module, "BulkOptions")
       .def(nb::init<>())
       .def_rw("type", &BulkOptions::type)
@@ -103,7 +99,7 @@ void bind_bulk(nb::module_& module) {
       .def_prop_rw("timeout", &get_nothing<BulkOptions>, &set_timeout<BulkOptions>)
       .def_prop_rw("time_limit", &get_nothing<BulkOptions>, &set_time_limit);
   module.def("bulk", &run_bulk, nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none(), nb::arg().none(),
-             nb::arg().none(), nb::arg().none());
+             nb::arg().none());
 }
 
 }  // namespace fjord::python

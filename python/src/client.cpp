@@ -32,18 +32,17 @@ std::string text_argument(nb::handle value, std::string_view name) { return std:
 
 // --- Reading
 
-ReadOptions read_options(nb::handle fields, nb::handle consistency, nb::handle priority,
-                         std::optional<double> timeout) {
+ReadOptions read_options(nb::handle fields, nb::handle consistency, nb::handle priority, nb::handle timeout) {
   ReadOptions options;
   options.fields = text_argument(fields, "fields");
   options.consistency = to_consistency(view_of(consistency.ptr(), "consistency"));
   options.priority = to_priority(view_of(priority.ptr(), "priority"));
-  options.timeout = to_duration(timeout);
+  options.timeout = duration_argument(timeout);
   return options;
 }
 
 nb::object get(ClientHandle& handle, nb::handle id, nb::handle fields, nb::handle consistency, nb::handle priority,
-               std::optional<double> timeout, Completions* completions) {
+               nb::handle timeout, Completions* completions) {
   const std::shared_ptr<Client> client = handle.use();
   return finish(handle, completions,
                 start_get(*client, text_argument(id, "id"), read_options(fields, consistency, priority, timeout)),
@@ -51,8 +50,8 @@ nb::object get(ClientHandle& handle, nb::handle id, nb::handle fields, nb::handl
 }
 
 /// Returns the documents in the order of their ids; None for one that is not there.
-nb::list get_many(ClientHandle& handle, nb::iterable ids, nb::handle fields, nb::handle consistency,
-                  nb::handle priority, std::optional<double> timeout) {
+nb::list get_many(ClientHandle& handle, nb::handle ids, nb::handle fields, nb::handle consistency, nb::handle priority,
+                  nb::handle timeout) {
   const std::shared_ptr<Client> client = handle.use();
   const ReadOptions options = read_options(fields, consistency, priority, timeout);
   nb::list documents;
@@ -64,7 +63,7 @@ nb::list get_many(ClientHandle& handle, nb::iterable ids, nb::handle fields, nb:
     }
     started.clear();
   };
-  for_each(std::move(ids), [&](nb::handle id) {
+  for_each(iterable_argument(ids, "ids", "an iterable of str"), [&](nb::handle id) {
     started.push_back(start_get(*client, text_argument(id, "id"), options));
     if (started.size() == kGetsAtOnce) collect();
   });
@@ -78,12 +77,17 @@ nb::list get_many(ClientHandle& handle, nb::iterable ids, nb::handle fields, nb:
 struct WriteArguments {
   nb::handle condition;
   nb::handle required_version;
-  bool create;
+  nb::handle create;
   nb::handle durability;
   nb::handle priority;
   nb::handle idempotency_key;
-  std::optional<double> timeout;
+  nb::handle timeout;
 };
+
+bool flag_argument(nb::handle value, std::string_view name) {
+  if (!PyBool_Check(value.ptr())) raise_wrong_type(name, "bool", value);
+  return value.ptr() == Py_True;
+}
 
 std::optional<Timestamp> version_argument(nb::handle value) {
   if (value.is_none()) return std::nullopt;
@@ -103,7 +107,7 @@ WriteOptions write_options(const WriteArguments& arguments) {
   WriteOptions options;
   options.condition = text_argument(arguments.condition, "condition");
   options.required_version = version_argument(arguments.required_version);
-  options.create = arguments.create;
+  options.create = flag_argument(arguments.create, "create");
   options.durability = to_durability(view_of(arguments.durability.ptr(), "durability"));
   options.priority = to_priority(view_of(arguments.priority.ptr(), "priority"));
   const nb::object key =
@@ -113,7 +117,7 @@ WriteOptions write_options(const WriteArguments& arguments) {
     raise_wrong_type("idempotency_key", "str", arguments.idempotency_key);
   }
   options.idempotency_key.assign(PyBytes_AS_STRING(key.ptr()), static_cast<std::size_t>(PyBytes_GET_SIZE(key.ptr())));
-  options.timeout = to_duration(arguments.timeout);
+  options.timeout = duration_argument(arguments.timeout);
   return options;
 }
 
@@ -137,7 +141,7 @@ std::shared_ptr<const DocumentTypeRepo> types_for(ClientHandle& handle, const Do
     if (types->find(type) != nullptr) return types;
   }
   if (!may_wait) raise(Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", type)));
-  return value_of(call_blocking([client, type] { return client->core().types_with(type); }));
+  return value_of(handle.run([client, type] { return client->core().types_with(type); }));
 }
 
 nb::object put(ClientHandle& handle, nb::handle id, nb::handle fields, const WriteArguments& arguments,
@@ -179,7 +183,7 @@ ClientHandle* new_client(std::string addresses, double timeout, std::string_view
 /// Returns the fields of each document type: {"music": {"title": "string"}}.
 nb::dict types(ClientHandle& handle) {
   const std::shared_ptr<Client> client = handle.use_connected();
-  check(call_blocking([client] { return client->core().refresh(); }));
+  check(handle.run([client] { return client->core().refresh(); }));
   nb::dict all;
   const auto known = client->core().types();
   for (const auto& type : known->types()) {
@@ -191,31 +195,31 @@ nb::dict types(ClientHandle& handle) {
 }
 
 void bind_writes(nb::class_<ClientHandle>& client) {
+  const nb::arg none = nb::arg().none();  // The functions say themselves what they expect.
   client.def(
       "put",
-      [](ClientHandle& self, nb::handle id, nb::handle fields, nb::handle condition, nb::handle version, bool create,
-         nb::handle durability, nb::handle priority, nb::handle key, std::optional<double> timeout,
+      [](ClientHandle& self, nb::handle id, nb::handle fields, nb::handle condition, nb::handle version,
+         nb::handle create, nb::handle durability, nb::handle priority, nb::handle key, nb::handle timeout,
          Completions* completions) {
         return put(self, id, fields, {condition, version, create, durability, priority, key, timeout}, completions);
       },
-      nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-      nb::arg().none(), nb::arg().none());
+      none, none, none, none, none, none, none, none, none, none);
   client.def(
       "update",
-      [](ClientHandle& self, nb::handle id, nb::handle changes, nb::handle condition, nb::handle version, bool create,
-         nb::handle durability, nb::handle priority, nb::handle key, std::optional<double> timeout,
+      [](ClientHandle& self, nb::handle id, nb::handle changes, nb::handle condition, nb::handle version,
+         nb::handle create, nb::handle durability, nb::handle priority, nb::handle key, nb::handle timeout,
          Completions* completions) {
         return update(self, id, changes, {condition, version, create, durability, priority, key, timeout}, completions);
       },
-      nb::arg(), nb::arg().none(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-      nb::arg().none(), nb::arg().none());
+      none, none, none, none, none, none, none, none, none, none);
   client.def(
       "remove",
       [](ClientHandle& self, nb::handle id, nb::handle condition, nb::handle version, nb::handle durability,
-         nb::handle priority, nb::handle key, std::optional<double> timeout, Completions* completions) {
-        return remove(self, id, {condition, version, false, durability, priority, key, timeout}, completions);
+         nb::handle priority, nb::handle key, nb::handle timeout, Completions* completions) {
+        return remove(self, id, {condition, version, nb::handle(Py_False), durability, priority, key, timeout},
+                      completions);
       },
-      nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none());
+      none, none, none, none, none, none, none, none);
 }
 
 }  // namespace
@@ -240,6 +244,14 @@ void bind_client(nb::module_& module) {
       .def_rw("budget_percent", &RetryPolicy::budget_percent)
       .def_rw("budget_per_second", &RetryPolicy::budget_per_second)
       .def_rw("budget_burst", &RetryPolicy::budget_burst);
+  nb::class_<StopRequest>(module, "Stop")
+      .def(nb::init<>())
+      .def("stop", &StopRequest::stop)
+      .def("run", [](StopRequest& self, nb::handle call) {
+        const StopRequest::Scope scope(self);
+        return run_python([&]() -> nb::object { return call(); });
+      });
+  const nb::arg none = nb::arg().none();
   nb::class_<ClientHandle> client(module, "Client");
   client.def(nb::new_(&new_client))
       .def("ping", [](ClientHandle& self) { self.use_connected(); })
@@ -253,8 +265,8 @@ void bind_client(nb::module_& module) {
       .def_prop_ro("is_connected", &ClientHandle::is_connected)
       .def_prop_ro("addresses", &ClientHandle::addresses)
       .def_prop_ro("state_version", &ClientHandle::state_version)
-      .def("get", &get, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none())
-      .def("get_many", &get_many, nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
+      .def("get", &get, none, none, none, none, none, none)
+      .def("get_many", &get_many, none, none, none, none, none);
   bind_writes(client);
   module.def("_close_all", &ClientHandle::close_all);
 }

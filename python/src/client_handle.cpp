@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <pthread.h>
 #include <unistd.h>
 
 #include "errors.h"
@@ -21,10 +22,16 @@ std::vector<ClientHandle*>& all_clients() {
   return clients;
 }
 
-[[noreturn]] void raise_value_error(const std::string& message) {
-  PyErr_SetString(PyExc_ValueError, message.c_str());
-  throw nb::python_error();
+/// The process that this code runs in. A fork changes it in the child: getpid() would ask the kernel for each document.
+std::atomic<pid_t>& current_process() {
+  static std::atomic<pid_t> process = [] {
+    pthread_atfork(nullptr, nullptr, [] { current_process() = getpid(); });
+    return getpid();
+  }();
+  return process;
 }
+
+[[noreturn]] void raise_invalid(std::string message) { raise(Status(StatusCode::InvalidArgument, std::move(message))); }
 
 [[noreturn]] void raise_state(const char* name, const std::string& message) {
   raise_object(run_python([&]() -> nb::object {
@@ -34,7 +41,14 @@ std::vector<ClientHandle*>& all_clients() {
 
 }  // namespace
 
-bool DeleteInOwnProcess::is_own_process(pid_t owner) { return getpid() == owner; }
+bool DeleteInOwnProcess::is_own_process(pid_t owner) { return current_process() == owner; }
+
+void DeleteInOwnProcess::check_own_process(pid_t owner) {
+  if (is_own_process(owner)) return;
+  raise_state("ForkedProcess", fmt::format("this client was connected in process {}; make another one in process {}, "
+                                           "after the fork",
+                                           owner, current_process().load()));
+}
 
 ClientHandle::ClientHandle(std::string addresses, ClientSettings settings)
     : addresses_(std::move(addresses)), settings_(settings) {
@@ -43,6 +57,7 @@ ClientHandle::ClientHandle(std::string addresses, ClientSettings settings)
 
 ClientHandle::~ClientHandle() {
   std::erase(all_clients(), this);
+  stoppables_.clear();  // A stream of Arrow goes on without the client that it came from.
   close();
 }
 
@@ -54,13 +69,9 @@ std::shared_ptr<Client> ClientHandle::use() {
       nb::module_::import_("atexit").attr("register")(nb::module_::import_("fjord._core").attr("_close_all"));
       is_registered = true;
     }
-    owner_ = getpid();
+    owner_ = current_process();
     client_ = std::shared_ptr<Client>(new Client(connect(addresses_, settings_)), DeleteInOwnProcess{owner_});
     check(client_->core().settings_error());
-  } else if (!DeleteInOwnProcess::is_own_process(owner_)) {
-    raise_state("ForkedProcess", fmt::format("this client was connected in process {}; make another one in process {}, "
-                                             "after the fork",
-                                             owner_, getpid()));
   }
   return client_;
 }
@@ -68,15 +79,14 @@ std::shared_ptr<Client> ClientHandle::use() {
 std::shared_ptr<Client> ClientHandle::use_connected() {
   std::shared_ptr<Client> client = use();
   if (!is_connected()) {
-    const Status status = call_blocking([client] { return client->ping(); });
-    check_open();
-    check(status);
+    check(run([client] { return client->ping(); }));
   }
   return client;
 }
 
 bool ClientHandle::is_connected() const {
-  return client_ != nullptr && client_->core().settings_error() && client_->core().client().snapshot() != nullptr;
+  return client_ != nullptr && DeleteInOwnProcess::is_own_process(owner_) && client_->core().settings_error() &&
+         client_->core().client().snapshot() != nullptr;
 }
 
 std::uint64_t ClientHandle::state_version() const {
@@ -85,6 +95,7 @@ std::uint64_t ClientHandle::state_version() const {
 
 void ClientHandle::check_open() const {
   if (is_closed_) raise_state("ClientClosed", "the client was closed");
+  if (client_ != nullptr) DeleteInOwnProcess::check_own_process(owner_);
 }
 
 void ClientHandle::stop_with_client(std::weak_ptr<Stoppable> object) {
@@ -120,9 +131,18 @@ void ClientHandle::close_all() {
 
 Duration to_duration(std::optional<double> seconds, std::string_view name) {
   if (!seconds) return Duration(0);
-  if (!(*seconds > 0)) raise_value_error(fmt::format("{} is {}: expected a number of seconds above 0", name, *seconds));
+  if (!(*seconds > 0)) raise_invalid(fmt::format("{} is {}: expected a number of seconds above 0", name, *seconds));
   constexpr double kSecondsMax = 1e9;
   return Duration(std::max<std::int64_t>(1, std::llround(std::min(*seconds, kSecondsMax) * 1e6)));
+}
+
+Duration duration_argument(nb::handle seconds, std::string_view name) {
+  if (seconds.is_none()) return Duration(0);
+  const bool is_number = PyFloat_Check(seconds.ptr()) || (PyIndex_Check(seconds.ptr()) && !PyBool_Check(seconds.ptr()));
+  if (!is_number) raise_wrong_type(name, "a number of seconds", seconds);
+  const double number = PyFloat_AsDouble(seconds.ptr());
+  if (number == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  return to_duration(number, name);
 }
 
 ClientPriority to_priority(std::string_view name) {
@@ -130,20 +150,20 @@ ClientPriority to_priority(std::string_view name) {
   if (name == "high") return ClientPriority::High;
   if (name == "normal") return ClientPriority::Normal;
   if (name == "background") return ClientPriority::Background;
-  raise_value_error(fmt::format("priority is \"{}\": expected default, high, normal or background", name));
+  raise_invalid(fmt::format("priority is \"{}\": expected default, high, normal or background", name));
 }
 
 ReadConsistency to_consistency(std::string_view name) {
   if (name == "default") return ReadConsistency::Default;
   if (name == "linearizable") return ReadConsistency::Linearizable;
-  raise_value_error(fmt::format("consistency is \"{}\": expected default or linearizable", name));
+  raise_invalid(fmt::format("consistency is \"{}\": expected default or linearizable", name));
 }
 
 WriteDurability to_durability(std::string_view name) {
   if (name == "default") return WriteDurability::Default;
   if (name == "process") return WriteDurability::Process;
   if (name == "sync") return WriteDurability::Sync;
-  raise_value_error(fmt::format("durability is \"{}\": expected default, process or sync", name));
+  raise_invalid(fmt::format("durability is \"{}\": expected default, process or sync", name));
 }
 
 }  // namespace fjord::python

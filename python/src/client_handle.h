@@ -20,6 +20,8 @@ struct DeleteInOwnProcess {
     if (is_own_process(owner)) delete object;
   }
   static bool is_own_process(pid_t owner);
+  /// Raises ForkedProcess unless `owner` is this process.
+  static void check_own_process(pid_t owner);
 };
 
 /// Something that ends when its client is closed: a visit, a subscription. stop(): any thread.
@@ -44,11 +46,17 @@ class ClientHandle {
   std::shared_ptr<Client> use();
   /// Returns use() after a distributor has answered. Raises what Client::ping() returns.
   std::shared_ptr<Client> use_connected();
-  /// Raises ClientClosed if close() was called.
+  /// Raises ClientClosed if close() was called, and ForkedProcess in a process that was forked after the first use.
   void check_open() const;
   /// Ends visits and subscriptions. Waiting calls raise ClientClosed.
   void close();
   bool is_closed() const { return is_closed_; }
+  /// Runs a call that may block: gil.h. Raises what check_open() raises, also if the client is closed meanwhile.
+  template <typename F>
+  auto run(F call, const BlockingOptions& options = {}) const {
+    return call_blocking(
+        std::move(call), [this] { check_open(); }, options);
+  }
   /// Returns true if a distributor has answered, so that no call waits for that.
   bool is_connected() const;
   const std::string& addresses() const { return addresses_; }
@@ -76,9 +84,12 @@ class ClientHandle {
   std::vector<std::weak_ptr<Stoppable>> stoppables_;
 };
 
-/// Returns a duration from seconds of a user. Raises ValueError for negative numbers and NaN. Absent: 0, the default.
+/// Returns a duration from seconds of a user. Raises InvalidArgument for negative numbers and NaN. Absent: 0, the
+/// default.
 Duration to_duration(std::optional<double> seconds, std::string_view name = "timeout");
-/// Raise ValueError that lists the permitted names.
+/// The same for an argument of Python; None: absent. Raises WrongType for what is no number.
+Duration duration_argument(nb::handle seconds, std::string_view name = "timeout");
+/// Raise InvalidArgument that lists the permitted names.
 ClientPriority to_priority(std::string_view name);
 ReadConsistency to_consistency(std::string_view name);
 WriteDurability to_durability(std::string_view name);

@@ -54,6 +54,17 @@ void check(const Status& status) {
   if (!status) raise(status);
 }
 
+nb::object iterable_argument(nb::handle value, std::string_view name, std::string_view expected) {
+  // The letters of a text are not meant.
+  const bool is_text = PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr());
+  if (is_text || (Py_TYPE(value.ptr())->tp_iter == nullptr && PySequence_Check(value.ptr()) == 0)) {
+    raise_wrong_type(name, expected, value);
+  }
+  nb::object iterator = run_python([&] { return nb::steal(PyObject_GetIter(value.ptr())); });
+  if (!iterator.is_valid()) throw nb::python_error();
+  return iterator;
+}
+
 void raise_wrong_type(std::string_view field, std::string_view expected, nb::handle got) {
   raise_object(run_python([&]() -> nb::object {
     return nb::module_::import_("fjord.errors")

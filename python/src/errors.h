@@ -28,6 +28,9 @@ void check(const Status& status);
 /// Raises fjord.WrongType: `field` is the path of the value, "credits[0].name".
 [[noreturn]] void raise_wrong_type(std::string_view field, std::string_view expected, nb::handle got);
 
+/// Returns an iterator over an argument. Raises WrongType for what has none.
+nb::object iterable_argument(nb::handle value, std::string_view name, std::string_view expected);
+
 /// Returns the value, or raises its error.
 template <typename T>
 T value_of(Result<T> result) {

@@ -71,7 +71,7 @@ class FeedResults {
 struct FeedArguments {
   nb::handle on_result;  ///< None: the caller does not ask.
   std::optional<std::size_t> in_flight;
-  std::optional<double> timeout;
+  nb::handle timeout;
   std::string_view priority;
 };
 
@@ -86,9 +86,9 @@ class Feed {
         results_(std::make_shared<FeedResults>(!arguments.on_result.is_none())),
         feeder_(client_->core().client(), feeder_options(arguments, results_)) {}
 
-  nb::dict run(nb::iterable rows) {
+  nb::dict run(nb::handle rows) {
     std::uint64_t index = 0;
-    for_each(std::move(rows), [&](nb::handle row) {
+    for_each(iterable_argument(rows, "rows", "an iterable of rows"), [&](nb::handle row) {
       submit(row, index++);
       if (index % kRowsBetweenLooks == 0) {
         check_signals();
@@ -109,7 +109,7 @@ class Feed {
     Feeder::Options options;
     if (arguments.in_flight) options.window_operations = std::max<std::size_t>(1, *arguments.in_flight);
     options.window_operations_min = std::min(options.window_operations_min, options.window_operations);
-    options.timeout = to_duration(arguments.timeout);
+    options.timeout = duration_argument(arguments.timeout);
     options.priority = static_cast<rpc::Priority>(to_priority(arguments.priority));
     options.on_result = [results](std::uint64_t tag, OperationOutcome outcome) {
       results->add(tag, std::move(outcome));
@@ -208,16 +208,17 @@ class Feed {
   Feeder feeder_;
 };
 
-nb::dict feed(ClientHandle& handle, nb::iterable rows, nb::handle on_result, std::optional<std::size_t> in_flight,
-              std::optional<double> timeout, std::string_view priority) {
-  Feed run(handle, {on_result, in_flight, timeout, priority});
-  return run.run(std::move(rows));
+nb::dict feed(ClientHandle& handle, nb::handle rows, nb::handle on_result, std::optional<std::size_t> in_flight,
+              nb::handle timeout, nb::handle priority) {
+  Feed run(handle, {on_result, in_flight, timeout, view_of(priority.ptr(), "priority")});
+  return run.run(rows);
 }
 
 }  // namespace
 
 void bind_feed(nb::module_& module) {
-  module.def("feed", &feed, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
+  module.def("feed", &feed, nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg().none(),
+             nb::arg().none());
 }
 
 }  // namespace fjord::python

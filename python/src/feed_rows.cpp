@@ -41,8 +41,7 @@ const DocumentType& FeedRows::type_of(const DocumentId& id) {
   if (type_ != nullptr && type_->name() == id.type()) return *type_;
   const std::shared_ptr<Client> client = handle_.use();
   if (types_ == nullptr || types_->find(id.type()) == nullptr) {
-    types_ =
-        value_of(call_blocking([client, type = std::string(id.type())] { return client->core().types_with(type); }));
+    types_ = value_of(handle_.run([client, type = std::string(id.type())] { return client->core().types_with(type); }));
   }
   type_ = types_->find(id.type());
   return *type_;

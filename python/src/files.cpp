@@ -32,8 +32,7 @@ void set_is_feed(ImportOptions& options, bool is_feed) {
   options.format = is_feed ? ImportFormat::Feed : ImportFormat::ByName;
 }
 
-nb::dict run_export(ClientHandle& handle, std::string path, ExportOptions options, nb::handle on_progress,
-                    std::stop_source* stop) {
+nb::dict run_export(ClientHandle& handle, std::string path, ExportOptions options, nb::handle on_progress) {
   const std::shared_ptr<Client> client = handle.use_connected();
   const auto mailbox = std::make_shared<Mailbox>();
   if (!on_progress.is_none()) {
@@ -42,11 +41,10 @@ nb::dict run_export(ClientHandle& handle, std::string path, ExportOptions option
           [on_progress, progress] { on_progress(fraction_or_none(progress.fraction_done), progress.documents); });
     };
   }
-  std::stop_source own_stop;
-  std::stop_source& used_stop = stop == nullptr ? own_stop : *stop;
-  options.stop = used_stop.get_token();
+  std::stop_source stop;
+  options.stop = stop.get_token();
   const ExportSummary summary =
-      call_blocking([client, path, options] { return client->export_to(path, options); }, &used_stop, mailbox);
+      handle.run([client, path, options] { return client->export_to(path, options); }, {&stop, mailbox});
   check(summary.status);
   nb::dict result;
   result["documents"] = summary.documents;
@@ -56,7 +54,7 @@ nb::dict run_export(ClientHandle& handle, std::string path, ExportOptions option
 }
 
 nb::dict run_import(ClientHandle& handle, std::vector<std::string> paths, ImportOptions options, nb::handle on_progress,
-                    nb::handle on_failure, nb::handle on_warning, std::stop_source* stop) {
+                    nb::handle on_failure, nb::handle on_warning) {
   const std::shared_ptr<Client> client = handle.use_connected();
   const auto mailbox = std::make_shared<Mailbox>();
   if (!on_progress.is_none()) {
@@ -78,11 +76,10 @@ nb::dict run_import(ClientHandle& handle, std::vector<std::string> paths, Import
       mailbox->post([on_warning, warning] { on_warning(to_str(warning)); });
     };
   }
-  std::stop_source own_stop;
-  std::stop_source& used_stop = stop == nullptr ? own_stop : *stop;
-  options.stop = used_stop.get_token();
+  std::stop_source stop;
+  options.stop = stop.get_token();
   const ImportSummary summary =
-      call_blocking([client, paths, options] { return client->import_from(paths, options); }, &used_stop, mailbox);
+      handle.run([client, paths, options] { return client->import_from(paths, options); }, {&stop, mailbox});
   if (!summary.unreadable_files.empty()) raise(summary.unreadable_files.front());
   check(summary.status);
   return import_to_dict(summary);
@@ -126,9 +123,9 @@ void bind_files(nb::module_& module) {
       .def_prop_rw("is_feed", &get_nothing<ImportOptions>, &set_is_feed)
       .def_prop_rw("timeout", &get_nothing<ImportOptions>, &set_timeout<ImportOptions>)
       .def_prop_rw("priority", &get_nothing<ImportOptions>, &set_priority<ImportOptions>);
-  module.def("export_to", &run_export, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none());
+  module.def("export_to", &run_export, nb::arg(), nb::arg(), nb::arg(), nb::arg().none());
   module.def("import_from", &run_import, nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(),
-             nb::arg().none(), nb::arg().none());
+             nb::arg().none());
 }
 
 }  // namespace fjord::python

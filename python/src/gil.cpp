@@ -10,6 +10,11 @@ void sleep_for_ever() {
 
 void check_signals() {
   if (run_python(PyErr_CheckSignals) != 0) throw nb::python_error();
+  if (!StopRequest::take_for_this_thread()) return;
+  const nb::object cancelled = run_python(
+      []() -> nb::object { return nb::module_::import_("fjord.errors").attr("Cancelled")("the call was stopped"); });
+  PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(cancelled.ptr())), cancelled.ptr());
+  throw nb::python_error();
 }
 
 void Event::set() {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cxxabi.h>
@@ -40,10 +41,9 @@ std::invoke_result_t<F&> run_python(F call) {
   }
 }
 
-/// Calls use(item) for each item of `items`, which may be a generator.
+/// Calls use(item) for each item of an iterator, which may be a generator.
 template <typename F>
-void for_each(nb::iterable items, F use) {
-  const nb::object iterator = run_python([&] { return nb::steal(PyObject_GetIter(items.ptr())); });
+void for_each(const nb::object& iterator, F use) {
   while (iterator.is_valid()) {
     const nb::object item = run_python([&] { return nb::steal(PyIter_Next(iterator.ptr())); });
     if (!item.is_valid()) break;
@@ -67,7 +67,34 @@ class Unlocked {
   PyThreadState* const state_;
 };
 
-/// Raises what a signal handler raised meanwhile, such as KeyboardInterrupt.
+/// A request of another thread to a thread that waits in this module, as a signal is one to the main thread: the wait
+/// ends with fjord.Cancelled, once for each request. Threading: any thread.
+class StopRequest {
+ public:
+  void stop() { is_requested_ = true; }
+  /// Returns true if there is a request, and forgets it, so that the calls that clean up may wait.
+  bool take() { return is_requested_.exchange(false); }
+
+  /// Makes the request count for the calling thread as long as this lives.
+  class Scope {
+   public:
+    explicit Scope(StopRequest& request) : before_(std::exchange(current_, &request)) {}
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+    ~Scope() { current_ = before_; }
+
+   private:
+    StopRequest* const before_;
+  };
+  /// Returns true if there is a request to the calling thread, and forgets it.
+  static bool take_for_this_thread() { return current_ != nullptr && current_->take(); }
+
+ private:
+  static inline thread_local StopRequest* current_ = nullptr;
+  std::atomic<bool> is_requested_ = false;
+};
+
+/// Raises what a signal handler raised meanwhile, such as KeyboardInterrupt, and fjord.Cancelled after a StopRequest.
 void check_signals();
 
 /// Something that a thread waits for. Threading: any thread.
@@ -154,11 +181,21 @@ class Mailbox {
   bool is_closed_ = false;
 };
 
+/// How a call may be ended, and what it says meanwhile.
+struct BlockingOptions {
+  std::stop_source* stop = nullptr;
+  std::shared_ptr<Mailbox> mailbox = nullptr;
+};
+
+/// How long a call that was stopped may take to end: writes in flight at nodes that do not answer would take longer.
+inline constexpr std::chrono::seconds kStopTimeout{1};
+
 /// Runs `call`, which may block and uses nothing of Python, on a thread of its own and waits for its result without the
-/// interpreter lock. After a signal, and if a task of `mailbox` raises, `stop` is requested and the call is waited for
-/// before the exception goes on. Without `stop` the call is left alone and ends by itself; so it owns all that it uses.
-template <typename F>
-auto call_blocking(F call, std::stop_source* stop = nullptr, const std::shared_ptr<Mailbox>& mailbox = nullptr) {
+/// interpreter lock. `check` is called as in wait_for_event(). After a signal, and if `check` or a task of the mailbox
+/// throws, a stop is requested and the call is waited for, at most kStopTimeout, before the exception goes on. After
+/// that, and without `stop`, the call is left alone and ends by itself; so it owns all that it uses.
+template <typename F, typename Check>
+auto call_blocking(F call, Check check, const BlockingOptions& options = {}) {
   using R = std::invoke_result_t<F>;
   struct State {
     explicit State(F f) : call(std::move(f)) {}
@@ -176,15 +213,16 @@ auto call_blocking(F call, std::stop_source* stop = nullptr, const std::shared_p
   }).detach();
   try {
     wait_for_event(state->event, [&] {
-      if (mailbox != nullptr) mailbox->run();
+      check();
+      if (options.mailbox != nullptr) options.mailbox->run();
     });
-    if (mailbox != nullptr) mailbox->run();
+    if (options.mailbox != nullptr) options.mailbox->run();
   } catch (...) {
-    if (mailbox != nullptr) mailbox->close();
-    if (stop != nullptr) {
-      stop->request_stop();
+    if (options.mailbox != nullptr) options.mailbox->close();
+    if (options.stop != nullptr) {
+      options.stop->request_stop();
       const Unlocked unlocked;
-      while (!state->event.wait(std::chrono::hours(1))) continue;
+      state->event.wait(kStopTimeout);
     }
     throw;
   }

@@ -46,7 +46,7 @@ nb::dict pass_to_dict(const JobPassInfo& pass) {
 template <typename F>
 auto call(ClientHandle& handle, F f) {
   const std::shared_ptr<Client> client = handle.use_connected();
-  return call_blocking([client, f] { return f(client->jobs()); });
+  return handle.run([client, f] { return f(client->jobs()); });
 }
 
 nb::object dict_of(Result<JobInfo> job) { return job_to_dict(value_of(std::move(job))); }
@@ -55,15 +55,14 @@ std::string submit(ClientHandle& handle, const JobRequest& request) {
   return value_of(call(handle, [request](Jobs jobs) { return jobs.submit(request); }));
 }
 
-nb::object wait(ClientHandle& handle, const std::string& id, nb::handle on_progress, std::stop_source* stop) {
+nb::object wait(ClientHandle& handle, const std::string& id, nb::handle on_progress) {
   const std::shared_ptr<Client> client = handle.use_connected();
   const auto mailbox = std::make_shared<Mailbox>();
-  std::stop_source own_stop;
-  std::stop_source& used_stop = stop == nullptr ? own_stop : *stop;
+  std::stop_source stop;
   auto report = progress_to(mailbox, on_progress);
-  return dict_of(call_blocking(
-      [client, id, report, token = used_stop.get_token()] { return client->jobs().wait(id, report, token); },
-      &used_stop, mailbox));
+  return dict_of(
+      handle.run([client, id, report, token = stop.get_token()] { return client->jobs().wait(id, report, token); },
+                 {&stop, mailbox}));
 }
 
 nb::list list(ClientHandle& handle) {
@@ -78,11 +77,11 @@ nb::list dead_letters(ClientHandle& handle, const std::string& id) {
 
 JobPassRequest pass_from_json(const std::string& json) { return value_of(JobPassRequest::from_json(json)); }
 
-/// The results of a job. Threading: one thread at a time, as JobRows.
+/// The results of a job. Threading: one thread at a time, as JobRows. Lifetime: `handle` outlives it (nb::keep_alive).
 class JobRowsObject {
  public:
   JobRowsObject(ClientHandle& handle, const std::string& id)
-      : shared_(std::make_shared<Shared>(handle.use_connected(), id)) {}
+      : handle_(handle), shared_(std::make_shared<Shared>(handle.use_connected(), id)) {}
   JobRowsObject(const JobRowsObject&) = delete;
   JobRowsObject& operator=(const JobRowsObject&) = delete;
   ~JobRowsObject() {
@@ -92,7 +91,7 @@ class JobRowsObject {
 
   /// Returns the next rows as pairs of key and JSON text; an empty list at the end.
   nb::list next() {
-    const auto rows = call_blocking([shared = shared_] {
+    const auto rows = handle_.run([shared = shared_] {
       std::vector<JobRow> taken;
       while (taken.size() < kRowsAtOnce) {
         const JobRow* row = shared->rows.next();
@@ -112,6 +111,7 @@ class JobRowsObject {
     std::shared_ptr<Client> client;
     JobRows rows;  // is destroyed before the client
   };
+  ClientHandle& handle_;
   std::shared_ptr<Shared> shared_;
 };
 
@@ -180,10 +180,10 @@ std::function<void(const JobInfo&)> progress_to(const std::shared_ptr<Mailbox>& 
 void bind_jobs(nb::module_& module) {
   bind_requests(module);
   nb::class_<JobRowsObject>(module, "JobRows")
-      .def(nb::init<ClientHandle&, const std::string&>())
+      .def(nb::init<ClientHandle&, const std::string&>(), nb::keep_alive<1, 2>())
       .def("next", &JobRowsObject::next);
   module.def("job_submit", &submit);
-  module.def("job_wait", &wait, nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none());
+  module.def("job_wait", &wait, nb::arg(), nb::arg(), nb::arg().none());
   module.def("job_list", &list);
   module.def("job_dead_letters", &dead_letters);
   module.def("job_status", [](ClientHandle& handle, const std::string& id) {

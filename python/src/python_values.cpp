@@ -7,6 +7,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "fjord/document/json.h"
+#include "gil.h"
 #include "values.h"
 
 namespace fjord::python {

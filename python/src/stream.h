@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <unistd.h>
@@ -35,7 +36,13 @@ class Stream {
   }
 
   ClientHandle& handle() { return handle_; }
-  Source& source() { return *shared_->source; }
+  /// Raises ForkedProcess in a process that was forked later: the threads that fill the source are not there.
+  Source& source() {
+    DeleteInOwnProcess::check_own_process(shared_->owner);
+    return *shared_->source;
+  }
+  /// Returns true if no value comes any more. After stop(), those that have arrived do not count.
+  bool is_over() { return shared_->is_stopped || source().is_over(); }
   /// Ends the stream and what the storage nodes do for it.
   void stop() { shared_->stop(); }
 
@@ -79,7 +86,7 @@ class Stream {
     auto view = value_of(DocumentView::open(*types_, entry.header, entry.body));
     if (view.type() == nullptr) {
       const std::shared_ptr<Client> client = handle_.use();
-      check(call_blocking([client] { return client->core().refresh(); }));
+      check(handle_.run([client] { return client->core().refresh(); }));
       types_ = client->core().types();
       view = value_of(DocumentView::open(*types_, entry.header, entry.body));
       if (view.type() == nullptr) raise(Status(StatusCode::UnknownType, "a document of a type that no schema has"));
@@ -122,10 +129,12 @@ class Stream {
       if (!DeleteInOwnProcess::is_own_process(owner)) static_cast<void>(source.release());
     }
     void stop() override {
+      is_stopped = true;
       if (DeleteInOwnProcess::is_own_process(owner)) source->stop();
     }
     std::shared_ptr<Client> client;
     pid_t owner;
+    std::atomic<bool> is_stopped = false;
     std::unique_ptr<Source> source;  // is destroyed before the client
   };
 

@@ -24,8 +24,7 @@ class SubscriptionObject {
   static std::unique_ptr<SubscriptionObject> open(ClientHandle& handle, SubscribeOptions options) {
     options.decode = false;
     const std::shared_ptr<Client> client = handle.use_connected();
-    auto source =
-        call_blocking([client, options] { return std::make_unique<Subscription>(client->subscribe(options)); });
+    auto source = handle.run([client, options] { return std::make_unique<Subscription>(client->subscribe(options)); });
     check(source->status());
     return std::make_unique<SubscriptionObject>(handle, client, std::move(source),
                                                 options.type.empty() ? options.fields : std::vector<std::string>());
@@ -36,6 +35,7 @@ class SubscriptionObject {
   /// Returns the next change that has arrived; None if there is none.
   nb::object try_next() {
     const Stream<Subscription>::Use use(stream_);
+    if (stream_.is_over()) return nb::none();
     const Change* const change = stream_.source().try_next();
     return change == nullptr ? nb::none() : to_object(*change);
   }
@@ -48,7 +48,7 @@ class SubscriptionObject {
       nb::object change = try_next();
       if (!change.is_none()) return change;
       const Stream<Subscription>::Use use(stream_);
-      if (stream_.source().is_over()) {
+      if (stream_.is_over()) {
         stream_.check_end();
         throw nb::stop_iteration();
       }
@@ -105,7 +105,7 @@ void bind_subscription(nb::module_& module) {
   nb::class_<SubscriptionObject>(module, "Subscription")
       .def("next", &SubscriptionObject::next, nb::arg("timeout").none())
       .def("try_next", &SubscriptionObject::try_next)
-      .def_prop_ro("is_over", [](SubscriptionObject& self) { return self.stream().source().is_over(); })
+      .def_prop_ro("is_over", [](SubscriptionObject& self) { return self.stream().is_over(); })
       .def("check_end", [](SubscriptionObject& self) { self.stream().check_end(); })
       .def("ready", [](SubscriptionObject& self, Completions& completions) { return self.stream().ready(completions); })
       .def("stop", [](SubscriptionObject& self) { self.stream().stop(); })

@@ -65,7 +65,7 @@ nb::dict plan(ClientHandle& handle, const std::vector<std::string>& metrics, dou
   std::stop_source stop;
   source.stop = stop.get_token();
   return to_dict(
-      value_of(call_blocking([client, source, only] { return client->admin().tuning().plan(source, only); }, &stop)));
+      value_of(handle.run([client, source, only] { return client->admin().tuning().plan(source, only); }, {&stop})));
 }
 
 nb::object value_or_none(const tuner::Knob* knob, std::int64_t value) {
@@ -117,11 +117,10 @@ nb::object apply_and_watch(ClientHandle& handle, const std::map<std::string, std
   const auto mailbox = std::make_shared<Mailbox>();
   const TuningCallbacks callbacks = callbacks_to(mailbox, on_event);
   // The call cannot be stopped: after an exception it continues without its caller, until the verdict.
-  return to_str(to_string(value_of(call_blocking(
-      [client, values, reason, options, callbacks] {
-        return client->admin().tuning().apply_and_watch(values, reason, options, callbacks);
-      },
-      nullptr, mailbox))));
+  return to_str(to_string(value_of(
+      handle.run([client, values, reason, options,
+                  callbacks] { return client->admin().tuning().apply_and_watch(values, reason, options, callbacks); },
+                 {nullptr, mailbox}))));
 }
 
 void run_tuner(ClientHandle& handle, AutoTuneOptions options, nb::handle on_event) {
@@ -130,8 +129,8 @@ void run_tuner(ClientHandle& handle, AutoTuneOptions options, nb::handle on_even
   const TuningCallbacks callbacks = callbacks_to(mailbox, on_event);
   std::stop_source stop;
   options.stop = stop.get_token();
-  check(call_blocking([client, options, callbacks] { return client->admin().tuning().run(options, callbacks); }, &stop,
-                      mailbox));
+  check(handle.run([client, options, callbacks] { return client->admin().tuning().run(options, callbacks); },
+                   {&stop, mailbox}));
 }
 
 void set_controllers(AutoTuneOptions& options, const std::map<std::string, std::string>& modes) {

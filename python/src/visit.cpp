@@ -23,7 +23,7 @@ VisitObject::VisitObject(ClientHandle& handle, std::shared_ptr<Client> client, s
 std::unique_ptr<VisitObject> VisitObject::open(ClientHandle& handle, const VisitOptions& options) {
   const std::shared_ptr<Client> client = handle.use_connected();
   // shared_ptr: the result of a call that is not waited for any more is destroyed with the call.
-  auto visit = call_blocking([client, options] { return std::make_unique<Visit>(client->visit(options)); });
+  auto visit = handle.run([client, options] { return std::make_unique<Visit>(client->visit(options)); });
   check(visit->status());
   // The storage nodes choose the fields of a type. Without one, they send the fields of all types that have one of
   // these.
@@ -40,6 +40,7 @@ nb::object VisitObject::to_object(const EntryView& entry) {
 
 nb::object VisitObject::try_next() {
   const Stream<Visit>::Use use(stream_);
+  if (stream_.is_over()) return nb::none();
   while (const auto entry = stream_.source().try_next_entry()) {
     if (!entry->removed && entry->header.empty()) continue;
     return to_object(*entry);
@@ -52,7 +53,7 @@ nb::object VisitObject::next() {
     nb::object object = try_next();
     if (!object.is_none()) return object;
     const Stream<Visit>::Use use(stream_);
-    if (stream_.source().is_over()) {
+    if (stream_.is_over()) {
       stream_.check_end();
       throw nb::stop_iteration();
     }
@@ -111,7 +112,7 @@ void bind_visit(nb::module_& module) {
       .def("__iter__", [](nb::handle self) { return nb::borrow(self); })
       .def("__next__", &VisitObject::next)
       .def("try_next", &VisitObject::try_next)
-      .def_prop_ro("is_over", [](VisitObject& self) { return self.stream().source().is_over(); })
+      .def_prop_ro("is_over", [](VisitObject& self) { return self.stream().is_over(); })
       .def("check_end", [](VisitObject& self) { self.stream().check_end(); })
       .def("ready", [](VisitObject& self, Completions& completions) { return self.stream().ready(completions); })
       .def("stop", [](VisitObject& self) { self.stream().stop(); })

@@ -1,5 +1,6 @@
 """Documents as columns and back: pyarrow, pandas, Polars and DuckDB read what the C++ library writes, and the other way."""
 
+import asyncio
 import datetime
 import gc
 import os
@@ -399,11 +400,80 @@ def test_what_does_not_fit_is_reported():
                          "name": pa.string()})
     fit = schema.from_arrow(columns, "thing")
     assert [line.split(":")[0] for line in fit.problems] == ["when", "price", "a-b", "size"]
+    assert "Arrow's timestamp[us]:" in fit.problems[0] and "Arrow's decimal(10,2):" in fit.problems[1]
     assert "field size type long" in fit.sd and "field name type string" in fit.sd and "when" not in fit.sd
     with pytest.raises(fjord.InvalidArgument, match="no column"):
         schema.from_arrow(pa.schema({"when": pa.date32()}), "thing")
     with pytest.raises(fjord.InvalidArgument, match="not a name"):
         schema.from_arrow(columns, "a b")
+
+
+def test_every_type_of_arrow_is_named_as_arrow_names_it():
+    names = [pa.null(), pa.date32(), pa.date64(), pa.time32("s"), pa.time32("ms"), pa.time64("us"), pa.time64("ns"),
+             pa.timestamp("s"), pa.timestamp("ms"), pa.timestamp("ns", "UTC"), pa.duration("us"), pa.float16(),
+             pa.month_day_nano_interval()]
+    columns = pa.schema([("id", pa.int32()), *((f"c{n}", kind) for n, kind in enumerate(names))])
+    fit = schema.from_arrow(columns, "thing")
+    assert [line.split("Arrow's ")[1].split(": cast")[0].split("[")[0] for line in fit.problems] == \
+        [str(kind).split("[")[0] for kind in names]
+    assert "timestamp[ns, tz=UTC]" in fit.problems[9] and "duration[us]" in fit.problems[10]
+    ends = pa.schema([("id", pa.int32()), ("r", pa.run_end_encoded(pa.int32(), pa.string())),
+                      ("u", pa.dense_union([pa.field("a", pa.int32())]))])
+    assert ["run_end_encoded" in line or "dense_union" in line for line in schema.from_arrow(ends, "thing").problems] == [True] * 2
+
+
+def test_columns_of_one_name_are_reported_and_the_first_is_taken(client):
+    inner = pa.struct([pa.field("x", pa.int32()), pa.field("x", pa.string())])
+    columns = pa.schema([pa.field("a", pa.int32()), pa.field("a", pa.string()), pa.field("s", inner)])
+    fit = schema.from_arrow(columns, "dupe")
+    assert [line.split(":")[0] for line in fit.problems] == ["a", "s.x"] and "same name" in fit.problems[0]
+    client.admin.deploy_schemas(fit.sd)
+    assert client.types()["dupe"]["a"] == "int"
+
+
+def test_a_schema_is_made_of_tables_and_data_frames():
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    table = pa.table({"name": ["a"], "price": pa.array([1], pa.int32())})
+    for columns in (table, table.schema, table.to_batches()[0], table.to_reader(), pandas.DataFrame(table.to_pydict()),
+                    polars.DataFrame(table)):
+        fit = schema.from_arrow(columns, "thing")
+        assert "field name type string" in fit.sd and "field price type " in fit.sd
+    with pytest.raises(fjord.WrongType, match="columns: expected a schema, a table or a data frame"):
+        schema.from_arrow([1], "thing")
+
+
+def test_a_closed_visit_gives_no_batches(client):
+    feed_items(client, 1000)
+    for read in (lambda visit: visit.table(), lambda visit: list(visit), lambda visit: visit.pl()):
+        visit = client.visit_arrow(type="item", batch_rows=10)
+        visit.close()
+        with pytest.raises(fjord.Cancelled, match="closed"):
+            read(visit)
+    visit = client.visit_arrow(type="item", batch_rows=10)
+    with pytest.raises(fjord.Cancelled):
+        for _ in visit:
+            visit.close()
+    assert client.visit_arrow(type="item", fields=[]).table().column_names == ["_id"]
+    assert client.visit_arrow(type="item").to_arrow_table().num_rows == 1000
+    with client.visit_arrow(type="item", batch_rows=10).to_arrow_batches() as batches:
+        assert sum(batch.num_rows for batch in batches) == 1000
+
+
+@pytest.mark.parametrize("kind", ["table", "reader", "pandas", "polars"])
+def test_feed_takes_tables_and_data_frames(client, kind):
+    table = pa.table({"_id": [f"id:{kind}:item::{n}" for n in range(200)], "price": [2**40 if n < 150 else n for n in range(200)]})
+    rows = {"table": lambda: table, "reader": table.to_reader, "pandas": table.to_pandas,
+            "polars": lambda: pytest.importorskip("polars").DataFrame(table)}[kind]()
+    results = []
+    stats = client.feed(rows, on_result=results.append)
+    assert (stats.ok, stats.failed, stats.failed_by_code, len(stats.errors)) == (50, 150, {"INVALID_FIELD": 150}, 100)
+    assert [one.row for one in results] == list(range(150)) and "out of the range" in str(results[0].error)
+    assert client.get(f"id:{kind}:item::199")["price"] == 199
+
+    async def main():
+        async with fjord.AsyncClient(client._core.addresses) as twin:
+            return await twin.feed(table)
+    assert asyncio.run(main()).ok == 50
 
 
 def test_ids_that_are_wrong_are_refused(client):

@@ -3,11 +3,27 @@
 import asyncio
 import inspect
 import itertools
+import signal
+import subprocess
+import sys
 import threading
 
 import pytest
 
 import fjord
+from conftest import SCHEMA, package_environment
+from fjord import schema
+from fjord.admin import Admin
+from fjord.aggregate import Relation
+from fjord.aio import AsyncSubscription, AsyncVisit
+from fjord.aio_parts import AsyncAdmin, AsyncBalancing, AsyncJob, AsyncJobs, AsyncRelation, AsyncTune
+from fjord.balance import Balancing
+from fjord.jobs import Job, Jobs, script
+from fjord.tune import Tune
+from fjord.visit import Subscription, Visit
+
+TWINS = [(fjord.Client, fjord.AsyncClient), (Visit, AsyncVisit), (Subscription, AsyncSubscription), (Relation, AsyncRelation),
+         (Job, AsyncJob), (Jobs, AsyncJobs), (Admin, AsyncAdmin), (Balancing, AsyncBalancing), (Tune, AsyncTune)]
 
 
 def run(address, main):
@@ -20,16 +36,151 @@ def run(address, main):
 
 def test_both_clients_have_the_same_methods():
     def methods(cls):
-        return {name: inspect.signature(one) for name, one in vars(cls).items()
+        return {name: inspect.signature(one) for base in cls.__mro__[:-1] for name, one in vars(base).items()
                 if not name.startswith("_") and inspect.isfunction(one)}
 
-    def parameters(signature):
-        return {name: (one.kind, one.default) for name, one in signature.parameters.items()}
+    def properties(cls):
+        return {name for base in cls.__mro__[:-1] for name, one in vars(base).items()
+                if not name.startswith("_") and isinstance(one, property)}
 
-    sync, twin = methods(fjord.Client), methods(fjord.AsyncClient)
-    assert sync.keys() == twin.keys()
-    for name in sync:
-        assert parameters(sync[name]) == parameters(twin[name]), name
+    def parameters(signature):
+        return {name: (one.kind, one.default) for name, one in list(signature.parameters.items())[1:]}
+
+    for one, twin in TWINS:
+        expected, found = methods(one), methods(twin)
+        assert expected.keys() == found.keys(), twin
+        assert properties(one) <= properties(twin), twin
+        for name in expected:
+            assert parameters(expected[name]) == parameters(found[name]), (twin, name)
+
+
+def test_jobs_administration_and_tuning(address, space):
+    async def main(client):
+        await client.put(space(1), {"name": "tea", "price": 3})
+        names = client.aggregate("item").filter(f'id.namespace == "{space.name}"').group_by("name").agg("count() as n")
+        assert names.request()["group_by"] == ["name"]
+        with pytest.raises(RuntimeError, match="run"):
+            names.columns
+        assert (await names.run(on_progress=lambda job: None)).fetchall() == [("tea", 1)]
+        assert names.columns == ["name", "n"]
+        assert pytest.importorskip("pyarrow").table(names).to_pylist() == [{"name": "tea", "n": 1}]
+        for job in [await client.jobs.submit(names), await client.jobs.submit([names]), await client.jobs.run(passes=names)]:
+            assert [row.value async for row in job.results()] == [["tea", 1]]
+            assert [row.value for row in await job.results()] == [["tea", 1]]
+            assert (await job.result()).fetchall() == [("tea", 1)]
+            assert (await (await client.jobs.get(job.id)).status()).state == "done"
+        assert "AsyncJob " in repr(job)
+        assert (await client.admin.balancing.status()).mode == "advise"
+        assert isinstance(await client.tune.history(), list)
+        with pytest.raises(fjord.WrongType, match="id: expected str, got int 5"):
+            await client.jobs.get(5)
+    run(address, main)
+
+
+def test_a_visit_tells_its_progress_and_a_subscription_waits_for_so_long(address, space):
+    async def main(client):
+        await client.put(space(1), {"price": 3})
+        visit = client.visit(space.where())
+        assert visit.eta is None and visit.statistics == {}
+        assert [one.id async for one in visit] == [space(1)]
+        assert (visit.eta, visit.progress, visit.statistics["documents_matched"]) == (0, 1, 1)
+        changes = client.subscribe(space.where(), from_now=True)
+        while await changes.next(timeout=0.01) is not None:
+            pass
+        await client.put(space(2), {})
+        found = None
+        while found is None or found.kind != "put":
+            found = await changes.next(timeout=1)
+        assert found.id == space(2)
+        with pytest.raises(fjord.WrongType, match="timeout"):
+            await changes.next(timeout="x")
+        changes.close()
+    run(address, main)
+
+
+def test_typed_documents(address, space):
+    Item = schema.dataclass("item", schemas=SCHEMA)
+
+    async def main(client):
+        item = Item(id=space(1), price=3)
+        assert not (await item.put(client)).existed and item.version
+        assert (await Item.get(client, space(1))).price == 3
+        assert [one.price async for one in Item.visit(client, space.where())] == [3]
+    run(address, main)
+
+
+def test_what_on_result_raises_ends_the_feed(address, space):
+    async def forever():
+        for n in itertools.count():
+            yield space(n % 100), {"price": n}
+
+    async def main(client):
+        def fail(result):
+            raise KeyError(result.id)
+
+        for rows in ((space(n % 100), {"price": n}) for n in itertools.count()), forever():
+            with pytest.raises(KeyError, match=space.name):
+                await client.feed(rows, on_result=fail)
+    run(address, main)
+
+
+SLOW = """function map(doc, emit)
+  local n = 0
+  for i = 1, 1e9 do n = n + i % 7 end
+  emit("n", n)
+end
+function reduce(key, values) return #values end"""
+
+CANCELLED = """
+import asyncio, sys
+import fjord
+from fjord.jobs import script
+
+async def main():
+    async with fjord.AsyncClient(sys.argv[1]) as client:
+        job = await client.jobs.submit(script(sys.argv[3], "item"), detached=sys.argv[2] == "detached")
+        print(job.id, flush=True)
+        {wait}
+
+try:
+    asyncio.run(main())
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+WAITS = {
+    "job": "await job.wait(on_progress=lambda info: print('waits', flush=True))",
+    "results": "[row async for row in job.results()]",
+    "tuner": "await client.tune.run(metrics=sys.argv[4:], period=0.2, on_event=lambda event: print('waits', flush=True))",
+}
+
+
+@pytest.mark.parametrize("what, how", [("job", "attached"), ("job", "detached"), ("results", "attached"), ("tuner", "attached")])
+def test_ctrl_c_ends_a_task_that_waits(cluster, client, space, what, how):
+    client.put(space(1), {})
+    program = subprocess.Popen([sys.executable, "-c", CANCELLED.replace("{wait}", WAITS[what]), cluster.address, how, SLOW,
+                                *cluster.metrics], stdout=subprocess.PIPE, text=True, env=package_environment())
+    job = client.jobs.get(program.stdout.readline().strip())
+    if "waits" in WAITS[what]:
+        assert program.stdout.readline() == "waits\n"
+    program.send_signal(signal.SIGINT)
+    rest, _ = program.communicate(timeout=60)
+    assert rest.endswith("interrupted\n") and program.returncode == 0
+    if what != "tuner" and how == "attached":
+        assert job.wait(check=False).state == "cancelled"
+    else:
+        assert not job.status().has_ended
+        job.cancel()
+
+
+def test_the_end_of_wait_for_cancels_the_job(address, client, space):
+    client.put(space(1), {})
+
+    async def main(twin):
+        job = await twin.jobs.submit(script(SLOW, "item"))
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(job.wait(), 0.3)
+        return await job.wait(check=False)
+    assert run(address, main).state == "cancelled"
 
 
 def test_single_documents(address, space):

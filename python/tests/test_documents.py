@@ -6,6 +6,8 @@ import pickle
 import pytest
 
 import fjord
+from fjord import _core, _options, jobs, schema
+from fjord.testing import LocalCluster
 
 WHOLE = {
     "name": "Tee für \U0001f375\0",
@@ -197,3 +199,127 @@ def test_types(client):
     types = client.types()
     assert types["item"]["credits"] == "array<credit>"
     assert list(types["other"]) == ["name", "price"]
+
+
+def refused(call):
+    """Returns the text of the WrongType that a call raises."""
+    with pytest.raises(fjord.WrongType) as caught:
+        call()
+    assert isinstance(caught.value, fjord.Error) and isinstance(caught.value, ValueError) and isinstance(caught.value, TypeError)
+    return str(caught.value)
+
+
+def test_wrong_arguments_name_place_expectation_and_value(client, address, space):
+    id = space(1)
+    client.put(id, {"price": 1})
+    wrong = {
+        "id: expected str, got NoneType None": [lambda: client.get(None), lambda: client.put(None, {}),
+                                                lambda: client.remove(None), lambda: client.admin.bucket_of(None),
+                                                lambda: client.jobs.get(None)],
+        "timeout: expected a number of seconds, got str 'x'": [
+            lambda: client.get(id, timeout="x"), lambda: client.put(id, {}, timeout="x"),
+            lambda: client.feed([], timeout="x"), lambda: client.get_many([id], timeout="x"),
+            lambda: fjord.Client(address, timeout="x"), lambda: client.search("tea", timeout="x")],
+        "priority: expected str, got int 5": [lambda: client.get(id, priority=5), lambda: client.feed([], priority=5),
+                                              lambda: fjord.Client(address, priority=5), lambda: client.visit(priority=5)],
+        "create: expected bool, got int 1": [lambda: client.put(id, {}, create=1)],
+        "ids: expected an iterable of str, got int 5": [lambda: client.get_many(5)],
+        "ids: expected an iterable of str, got str 'id:a:item::1'": [lambda: client.get_many("id:a:item::1")],
+        "rows: expected an iterable of rows, got int 5": [lambda: client.feed(5)],
+        "fields: expected a list of str, got int 5": [lambda: client.get(id, fields=5), lambda: client.visit(fields=5)],
+        "retry: expected fjord.RetryPolicy, got str 'x'": [lambda: fjord.Client(address, retry="x")],
+        "values: expected a mapping of names, got list [1]": [lambda: client.admin.set([1])],
+        "a name in values: expected str, got int 5": [lambda: client.admin.set({5: 1}), lambda: client.tune.apply({5: 1})],
+        "sample: expected a number of seconds, got str 'x'": [lambda: client.tune.plan(sample="x")],
+        "storage: expected int, got str 'x'": [lambda: LocalCluster(storage="x")],
+        "query: expected str, got int 5": [lambda: client.search(5)],
+        "limit: expected int above 0, got int -1": [lambda: client.search("tea", limit=-1)],
+        "batch_rows: expected int above 0, got str 'x'": [lambda: client.visit_arrow(batch_rows="x")],
+        "nodes: expected a list of str, got str 'storage.0'": [lambda: client.admin.change_nodes("retire", "storage.0")],
+        "type: expected str, got int 5": [lambda: schema.from_arrow(5, 5), lambda: client.aggregate(5)],
+        "plan: expected a BalancePlan of plan(), got int 5": [lambda: client.admin.balancing.apply(5)],
+        "path: expected str or a path, got int 5": [lambda: client.export(5)],
+        "passes: expected script(), application(), aggregation() or a relation, or a list of these, got str 'x'": [
+            lambda: client.jobs.submit("x")],
+        "schemas: expected the text or path of a schema, or a list of these, got int 5": [
+            lambda: client.admin.deploy_schemas(5), lambda: schema.python("item", schemas=5)],
+    }
+    for text, calls in wrong.items():
+        for call in calls:
+            assert refused(call) == text
+    for call in (lambda: client.get(id, timeout=-1), lambda: client.get(id, priority="x"), lambda: client.visit(priority="x"),
+                 lambda: client.get(id, consistency="x"), lambda: client.put(id, {}, durability="x"),
+                 lambda: fjord.Client(address, timeout=-1), lambda: client.visit(no_progress_limit=-1)):
+        with pytest.raises(fjord.InvalidArgument, match="expected"):
+            call()
+
+
+def test_options_say_what_they_expect():
+    """Every member of options that this package sets has a text for WrongType."""
+    for name in dir(_core):
+        options = getattr(_core, name)
+        if name.endswith(("Options", "Request", "Target", "Policy", "Change")) and isinstance(options, type):
+            for member in vars(options):
+                if not member.startswith("_") and not callable(getattr(options, member)):
+                    assert member in _options._EXPECTED, (name, member)
+
+
+def test_exceptions_can_be_sent_to_another_process(client, space):
+    for call in (lambda: client.put(space(1), {"price": "x"}), lambda: client.get(space(1)),
+                 lambda: client.put(space(1), {}, required_version=5)):
+        with pytest.raises(fjord.Error) as caught:
+            call()
+        error = caught.value
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error) and vars(again) == vars(error)
+    assert again.current_version == 0
+    failed = jobs.JobFailed("it failed", client.jobs.run(client.aggregate("item").agg("count()")).status())
+    assert pickle.loads(pickle.dumps(failed)).job == failed.job
+
+
+def test_no_fields_are_no_fields_everywhere(client, space, tmp_path):
+    client.put(space(1), {"price": 1})
+    for type in ("item", None):
+        assert list(client.visit(space.where(), type=type, fields=[])) == [{}]
+    change = next(change for change in client.subscribe(space.where(), type="item", fields=[]) if change.kind == "put")
+    assert (change.id, change.document) == (space(1), {})
+    client.export(tmp_path / "a.jsonl", space.where(), type="item", fields=[])
+    assert "price" not in (tmp_path / "a.jsonl").read_text()
+
+
+def test_a_closed_iterator_gives_nothing_more(client, space):
+    client.feed((space(n), {"price": n}) for n in range(100))
+    for source in client.visit(space.where()), client.subscribe(space.where()):
+        next(source)
+        source.close()
+        assert list(source) == []
+
+
+SCHEMA_OF_CLASHES = """document credit {
+  struct Credit { field share type double {} }
+  struct a_b { field x type int {} }
+  struct aB { field y type string {} }
+  struct list { field z type int {} }
+  struct optional { field z type int {} }
+  field class type int {}
+  field class_ type string {}
+  field id type string {}
+  field dataclass type int {}
+  field Optional type int {}
+  field str type string {}
+  field Credit type Credit {}
+  field one type a_b {}
+  field two type array<aB> {}
+  field three type map<string, list> {}
+  field four type optional {}
+}"""
+
+
+def test_names_of_classes_and_attributes_do_not_clash():
+    Credit = schema.dataclass("credit", schemas=SCHEMA_OF_CLASHES)
+    fields = {"class": 1, "class_": "a", "id": "b", "dataclass": 2, "Optional": 3, "str": "c", "Credit": {"share": 0.5},
+              "one": {"x": 1}, "two": [{"y": "d"}], "three": {"k": {"z": 4}}, "four": {"z": 5}}
+    made = Credit(id="id:a:credit::1", **Credit._arguments(fields))
+    assert made.fields() == fields
+    assert (made.class_, made.class__, made.id, made.id_, made.dataclass) == ("a", 1, "id:a:credit::1", "b", 2)
+    assert type(made.one) is not type(made.two[0])

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import types
 
 import pytest
 
@@ -176,6 +177,47 @@ def test_the_bar_is_shown_on_a_terminal_only():
     with Progress("work") as quick:
         quick.update(0.9)
         assert not quick._was_shown
+
+
+class FakeNotebook:
+    """Stands for the package IPython in the process of a notebook."""
+
+    def __init__(self):
+        self.shown = []
+
+        class ZMQInteractiveShell:
+            pass
+
+        self.IPython = types.ModuleType("IPython")
+        self.IPython.get_ipython = ZMQInteractiveShell
+        self.IPython.display = types.ModuleType("IPython.display")
+        self.IPython.display.display = self.display
+
+    def display(self, text, *, raw, display_id):
+        assert raw and display_id
+        self.shown.append(text["text/plain"])
+        return self
+
+    def update(self, text, *, raw):
+        self.display(text, raw=raw, display_id=True)
+
+
+def test_the_bar_is_shown_in_a_notebook(monkeypatch, capfd):
+    from fjord.progress import Progress
+
+    notebook = FakeNotebook()
+    monkeypatch.setitem(sys.modules, "IPython", notebook.IPython)
+    monkeypatch.setitem(sys.modules, "IPython.display", notebook.IPython.display)
+    with Progress("work", True) as bar:
+        bar.update(0.1)
+        bar.update(1.0, 0)
+    assert [line.split("]")[1] for line in notebook.shown] == ["  10%", " 100%, 0 s left"]
+    with Progress("work", False) as hidden:
+        hidden.update(0.5)
+    notebook.IPython.get_ipython = lambda: None  # IPython on a terminal that is no notebook
+    with Progress("work") as plain:
+        plain.update(0.5)
+    assert len(notebook.shown) == 2 and capfd.readouterr().err == ""
 
 
 # --- Administration

@@ -8,7 +8,8 @@ import threading
 import pytest
 
 import fjord
-from conftest import package_environment
+from conftest import SCHEMA, package_environment
+from fjord.testing import LocalCluster
 
 
 def run_python(program, *arguments, timeout=60):
@@ -23,8 +24,23 @@ before = set(os.listdir("/proc/self/fd"))
 import fjord
 assert set(os.listdir("/proc/self/fd")) == before, "open files"
 assert threading.active_count() == 1 and len(os.listdir("/proc/self/task")) == 1, "threads"
-assert not {"asyncio", "numpy", "pyarrow", "pandas"} & set(sys.modules), "heavy modules"
+assert not {"asyncio", "numpy", "pyarrow", "pandas", "fjord.schema", "fjord.testing"} & set(sys.modules), "heavy modules"
 assert "AsyncClient" in fjord.__all__
+"""
+    done = run_python(program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_modules_are_there_after_import_fjord():
+    program = """
+import sys
+import fjord
+assert "class Pet(" in fjord.schema.python("pet", schemas="document pet { field name type string {} }")
+for name in fjord._MODULES:
+    assert name in dir(fjord)
+    if name not in ("parquet", "torch"):
+        assert getattr(fjord, name) is sys.modules["fjord." + name]
+assert not hasattr(fjord, "nothing")
 """
     done = run_python(program)
     assert done.returncode == 0, done.stderr
@@ -111,6 +127,58 @@ WAITS = {
 }
 
 
+@pytest.fixture(scope="module")
+def paused():
+    """The address of a cluster whose storage node does not answer."""
+    with LocalCluster(storage=1, schemas=[SCHEMA]) as cluster:
+        with cluster.client() as client:
+            client.put("id:a:item::1", {"price": 1})
+        cluster.pause(0)
+        yield cluster.address
+        cluster.resume(0)
+
+
+TABLE = "pyarrow.table({'_id': ['id:a:item::1'], 'price': [1]})"
+# Each waits for a storage node that does not answer.
+WAITS_FOR_A_NODE = {
+    "table": "client.visit_arrow(type='item').table()",
+    "batches": "list(client.visit_arrow(type='item'))",
+    "polars": "client.visit_arrow(type='item').pl()",
+    "import_arrow": f"client.import_arrow({TABLE})",
+    "feed of a table": f"client.feed({TABLE})",
+    "import_file": "client.import_file('rows.jsonl')",
+    "export": "client.export('out.jsonl', type='item')",
+    "remove_where": "client.remove_where('true', type='item')",
+    "aggregate": "client.aggregate('item').agg('count()').fetchall()",
+    "jobs.run": "client.jobs.run(client.aggregate('item').agg('count()'))",
+}
+
+
+@pytest.mark.parametrize("how", ["interrupt", "close"])
+@pytest.mark.parametrize("call", WAITS_FOR_A_NODE)
+def test_a_wait_for_silent_nodes_ends(paused, tmp_path, monkeypatch, call, how):
+    for package in ("pyarrow", "polars"):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rows.jsonl").write_text('{"put": "id:a:item::1", "fields": {"price": 1}}\n')
+    end = "os.kill(os.getpid(), signal.SIGINT)" if how == "interrupt" else "client.close()"
+    program = f"""
+import os, signal, sys, threading
+import polars, pyarrow
+import fjord
+client = fjord.Client(sys.argv[1], timeout=1000)
+client.ping()
+threading.Timer(0.3, lambda: {end}).start()
+try:
+    {WAITS_FOR_A_NODE[call]}
+except (KeyboardInterrupt, fjord.ClientClosed) as error:
+    print(type(error).__name__)
+"""
+    done = run_python(program, paused, timeout=60)
+    assert done.stdout == ("KeyboardInterrupt\n" if how == "interrupt" else "ClientClosed\n"), done.stderr
+    assert done.returncode == 0, done.stderr
+
+
 @pytest.mark.parametrize("call", WAITS)
 def test_keyboard_interrupt_ends_a_wait(address, call):
     # Port 9 of the cluster's host does not answer; those that need a cluster get it.
@@ -164,6 +232,44 @@ def test_a_fork_after_connect_is_refused(address):
         os.waitpid(child, 0)
         client.ping()
         visit.close()
+
+
+OPEN_ITERATORS = {
+    "visit": ("client.visit(buffer_bytes=1000)", "next(source)", "list(source)"),
+    "subscribe": ("client.subscribe(buffer_bytes=1000)", "next(source)", "[change for change in source]"),
+    "read_all": ("client.visit_arrow(type='item', buffer_bytes=1000, batch_rows=1).reader()", "source.read_next_batch()",
+                 "visit.table() or source.read_all()"),
+    "batches": ("iter(client.visit_arrow(type='item', buffer_bytes=1000, batch_rows=1))", "next(source)", "list(source)"),
+    "job rows": ("_core.JobRows(client._core, 'none')", "source", "source.next()"),
+    "repr": ("client", "source", "repr(client) and client.types()"),
+}
+
+
+@pytest.mark.parametrize("name", OPEN_ITERATORS)
+def test_an_open_iterator_refuses_to_go_on_in_a_forked_process(client, address, space, name):
+    pytest.importorskip("pyarrow")
+    client.feed((space(n), {"name": "x" * 500}) for n in range(200))
+    make, begin, use = OPEN_ITERATORS[name]
+    program = f"""
+import os, sys
+import fjord
+from fjord import _core
+client = fjord.Client(sys.argv[1])
+client.ping()
+visit = client.visit_arrow(type="item")
+source = {make}
+{begin}
+child = os.fork()
+if child == 0:
+    try:
+        {use}
+    except fjord.ForkedProcess as error:
+        print("refused" if "after the fork" in str(error) else error)
+    sys.exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    done = run_python(program, address, timeout=30)
+    assert (done.stdout, done.returncode) == ("refused\n", 0), done.stderr
 
 
 def test_a_client_that_was_not_used_may_be_forked(address):

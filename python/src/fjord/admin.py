@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Union
 
 from . import _core
-from ._options import fill, seconds
+from ._options import fill, listed, mapping, seconds, text, whole
+from .errors import WrongType
 
 if TYPE_CHECKING:
     from .balance import Balancing
+    from .client import Client
 
 Schema = Union[str, "PathLike[str]"]
 
@@ -260,7 +262,7 @@ class Admin:
     'healthy'
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: "Client") -> None:
         self._client = client
 
     # --- The cluster and its nodes
@@ -295,7 +297,7 @@ class Admin:
 
         >>> entries = client.admin.history(10)
         """
-        return [HistoryEntry(**entry) for entry in _core.admin_history(self._client._core, max)]
+        return [HistoryEntry(**entry) for entry in _core.admin_history(self._client._core, whole("max", max))]
 
     def change_nodes(self, action: str, nodes: Sequence[str] = (), *, dry_run: bool = True, force: bool = False,
                      reason: Optional[str] = None, address: Optional[str] = None, group: Optional[str] = None,
@@ -311,9 +313,10 @@ class Admin:
         >>> client.admin.change_nodes("stop_check", ["storage.0"]).done
         False
         """
-        change = fill(_core.NodeChange(), action=action, nodes=list(nodes), dry_run=dry_run, force=force, reason=reason,
+        change = fill(_core.NodeChange(), action=action, nodes=listed("nodes", nodes), dry_run=dry_run, force=force, reason=reason,
                       address=address, group=group, capacity=capacity, balance_to=balance_to)
-        return NodePlan(**_core.admin_change_nodes(self._client._core, change, wait, on_progress))
+        limit = None if wait is None else seconds(wait, "wait")
+        return NodePlan(**_core.admin_change_nodes(self._client._core, change, limit, on_progress))
 
     def recover_state(self, *, dry_run: bool = True, force: bool = False, controller: Optional[str] = None) -> RecoveredState:
         """Rebuilds the records of a fleet controller that has lost them (docs/operating/controllers.md), with
@@ -356,7 +359,7 @@ class Admin:
         >>> [bucket.state for bucket in client.admin.bucket_of("id:shop:item::1")]
         ['in sync']
         """
-        return _buckets(_core.admin_bucket_of(self._client._core, id))
+        return _buckets(_core.admin_bucket_of(self._client._core, text("id", id)))
 
     def bucket(self, name: str) -> List[BucketInfo]:
         """Returns a bucket by its name, its parts, or the bucket that contains it.
@@ -365,7 +368,7 @@ class Admin:
         >>> client.admin.bucket(name)[0].bucket == name
         True
         """
-        return _buckets(_core.admin_bucket(self._client._core, name))
+        return _buckets(_core.admin_bucket(self._client._core, text("name", name)))
 
     def unhealthy_buckets(self, max: int = 100) -> List[UnhealthyBucket]:
         """Returns buckets that are not in sync, the worst first.
@@ -373,7 +376,7 @@ class Admin:
         >>> client.admin.unhealthy_buckets()
         []
         """
-        return [UnhealthyBucket(**bucket) for bucket in _core.admin_unhealthy_buckets(self._client._core, max)]
+        return [UnhealthyBucket(**bucket) for bucket in _core.admin_unhealthy_buckets(self._client._core, whole("max", max))]
 
     def lost_buckets(self) -> List[UnhealthyBucket]:
         """Returns the buckets of which all replicas have lost entries.
@@ -386,8 +389,11 @@ class Admin:
     def accept_loss(self, buckets: Sequence[str], *, timeout: float = 60.0) -> None:
         """Declares for lost buckets, by name, that what is left is all there is, and waits until they are served again.
         Documents that they have lost do not exist from then on. NotFound is raised for a bucket that is not lost.
+
+        >>> client.admin.accept_loss([lost.bucket for lost in client.admin.lost_buckets()])
         """
-        _core.admin_accept_loss(self._client._core, list(buckets), seconds(timeout))
+        names = [text("buckets", name) for name in listed("buckets", buckets)]
+        _core.admin_accept_loss(self._client._core, names, seconds(timeout))
 
     # --- Settings
 
@@ -411,7 +417,7 @@ class Admin:
         >>> client.admin.set({"storage.visitors_max": None}).changes
         ['storage.visitors_max: 64 -> default']
         """
-        texts: Dict[str, str] = {name: _text(value) for name, value in values.items()}
+        texts: Dict[str, str] = {name: _text(value) for name, value in mapping("values", values).items()}
         options = fill(_core.SetOptions(), dry_run=dry_run, if_version=if_version, reason=reason)
         return SettingsChange(**_core.admin_set(self._client._core, texts, options))
 
@@ -423,7 +429,7 @@ class Admin:
         ['storage.visitors_max: 64 -> default']
         """
         options = fill(_core.SetOptions(), dry_run=dry_run, reason=reason)
-        return SettingsChange(**_core.admin_revert(self._client._core, to_version, options))
+        return SettingsChange(**_core.admin_revert(self._client._core, whole("to_version", to_version), options))
 
     # --- Schemas
 
@@ -434,8 +440,10 @@ class Admin:
         >>> client.admin.deploy_schemas("document pet { field name type string {} }").warnings
         []
         """
-        texts = [_schema_text(schema) for schema in ([schemas] if isinstance(schemas, (str, PathLike)) else schemas)]
-        return DeployedSchemas(**_core.admin_deploy_schemas(self._client._core, texts, list(may_drop)))
+        several = [schemas] if isinstance(schemas, (str, PathLike)) else listed("schemas", schemas, "the text or path of a schema, or a list of these")
+        texts = [_schema_text(schema) for schema in several]
+        drops = [text("may_drop", name) for name in listed("may_drop", may_drop)]
+        return DeployedSchemas(**_core.admin_deploy_schemas(self._client._core, texts, drops))
 
     def schemas(self) -> List[str]:
         """Returns the texts of the deployed schemas.
@@ -462,4 +470,6 @@ def _text(value: Any) -> str:
 def _schema_text(schema: Schema) -> str:
     if isinstance(schema, str) and "{" in schema:
         return schema
+    if not isinstance(schema, (str, PathLike)):
+        raise WrongType("schemas", "the text or path of a schema", schema)
     return Path(fspath(schema)).read_text(encoding="utf-8")

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple
 
 from . import _core
-from ._options import fill
+from ._options import fill, mapping
 from .arrow import ArrowStream
 from .errors import WrongType
 from .progress import Progress
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from .client import Client
     from .jobs import JobInfo
 
 
@@ -31,42 +32,82 @@ def count(expression: str = "") -> Aggregate:
 
 
 def sum(expression: str) -> Aggregate:  # noqa: A001: the name of the aggregate
-    """The sum of an expression."""
+    """The sum of an expression.
+
+    >>> from fjord.aggregate import sum
+    >>> client.aggregate("item").agg(x=sum("price")).fetchall()
+    [(3,)]
+    """
     return Aggregate(f"sum({expression})")
 
 
 def avg(expression: str) -> Aggregate:
-    """The mean of an expression."""
+    """The mean of an expression.
+
+    >>> from fjord.aggregate import avg
+    >>> client.aggregate("item").agg(x=avg("price")).fetchall()
+    [(3.0,)]
+    """
     return Aggregate(f"avg({expression})")
 
 
 def min(expression: str) -> Aggregate:  # noqa: A001
-    """The smallest value of an expression."""
+    """The smallest value of an expression.
+
+    >>> from fjord.aggregate import min
+    >>> client.aggregate("item").agg(x=min("price")).fetchall()
+    [(3,)]
+    """
     return Aggregate(f"min({expression})")
 
 
 def max(expression: str) -> Aggregate:  # noqa: A001
-    """The largest value of an expression."""
+    """The largest value of an expression.
+
+    >>> from fjord.aggregate import max
+    >>> client.aggregate("item").agg(x=max("price")).fetchall()
+    [(3,)]
+    """
     return Aggregate(f"max({expression})")
 
 
 def distinct(expression: str) -> Aggregate:
-    """The number of different values, beyond 1024 an estimate."""
+    """The number of different values, beyond 1024 an estimate.
+
+    >>> from fjord.aggregate import distinct
+    >>> client.aggregate("item").agg(x=distinct("name")).fetchall()
+    [(1,)]
+    """
     return Aggregate(f"distinct({expression})")
 
 
 def quantile(part: float, expression: str) -> Aggregate:
-    """The smallest value so that a part, such as 0.5, of the values is not greater."""
+    """The smallest value so that a part, such as 0.5, of the values is not greater.
+
+    >>> from fjord.aggregate import quantile
+    >>> client.aggregate("item").agg(median=quantile(0.5, "price")).fetchall()
+    [(3.0,)]
+    """
     return Aggregate(f"quantile({part},{expression})")
 
 
 def histogram(expression: str, width: float) -> Aggregate:
-    """Counts of values in bins of this width, as JSON text."""
+    """Counts of values in bins of this width; JSON text in columns of Arrow.
+
+    >>> from fjord.aggregate import histogram
+    >>> client.aggregate("item").agg(prices=histogram("price", 10)).fetchall()
+    [([{'from': 0, 'to': 10, 'count': 1}],)]
+    """
     return Aggregate(f"histogram({expression},{width})")
 
 
 def top(number: int, expression: str) -> Aggregate:
-    """The most frequent values with their counts, as JSON text."""
+    """The most frequent values with their counts; JSON text in columns of Arrow.
+
+    >>> from fjord.aggregate import top
+    >>> client.aggregate("item").agg(names=top(3, "name")).fetchall()
+    [([{'value': 'tea', 'count': 1}],)]
+    """
     return Aggregate(f"top({number},{expression})")
 
 
@@ -87,21 +128,38 @@ class AggregateRows(ArrowStream):
 
     @property
     def columns(self) -> List[str]:
-        """The names of the columns: groups first, then aggregates."""
+        """The names of the columns: groups first, then aggregates.
+
+        >>> client.aggregate("item").group_by("name").agg(n=count()).run().columns
+        ['name', 'n']
+        """
         return self._core.columns
 
     @property
     def documents_read(self) -> int:
-        """The number of documents that the aggregation has read."""
+        """The number of documents that the aggregation has read.
+
+        >>> client.aggregate("item").agg(n=count()).run().documents_read
+        1
+        """
         return self._core.documents_read
 
     @property
     def job_id(self) -> str:
-        """The id of the job that ran it."""
+        """The id of the job that ran it; "" for the rows of Job.result().
+
+        >>> rows = client.aggregate("item").agg(n=count()).run()
+        >>> client.jobs.get(rows.job_id).status().state
+        'done'
+        """
         return self._core.job_id
 
     def fetchall(self) -> List[Tuple[Any, ...]]:
-        """Returns the rows as tuples."""
+        """Returns the rows as tuples.
+
+        >>> client.aggregate("item").agg(n=count()).run().fetchall()
+        [(1,)]
+        """
         return self._core.rows()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -121,13 +179,13 @@ class Relation:
     Expressions are those of docs/reference/aggregate.md.
     """
 
-    def __init__(self, client: Any, type: str, *, settings: Optional[Mapping[str, Any]] = None,
+    def __init__(self, client: "Client", type: str, *, settings: Optional[Mapping[str, Any]] = None,
                  timeout: Optional[float] = None, progress: Optional[bool] = None) -> None:
         if not isinstance(type, str):
             raise WrongType("type", "str", type)
         self._client = client
         self._values: Dict[str, Any] = {"type": type}
-        self._settings = {name: str(value) for name, value in (settings or {}).items()}
+        self._settings = {name: str(value) for name, value in mapping("settings", settings or {}).items()}
         self._timeout = timeout
         self._progress = progress
         self._rows: Optional[AggregateRows] = None
@@ -209,11 +267,11 @@ class Relation:
         >>> client.aggregate("item").agg(n=count()).run().documents_read
         1
         """
-        self._rows = AggregateRows(self._run(self._values, on_progress, None))
+        self._rows = AggregateRows(self._run(self._values, on_progress))
         return self._rows
 
-    def _run(self, values: Mapping[str, Any], on_progress: "Optional[Callable[[JobInfo], object]]",
-             stop: Optional[_core.Stop]) -> _core.AggregateResult:
+    def _run(self, values: Mapping[str, Any], on_progress: "Optional[Callable[[JobInfo], object]]" = None
+             ) -> _core.AggregateResult:
         from .jobs import job_info
 
         request = fill(_core.AggregateRequest(), timeout=self._timeout, settings=self._settings, **values)
@@ -224,7 +282,7 @@ class Relation:
                 if on_progress is not None:
                     on_progress(job)
 
-            return _core.aggregate(self._client._core, request, report, stop)
+            return _core.aggregate(self._client._core, request, report)
 
     def _result(self) -> AggregateRows:
         return self.run() if self._rows is None else self._rows
@@ -248,7 +306,11 @@ class Relation:
 
     @property
     def columns(self) -> List[str]:
-        """The names of the columns. Runs the aggregation."""
+        """The names of the columns. Runs the aggregation.
+
+        >>> client.aggregate("item").agg(n=count()).columns
+        ['n']
+        """
         return self._result().columns
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
@@ -262,6 +324,22 @@ class Relation:
         [{'n': 1}]
         """
         return self._result().table()
+
+    def to_arrow_table(self) -> "pyarrow.Table":
+        """The same as arrow().
+
+        >>> client.aggregate("item").agg(n=count()).to_arrow_table().num_rows
+        1
+        """
+        return self.arrow()
+
+    def to_arrow_batches(self) -> "pyarrow.RecordBatchReader":
+        """Returns the rows as a reader of batches of pyarrow.
+
+        >>> [batch.num_rows for batch in client.aggregate("item").agg(n=count()).to_arrow_batches()]
+        [1]
+        """
+        return self._result().reader()
 
     def df(self) -> "pandas.DataFrame":
         """Returns the rows as a data frame of pandas.
@@ -291,7 +369,7 @@ class Relation:
             values["into_namespace"] = namespace
         if name is not None:
             values["name"] = name
-        result = self._run(values, None, None)
+        result = self._run(values)
         return StoredRows(result.documents_put, result.documents_removed, result.job_id)
 
     def request(self) -> Dict[str, Any]:

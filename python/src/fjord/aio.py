@@ -2,17 +2,20 @@
 
 import asyncio
 import queue
+import time
 from typing import (TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Generator, Generic, Iterable, List,
-                    Mapping, Optional, Tuple, TypeVar, Union, overload)
+                    Literal, Mapping, Optional, Tuple, TypeVar, Union, overload)
 
 from . import _core
-from ._options import Fields, field_list, field_set, fill, in_flight
-from .client import _RAISE, Client, Path
-from .documents import BulkSummary, Change, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, RetryPolicy, Written
+from ._options import Fields, field_list, field_set, fill, in_flight, listed, seconds
+from .client import _RAISE, Client, Path, _path
+from .documents import (BulkSummary, Change, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Removed,
+                        RetryPolicy, Written)
 from .errors import Error, NotFound, UnknownType, WrongType
+from .visit import seconds_left
 
 if TYPE_CHECKING:
-    from .aio_parts import AsyncCalls, AsyncRelation
+    from .aio_parts import AsyncAdmin, AsyncJobs, AsyncRelation, AsyncTune
     from .arrow import ArrowVisit
     from .search import SearchResult
 
@@ -73,7 +76,7 @@ class AsyncClient:
             self._completions = _core.Completions(loop)
             loop.add_reader(self._completions.fileno(), self._completions.drain)
         if not self._core.is_connected:
-            await asyncio.to_thread(self._core.ping)
+            await self._stoppable(self._core.ping)
         return self._completions
 
     async def ping(self) -> None:
@@ -81,7 +84,7 @@ class AsyncClient:
 
         >>> await client.ping()
         """
-        await asyncio.to_thread(self._core.ping)
+        await self._stoppable(self._core.ping)
 
     async def types(self) -> Dict[str, Dict[str, str]]:
         """As Client.types().
@@ -89,7 +92,7 @@ class AsyncClient:
         >>> (await client.types())["item"]["price"]
         'int'
         """
-        return await asyncio.to_thread(self._core.types)
+        return await self._stoppable(self._core.types)
 
     # --- One document
 
@@ -122,7 +125,7 @@ class AsyncClient:
         """
         completions = await self._ready()
         wanted = field_set(fields)
-        futures = [self._core.get(id, wanted, consistency, priority, timeout, completions) for id in ids]
+        futures = [self._core.get(id, wanted, consistency, priority, timeout, completions) for id in listed("ids", ids)]
         documents: List[Optional[Document]] = []
         for found in await asyncio.gather(*futures, return_exceptions=True):
             if isinstance(found, BaseException) and not isinstance(found, NotFound):
@@ -143,7 +146,7 @@ class AsyncClient:
         try:
             future = self._core.put(*arguments, completions)
         except UnknownType:
-            await asyncio.to_thread(self._core.load_types, id)
+            await self._stoppable(lambda: self._core.load_types(id))
             future = self._core.put(*arguments, completions)
         written: Written = await future
         return written
@@ -187,23 +190,43 @@ class AsyncClient:
         """
         loop = asyncio.get_running_loop()
         await self._ready()
-        report = None if on_result is None else lambda result: loop.call_soon_threadsafe(on_result, result)
-        feeding = _Rows(rows)
-        running = loop.run_in_executor(
-            None, lambda: _core.feed(self._core, feeding, report, in_flight(max_inflight), timeout, priority))
+        is_table = hasattr(rows, "__arrow_c_stream__")
+        feeding = _Rows(() if is_table else rows, on_result)
+        report = None if on_result is None else lambda result: loop.call_soon_threadsafe(feeding.report, result)
+        source: Any = rows if is_table else feeding
+        stop = _core.Stop()
+        running = loop.run_in_executor(None, stop.run, lambda: self._sync.feed(
+            source, on_result=report, max_inflight=max_inflight, timeout=timeout, priority=priority))
+        feeding.on_stop = stop.stop
         try:
-            await feeding.supply(loop, running)
-            return FeedStats(**await asyncio.shield(running))
+            if not is_table:
+                await feeding.supply(running)
+            stats = await asyncio.shield(running)  # The last results are reported before.
+            feeding.check()
+            return stats
         except BaseException:
             feeding.stop()
             running.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # No other code asks for it.
+            feeding.check()
             raise
 
+    @overload
+    def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
+              slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None, ids_only: bool = False,
+              include_removed: Literal[False] = False, since: Optional[int] = None, until: Optional[int] = None,
+              snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
+              no_progress_limit: Optional[float] = None) -> "AsyncVisit[Document]": ...
+    @overload
+    def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
+              slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None, ids_only: bool = False,
+              include_removed: bool, since: Optional[int] = None, until: Optional[int] = None,
+              snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
+              no_progress_limit: Optional[float] = None) -> "AsyncVisit[Union[Document, Removed]]": ...
     def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
               slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None, ids_only: bool = False,
               include_removed: bool = False, since: Optional[int] = None, until: Optional[int] = None,
               snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
-              no_progress_limit: Optional[float] = None) -> "AsyncVisit":
+              no_progress_limit: Optional[float] = None) -> "AsyncVisit[Any]":
         """As Client.visit(), for `async for`.
 
         >>> [document["name"] async for document in client.visit("item.price > 2")]
@@ -242,8 +265,8 @@ class AsyncClient:
         """
         if not isinstance(changes, Mapping):
             raise WrongType("changes", "a mapping of paths", changes)
-        return await self._stoppable(lambda stop: self._sync._bulk(
-            selection, changes, stop, type=type, all_types=all_types, dry_run=dry_run, resume=resume, slice=slice,
+        return await self._stoppable(lambda: self._sync._bulk(
+            selection, changes, type=type, all_types=all_types, dry_run=dry_run, resume=resume, slice=slice,
             timeout=timeout, time_limit=time_limit, on_progress=on_progress, on_cursor=on_cursor, on_failure=on_failure))
 
     async def remove_where(self, selection: str, *, type: Optional[str] = None, all_types: bool = False,
@@ -257,8 +280,8 @@ class AsyncClient:
         >>> (await client.remove_where("item.price > 2", type="item", dry_run=True)).matched
         1
         """
-        return await self._stoppable(lambda stop: self._sync._bulk(
-            selection, None, stop, type=type, all_types=all_types, dry_run=dry_run, resume=resume, slice=slice,
+        return await self._stoppable(lambda: self._sync._bulk(
+            selection, None, type=type, all_types=all_types, dry_run=dry_run, resume=resume, slice=slice,
             timeout=timeout, time_limit=time_limit, on_progress=on_progress, on_cursor=on_cursor, on_failure=on_failure))
 
     async def export(self, path: Path, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
@@ -270,8 +293,8 @@ class AsyncClient:
         >>> (await client.export("items.jsonl", type="item", mode="replace")).documents
         2
         """
-        return await self._stoppable(lambda stop: self._sync._export(
-            path, selection, stop, on_progress, type=type, fields=field_set(fields), mode=mode, since=since, until=until,
+        return await self._stoppable(lambda: self._sync._export(
+            path, selection, on_progress, type=type, fields=field_set(fields), mode=mode, since=since, until=until,
             snapshot=snapshot, slice=slice, priority=priority))
 
     async def import_file(self, *paths: Path, type: Optional[str] = None, id_field: Optional[str] = None,
@@ -286,9 +309,9 @@ class AsyncClient:
         >>> (await client.import_file("items.jsonl")).stored
         1
         """
-        return await self._stoppable(lambda stop: self._sync._import(
-            paths, stop, on_progress, on_failure, on_warning, type=type, id_field=id_field, id_namespace=id_namespace,
-            is_feed=is_feed, progress_file=None if progress_file is None else str(progress_file),
+        return await self._stoppable(lambda: self._sync._import(
+            paths, on_progress, on_failure, on_warning, type=type, id_field=id_field, id_namespace=id_namespace,
+            is_feed=is_feed, progress_file=None if progress_file is None else _path("progress_file", progress_file),
             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
 
     async def visit_arrow(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
@@ -304,7 +327,7 @@ class AsyncClient:
         >>> visit = await client.visit_arrow(type="item")
         >>> table = await asyncio.to_thread(visit.table)
         """
-        return await asyncio.to_thread(lambda: self._sync.visit_arrow(
+        return await self._stoppable(lambda: self._sync.visit_arrow(
             selection, type=type, fields=fields, slices=slices, slice=slice, resume=resume, ids_only=ids_only, since=since,
             until=until, snapshot=snapshot, buffer_bytes=buffer_bytes, priority=priority,
             no_progress_limit=no_progress_limit, visitors_per_node=visitors_per_node,
@@ -322,8 +345,8 @@ class AsyncClient:
         >>> (await client.import_arrow(pyarrow.table({"_id": ["a"], "price": [5]}), type="item")).stored
         1
         """
-        return await self._stoppable(lambda stop: self._sync._import_arrow(
-            table, stop, on_failure, on_warning, type=type, id_column=id_column, id_namespace=namespace,
+        return await self._stoppable(lambda: self._sync._import_arrow(
+            table, on_failure, on_warning, type=type, id_column=id_column, id_namespace=namespace,
             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
 
     def aggregate(self, type: str, *, settings: Optional[Mapping[str, Any]] = None,
@@ -343,43 +366,43 @@ class AsyncClient:
         >>> (await client.search("green tea")).places
         []
         """
-        return await asyncio.to_thread(
+        return await self._stoppable(
             lambda: self._sync.search(query, context=context, limit=limit, timeout=timeout, session=session))
 
     @property
-    def jobs(self) -> "AsyncCalls":
+    def jobs(self) -> "AsyncJobs":
         """As Client.jobs; its methods, and those of the jobs that they return, are awaited.
 
-        >>> job = await client.jobs.submit(client.aggregate("item").agg("count()").relation)
+        >>> job = await client.jobs.submit(client.aggregate("item").agg("count()"))
         >>> (await job.wait()).state
         'done'
         """
-        from .aio_parts import AsyncCalls
-        return AsyncCalls(self._sync.jobs)
+        from .aio_parts import AsyncJobs
+        return AsyncJobs(self, self._sync.jobs)
 
     @property
-    def admin(self) -> "AsyncCalls":
+    def admin(self) -> "AsyncAdmin":
         """As Client.admin; its methods are awaited.
 
         >>> (await client.admin.status()).health
         'healthy'
         """
-        from .aio_parts import AsyncCalls
-        return AsyncCalls(self._sync.admin)
+        from .aio_parts import AsyncAdmin
+        return AsyncAdmin(self, self._sync.admin)
 
     @property
-    def tune(self) -> "AsyncCalls":
+    def tune(self) -> "AsyncTune":
         """As Client.tune; its methods are awaited.
 
         >>> changes = await client.tune.history()
         """
-        from .aio_parts import AsyncCalls
-        return AsyncCalls(self._sync.tune)
+        from .aio_parts import AsyncTune
+        return AsyncTune(self, self._sync.tune)
 
-    async def _stoppable(self, call: Callable[[_core.Stop], T]) -> T:
+    async def _stoppable(self, call: Callable[[], T]) -> T:
         """Runs a call that waits on another thread. A cancellation stops it, and is passed on when it has ended."""
         stop = _core.Stop()
-        running = asyncio.ensure_future(asyncio.to_thread(call, stop))
+        running = asyncio.ensure_future(asyncio.to_thread(stop.run, call))
         try:
             return await asyncio.shield(running)
         except asyncio.CancelledError:
@@ -393,9 +416,13 @@ class AsyncClient:
 class _Rows:
     """Takes rows from an iterable of either kind to the thread that feeds them."""
 
-    def __init__(self, rows: Union[Iterable[Any], AsyncIterable[Any]]) -> None:
+    def __init__(self, rows: Union[Iterable[Any], AsyncIterable[Any]],
+                 on_result: Optional[Callable[[FeedResult], object]]) -> None:
         self._rows = rows
+        self._on_result = on_result
+        self._failure: Optional[BaseException] = None
         self._is_stopped = False
+        self.on_stop: Callable[[], object] = lambda: None
         self._chunks: "queue.Queue[Any]" = queue.Queue(maxsize=4)
 
     def __iter__(self) -> Any:
@@ -419,7 +446,7 @@ class _Rows:
                 return
             yield from chunk
 
-    async def supply(self, loop: asyncio.AbstractEventLoop, running: "asyncio.Future[Any]") -> None:
+    async def supply(self, running: "asyncio.Future[Any]") -> None:
         """Reads an asynchronous iterable; returns at its end, or when the feed has ended."""
         if not isinstance(self._rows, AsyncIterable):
             return
@@ -429,6 +456,9 @@ class _Rows:
             if len(chunk) == _ROWS_AT_ONCE:
                 await self._pass(chunk, running)
                 chunk = []
+                await asyncio.sleep(0)  # An iterable that never waits would keep the loop for itself.
+                if running.done() or self._is_stopped:
+                    return
         await self._pass(chunk, running)
         await self._pass(_END, running)
 
@@ -439,14 +469,31 @@ class _Rows:
             except queue.Full:
                 await asyncio.wait([running], timeout=0.005)
 
+    def report(self, result: FeedResult) -> None:
+        """Calls on_result on the event loop. What it raises ends the feed."""
+        if self._on_result is None or self._failure is not None:
+            return
+        try:
+            self._on_result(result)
+        except BaseException as error:
+            self._failure = error
+            self.stop()
+
+    def check(self) -> None:
+        """Raises what on_result has raised."""
+        if self._failure is not None:
+            raise self._failure
+
     def stop(self) -> None:
         self._is_stopped = True
+        self.on_stop()
 
 
 _Core = TypeVar("_Core", _core.Visit, _core.Subscription)
+Row = TypeVar("Row")
 
 
-class _AsyncStream(Generic[_Core]):
+class _AsyncStream(Generic[_Core, Row]):
     """What comes over time, without blocking the event loop. The request is made when the first is asked for."""
 
     def __init__(self, client: AsyncClient, open: Callable[[], _Core]) -> None:
@@ -454,22 +501,27 @@ class _AsyncStream(Generic[_Core]):
         self._open: Callable[[], _Core] = open
         self._core: Optional[_Core] = None
         self._wait: Optional["asyncio.Future[None]"] = None
+        self._started = time.monotonic()
 
     async def __aexit__(self, *_: object) -> None:
         self.close()
 
-    async def __anext__(self) -> Any:
+    def __aiter__(self) -> AsyncIterator[Row]:
+        return self
+
+    async def __anext__(self) -> Row:
         completions = await self._client._ready()
         core = self._core
         if core is None:
-            core = self._core = await asyncio.to_thread(self._open)
+            core = self._core = await self._client._stoppable(self._open)
         while True:
             if self._wait is not None:
                 await asyncio.shield(self._wait)
                 self._wait = None
-            found = core.try_next()
+            found: Any = core.try_next()
             if found is not None:
-                return found
+                row: Row = found
+                return row
             if core.is_over:
                 core.check_end()
                 raise StopAsyncIteration
@@ -487,11 +539,16 @@ class _AsyncStream(Generic[_Core]):
 
     @property
     def cursor(self) -> str:
-        """A text that says what was given; "" before the first."""
+        """A text that says what was given; "" before the first.
+
+        >>> visit = client.visit(type="item")
+        >>> visit.cursor
+        ''
+        """
         return "" if self._core is None else self._core.cursor
 
 
-class AsyncVisit(_AsyncStream[_core.Visit]):
+class AsyncVisit(_AsyncStream[_core.Visit, Row]):
     """The documents that a selection matches, from AsyncClient.visit(). See Visit.
 
     >>> async with client.visit("item.price > 2") as visit:
@@ -500,19 +557,44 @@ class AsyncVisit(_AsyncStream[_core.Visit]):
     tea
     """
 
-    async def __aenter__(self) -> "AsyncVisit":
-        return self
-
-    def __aiter__(self) -> AsyncIterator[Any]:
+    async def __aenter__(self) -> "AsyncVisit[Row]":
         return self
 
     @property
     def progress(self) -> Optional[float]:
-        """The part of the buckets that were read, from 0 to 1; None: not known yet."""
+        """The part of the buckets that were read, from 0 to 1; None: not known yet.
+
+        >>> visit = client.visit(type="item")
+        >>> names = [document["name"] async for document in visit]
+        >>> visit.progress
+        1.0
+        """
         return None if self._core is None else self._core.fraction_done
 
+    @property
+    def eta(self) -> Optional[float]:
+        """Seconds that the rest may take; None: not known yet.
 
-class AsyncSubscription(_AsyncStream[_core.Subscription]):
+        >>> visit = client.visit(type="item")
+        >>> names = [document["name"] async for document in visit]
+        >>> visit.eta
+        0.0
+        """
+        return None if self._core is None else seconds_left(self._started, self._core.fraction_done)
+
+    @property
+    def statistics(self) -> Dict[str, int]:
+        """Counts of buckets, documents and bytes that were read; empty before the first document.
+
+        >>> visit = client.visit("item.price > 2")
+        >>> names = [document["name"] async for document in visit]
+        >>> visit.statistics["documents_matched"]
+        1
+        """
+        return {} if self._core is None else self._core.statistics
+
+
+class AsyncSubscription(_AsyncStream[_core.Subscription, Change]):
     """The changes of documents, from AsyncClient.subscribe(). See Subscription.
 
     >>> async with client.subscribe(type="item") as changes:
@@ -524,5 +606,13 @@ class AsyncSubscription(_AsyncStream[_core.Subscription]):
     async def __aenter__(self) -> "AsyncSubscription":
         return self
 
-    def __aiter__(self) -> AsyncIterator[Change]:
-        return self
+    async def next(self, timeout: float) -> Optional[Change]:
+        """Returns the next change; None if there is none within `timeout` seconds.
+
+        >>> changes = client.subscribe(type="item")
+        >>> change = await changes.next(timeout=5)
+        """
+        try:
+            return await asyncio.wait_for(self.__anext__(), seconds(timeout))
+        except asyncio.TimeoutError:
+            return None

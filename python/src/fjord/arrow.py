@@ -50,9 +50,19 @@ class ArrowStream:
         >>> client.visit_arrow(type="item", fields=["price"]).table().column_names
         ['_id', 'price']
         """
-        return self.reader().read_all()
+        reader = self.reader()
+        try:
+            return reader.read_all()
+        except Exception:
+            self._check_end()
+            raise
 
     arrow = table
+    to_arrow_table = table
+    to_arrow_batches = reader
+
+    def _check_end(self) -> None:
+        """Raises why the stream has failed, if it is known: a reader of Arrow has only a text of it."""
 
     def df(self) -> "pandas.DataFrame":
         """Returns all rows as a data frame of pandas.
@@ -68,7 +78,12 @@ class ArrowStream:
 
         >>> frame = client.visit_arrow(type="item").pl()
         """
-        frame: "polars.DataFrame" = _polars("pl()").DataFrame(self)
+        package = _polars("pl()")
+        try:
+            frame: "polars.DataFrame" = package.DataFrame(self)
+        except Exception:
+            self._check_end()
+            raise
         return frame
 
 
@@ -107,17 +122,19 @@ class ArrowVisit(ArrowStream):
 
     def __iter__(self) -> Iterator["pyarrow.RecordBatch"]:
         """Gives the batches. An error of the cluster is raised as an exception of this package."""
-        pyarrow = _pyarrow("iteration")
         with self.reader() as reader:
             while True:
                 try:
                     batch = reader.read_next_batch()
                 except StopIteration:
                     return
-                except (pyarrow.ArrowException, OSError):
-                    self._core.check_end()
+                except Exception:
+                    self._check_end()
                     raise
                 yield batch
+
+    def _check_end(self) -> None:
+        self._core.check_end()
 
     def __enter__(self) -> "ArrowVisit":
         return self
@@ -126,7 +143,7 @@ class ArrowVisit(ArrowStream):
         self.close()
 
     def close(self) -> None:
-        """Ends the visit and the work of the storage nodes.
+        """Ends the visit and the work of the storage nodes. What reads it raises Cancelled from then on.
 
         >>> client.visit_arrow(type="item").close()
         """
@@ -145,13 +162,25 @@ class ArrowVisit(ArrowStream):
 
     @property
     def progress(self) -> Optional[float]:
-        """The part of the buckets that were read, from 0 to 1; None: not known yet."""
+        """The part of the buckets that were read, from 0 to 1; None: not known yet.
+
+        >>> visit = client.visit_arrow(type="item")
+        >>> table = visit.table()
+        >>> visit.progress
+        1.0
+        """
         return self._core.fraction_done
 
     @property
     def statistics(self) -> Dict[str, int]:
         """What was read so far: buckets_total, buckets_done, buckets_done_before, buckets_repeated, documents_read,
-        documents_matched, bytes."""
+        documents_matched, bytes.
+
+        >>> visit = client.visit_arrow(type="item")
+        >>> table = visit.table()
+        >>> visit.statistics["documents_read"] >= table.num_rows
+        True
+        """
         return self._core.statistics
 
     def __repr__(self) -> str:

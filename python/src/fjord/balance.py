@@ -1,8 +1,13 @@
 """Balancing by load: what the storage nodes are asked to do, and plans that move buckets."""
 
-from typing import Any, Dict, List, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional
 
 from . import _core
+from ._options import text, whole
+from .errors import WrongType
+
+if TYPE_CHECKING:
+    from .client import Client
 
 
 class BucketMove(NamedTuple):
@@ -119,24 +124,42 @@ class Balancing:
     'descent'
     """
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: "Client") -> None:
         self._client = client
 
     def status(self, buckets: int = 10) -> BalanceStatus:
-        """Returns the loads of all nodes and of the hottest `buckets` buckets; 0: of all."""
-        members = _core.balance_status(self._client._core, buckets)
+        """Returns the loads of all nodes and of the hottest `buckets` buckets; 0: of all.
+
+        >>> client.admin.balancing.status(buckets=3).mode
+        'advise'
+        """
+        members = _core.balance_status(self._client._core, whole("buckets", buckets))
         return BalanceStatus(**{**members, "nodes": [NodeLoad(**node) for node in members["nodes"]],
                                 "buckets": [BucketLoad(**bucket) for bucket in members["buckets"]]})
 
     def plan(self, algorithm: Optional[str] = None) -> BalancePlan:
         """Plans a step by the loads of the last round. InvalidArgument is raised in the mode "off", Unavailable while loads are
-        not known."""
-        return _plan(_core.balance_plan(self._client._core, algorithm or ""))
+        not known.
+
+        >>> try:
+        ...     plan = client.admin.balancing.plan()
+        ... except fjord.Unavailable:
+        ...     pass  # The first round has not ended.
+        """
+        return _plan(_core.balance_plan(self._client._core, text("algorithm", algorithm or "")))
 
     def apply(self, plan: BalancePlan, *, reason: str = "") -> List[str]:
         """Carries out a plan. Returns the reasons against it; []: it is carried out. ConditionFailed is raised if the cluster
-        state is not the one of the plan."""
-        return _core.balance_apply(self._client._core, plan.native, reason)
+        state is not the one of the plan.
+
+        >>> try:
+        ...     reasons = client.admin.balancing.apply(client.admin.balancing.plan())
+        ... except (fjord.Unavailable, fjord.ConditionFailed):
+        ...     pass  # The first round has not ended, or was in another cluster state.
+        """
+        if not isinstance(plan, BalancePlan):
+            raise WrongType("plan", "a BalancePlan of plan()", plan)
+        return _core.balance_apply(self._client._core, plan.native, text("reason", reason))
 
     def history(self) -> List[BalanceStep]:
         """Returns the steps that are kept, oldest first.
@@ -147,8 +170,12 @@ class Balancing:
         return [BalanceStep(**{**step, "moves": _moves(step)}) for step in _core.balance_history(self._client._core)]
 
     def revert(self, step: int, *, dry_run: bool = True, reason: str = "") -> BalancePlan:
-        """Makes the placement what it was before a step, with `dry_run=False`. Returns what moves."""
-        return _plan(_core.balance_revert(self._client._core, step, dry_run, reason))
+        """Makes the placement what it was before a step, with `dry_run=False`. Returns what moves.
+
+        >>> for step in client.admin.balancing.history()[-1:]:
+        ...     client.admin.balancing.revert(step.step)
+        """
+        return _plan(_core.balance_revert(self._client._core, whole("step", step), bool(dry_run), text("reason", reason)))
 
     def __repr__(self) -> str:
         return f"<fjord.Balancing of {self._client!r}>"

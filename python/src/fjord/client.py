@@ -1,11 +1,13 @@
 """The client for programs that wait."""
 
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Tuple, TypeVar, Union, overload
+from typing import (TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Literal, Mapping, Optional, Sequence, Tuple, TypeVar, Union,
+                    overload)
 
 from . import _core
-from ._options import Fields, addresses_of, field_list, field_set, fill, in_flight, needs_scope, seconds
-from .documents import BulkSummary, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, RetryPolicy, Written
+from ._options import Fields, addresses_of, field_list, field_set, fill, in_flight, needs_scope, seconds, text
+from .documents import (BulkSummary, Document, ExportSummary, FeedResult, FeedStats, ImportSummary, Removed, RetryPolicy,
+                        Written)
 from .errors import Error, NotFound, WrongType
 from .visit import Subscription, Visit
 
@@ -21,6 +23,14 @@ T = TypeVar("T")
 Path = Union[str, "PathLike[str]"]
 
 _RAISE: Any = object()
+_ERRORS_KEPT = 100
+
+
+def _path(name: str, path: Path) -> str:
+    try:
+        return fspath(path)
+    except TypeError:
+        raise WrongType(name, "str or a path", path) from None
 
 
 class Client:
@@ -39,8 +49,11 @@ class Client:
 
     def __init__(self, addresses: Union[str, Iterable[str], None] = None, *, timeout: float = 30.0, priority: str = "default",
                  consistency: str = "default", retry: RetryPolicy = RetryPolicy()) -> None:
+        if not isinstance(retry, RetryPolicy):
+            raise WrongType("retry", "fjord.RetryPolicy", retry)
         policy = fill(_core.RetryPolicy(), **retry._asdict())
-        self._core = _core.Client(addresses_of(addresses), seconds(timeout), priority, consistency, policy)
+        self._core = _core.Client(addresses_of(addresses), seconds(timeout), text("priority", priority),
+                                  text("consistency", consistency), policy)
 
     def __repr__(self) -> str:
         core = self._core
@@ -169,19 +182,51 @@ class Client:
         a FeedResult for each row, on the calling thread. What it raises, and what the iterable raises, ends the feed; the rows
         before may be written then.
 
+        A table of pyarrow, a data frame of pandas or Polars, or whatever else has __arrow_c_stream__, is written by columns: the
+        column "_id" has the ids. `on_result` is called only for the rows that failed then. import_arrow() has more arguments.
+
         >>> stats = client.feed((f"id:shop:item::{n}", {"price": n}) for n in range(1000))
         >>> stats.ok, stats.failed
         (1000, 0)
         >>> client.feed([("id:shop:item::1", {"price": "much"})]).errors[0].error
         WrongType("price: expected int (int), got str 'much'")
         """
+        if hasattr(rows, "__arrow_c_stream__"):
+            return self._feed_arrow(rows, on_result, in_flight=in_flight(max_inflight), timeout=timeout,
+                                    priority=text("priority", priority))
         return FeedStats(**_core.feed(self._core, rows, on_result, in_flight(max_inflight), timeout, priority))
 
+    def _feed_arrow(self, table: Any, on_result: Optional[Callable[[FeedResult], object]], **options: Any) -> FeedStats:
+        errors: List[FeedResult] = []
+
+        def on_failure(row: int, error: Error) -> None:
+            failed = FeedResult(row, None, None, error)
+            if len(errors) < _ERRORS_KEPT:
+                errors.append(failed)
+            if on_result is not None:
+                on_result(failed)
+
+        done = self._import_arrow(table, on_failure, None, **options)
+        return FeedStats(done.stored, done.failed, done.in_doubt, done.retried, done.bytes, done.seconds, done.p50, done.p99,
+                         done.stored / done.seconds if done.seconds > 0 else 0.0, done.failed_by_code, errors)
+
+    @overload
+    def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
+              slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None, ids_only: bool = False,
+              include_removed: Literal[False] = False, since: Optional[int] = None, until: Optional[int] = None,
+              snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
+              no_progress_limit: Optional[float] = None) -> "Visit[Document]": ...
+    @overload
+    def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
+              slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None, ids_only: bool = False,
+              include_removed: bool, since: Optional[int] = None, until: Optional[int] = None,
+              snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
+              no_progress_limit: Optional[float] = None) -> "Visit[Union[Document, Removed]]": ...
     def visit(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None, slices: int = 1,
               slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None, ids_only: bool = False,
               include_removed: bool = False, since: Optional[int] = None, until: Optional[int] = None,
               snapshot: bool = False, buffer_bytes: Optional[int] = None, priority: Optional[str] = None,
-              no_progress_limit: Optional[float] = None) -> Visit:
+              no_progress_limit: Optional[float] = None) -> "Visit[Any]":
         """Returns an iterator over all documents that a selection matches, in no order.
 
         `slices` parts are read at the same time. `slice=(index, count)` is one part, for one of several programs. `resume` is
@@ -234,7 +279,7 @@ class Client:
         """
         if not isinstance(changes, Mapping):
             raise WrongType("changes", "a mapping of paths", changes)
-        return self._bulk(selection, changes, None, type=type, all_types=all_types, dry_run=dry_run, resume=resume,
+        return self._bulk(selection, changes, type=type, all_types=all_types, dry_run=dry_run, resume=resume,
                           slice=slice, timeout=timeout, time_limit=time_limit, on_progress=on_progress, on_cursor=on_cursor,
                           on_failure=on_failure)
 
@@ -249,19 +294,18 @@ class Client:
         >>> client.remove_where("item.price > 2", type="item", dry_run=True).matched
         1
         """
-        return self._bulk(selection, None, None, type=type, all_types=all_types, dry_run=dry_run, resume=resume, slice=slice,
+        return self._bulk(selection, None, type=type, all_types=all_types, dry_run=dry_run, resume=resume, slice=slice,
                           timeout=timeout, time_limit=time_limit, on_progress=on_progress, on_cursor=on_cursor,
                           on_failure=on_failure)
 
-    def _bulk(self, selection: str, changes: Optional[Mapping[str, Any]], stop: Optional[_core.Stop], *,
+    def _bulk(self, selection: str, changes: Optional[Mapping[str, Any]], *,
               type: Optional[str], all_types: bool, on_progress: Optional[Callable[..., object]],
               on_cursor: Optional[Callable[[str], object]], on_failure: Optional[Callable[[str, Error], object]],
               **values: Any) -> BulkSummary:
-        if not isinstance(selection, str):
-            raise WrongType("selection", "str", selection)
+        text("selection", selection)
         needs_scope(type, all_types)
         options = fill(_core.BulkOptions(), type=type, all_types=all_types, **values)
-        return BulkSummary(**_core.bulk(self._core, selection, changes, options, on_progress, on_cursor, on_failure, stop))
+        return BulkSummary(**_core.bulk(self._core, selection, changes, options, on_progress, on_cursor, on_failure))
 
     def export(self, path: Path, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
                mode: str = "new", since: Optional[int] = None, until: Optional[int] = None, snapshot: bool = False,
@@ -275,13 +319,12 @@ class Client:
         >>> client.export("items.jsonl", type="item", mode="replace").documents
         2
         """
-        return self._export(path, selection, None, on_progress, type=type, fields=field_set(fields), mode=mode, since=since,
+        return self._export(path, selection, on_progress, type=type, fields=field_set(fields), mode=mode, since=since,
                             until=until, snapshot=snapshot, slice=slice, priority=priority)
 
-    def _export(self, path: Path, selection: Optional[str], stop: Optional[_core.Stop],
-                on_progress: Optional[Callable[..., object]], **values: Any) -> ExportSummary:
+    def _export(self, path: Path, selection: Optional[str], on_progress: Optional[Callable[..., object]], **values: Any) -> ExportSummary:
         options = fill(_core.ExportOptions(), selection=selection, **values)
-        return ExportSummary(**_core.export_to(self._core, fspath(path), options, on_progress, stop))
+        return ExportSummary(**_core.export_to(self._core, _path("path", path), options, on_progress))
 
     def import_file(self, *paths: Path, type: Optional[str] = None, id_field: Optional[str] = None,
                     id_namespace: Optional[str] = None, is_feed: bool = False, progress_file: Optional[Path] = None,
@@ -298,17 +341,17 @@ class Client:
         >>> client.import_file("items.jsonl").stored
         1
         """
-        return self._import(paths, None, on_progress, on_failure, on_warning, type=type, id_field=id_field,
+        return self._import(paths, on_progress, on_failure, on_warning, type=type, id_field=id_field,
                             id_namespace=id_namespace, is_feed=is_feed,
-                            progress_file=None if progress_file is None else fspath(progress_file),
+                            progress_file=None if progress_file is None else _path("progress_file", progress_file),
                             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority)
 
-    def _import(self, paths: Sequence[Path], stop: Optional[_core.Stop], on_progress: Optional[Callable[..., object]],
+    def _import(self, paths: Sequence[Path], on_progress: Optional[Callable[..., object]],
                 on_failure: Optional[Callable[[str, int, Error], object]], on_warning: Optional[Callable[[str], object]],
                 **values: Any) -> ImportSummary:
         options = fill(_core.ImportOptions(), **values)
-        return ImportSummary(**_core.import_from(self._core, [fspath(path) for path in paths], options, on_progress,
-                                                 on_failure, on_warning, stop))
+        return ImportSummary(**_core.import_from(self._core, [_path("paths", path) for path in paths], options, on_progress,
+                                                 on_failure, on_warning))
 
     def visit_arrow(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
                     slices: int = 1, slice: Optional[Tuple[int, int]] = None, resume: Optional[str] = None,
@@ -353,14 +396,14 @@ class Client:
         >>> client.get("id:item:item::a")["price"]
         5
         """
-        return self._import_arrow(table, None, on_failure, on_warning, type=type, id_column=id_column,
+        return self._import_arrow(table, on_failure, on_warning, type=type, id_column=id_column,
                                   id_namespace=namespace, in_flight=in_flight(max_inflight), timeout=timeout,
                                   priority=priority)
 
-    def _import_arrow(self, table: Any, stop: Optional[_core.Stop], on_failure: Optional[Callable[[int, Error], object]],
+    def _import_arrow(self, table: Any, on_failure: Optional[Callable[[int, Error], object]],
                       on_warning: Optional[Callable[[str], object]], **values: Any) -> ImportSummary:
         options = fill(_core.ArrowImportOptions(), **values)
-        return ImportSummary(**_core.import_arrow(self._core, table, options, on_failure, on_warning, stop))
+        return ImportSummary(**_core.import_arrow(self._core, table, options, on_failure, on_warning))
 
     def aggregate(self, type: str, *, settings: Optional[Mapping[str, Any]] = None, timeout: Optional[float] = None,
                   progress: Optional[bool] = None) -> "Relation":

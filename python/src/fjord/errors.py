@@ -24,7 +24,7 @@
     NOT_FOUND
 """
 
-from typing import Any, Dict, Optional, Type
+from typing import Any, Dict, Mapping, Optional, Tuple, Type
 
 
 class Error(Exception):
@@ -53,6 +53,10 @@ class Error(Exception):
     def __init__(self, message: str = "") -> None:
         super().__init__(message)
         self.message = message
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        # Pools of processes send exceptions; a subclass may take other arguments than the message.
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class Transient(Error):
@@ -254,6 +258,12 @@ def _make(code: str, message: str, node: Optional[str], limit: Optional[str], se
     error.node, error.limit, error.setting, error.idempotency_key = node, limit, setting, key
     if isinstance(error, ConditionFailed):
         error.current_version = current_version or 0
+    return error
+
+
+def _restored(kind: Type[Error], arguments: Tuple[Any, ...], members: Mapping[str, Any]) -> Error:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(members)
     return error
 
 

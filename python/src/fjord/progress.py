@@ -41,7 +41,11 @@ class Progress:
         self._was_shown = False
 
     def update(self, fraction: Optional[float], left: Optional[float] = None) -> None:
-        """Shows a new state: a number from 0 to 1, and the estimated seconds that are left."""
+        """Shows a new state: a number from 0 to 1, and the estimated seconds that are left.
+
+        >>> with Progress("count") as progress:
+        ...     progress.update(0.5, 3)
+        """
         if not self._shows or time.monotonic() - self._started < self._delay:
             return
         self._show(self._line(fraction, left))

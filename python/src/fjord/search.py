@@ -1,9 +1,12 @@
 """Searches for ads by keywords."""
 
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional
+from typing import TYPE_CHECKING, Any, Dict, List, Mapping, NamedTuple, Optional
 
 from . import _core
-from ._options import fill
+from ._options import fill, mapping
+
+if TYPE_CHECKING:
+    from .client import Client
 
 
 class SearchPlace(NamedTuple):
@@ -37,10 +40,14 @@ class SearchResult(NamedTuple):
     variants: List[str]
 
 
-def search(client: Any, query: str, context: Optional[Mapping[str, Any]], limit: int, timeout: Optional[float],
+def search(client: "Client", query: str, context: Optional[Mapping[str, Any]], limit: int, timeout: Optional[float],
            session: bool) -> SearchResult:
-    """Does what Client.search() says."""
-    texts: Dict[str, str] = {name: str(value) for name, value in (context or {}).items()}
+    """Does what Client.search() says.
+
+    >>> client.search("green tea").is_complete
+    True
+    """
+    texts: Dict[str, str] = {name: str(value) for name, value in mapping("context", context or {}).items()}
     request = fill(_core.SearchRequest(), query=query, context=texts, limit=limit, timeout=timeout, session=session)
     members = _core.search(client._core, request)
     return SearchResult(**{**members, "places": [SearchPlace(**place) for place in members["places"]]})

@@ -1,13 +1,15 @@
 """The iterators of Client."""
 
 import time
-from typing import Any, Dict, Iterator, Optional
+from typing import Dict, Generic, Iterator, Optional, TypeVar, cast
 
 from . import _core
 from .documents import Change
 
+Row = TypeVar("Row")
 
-class Visit:
+
+class Visit(Generic[Row]):
     """The documents that a selection matches, from Client.visit().
 
     >>> for document in client.visit("item.price > 2"):
@@ -22,13 +24,14 @@ class Visit:
         self._core = core
         self._started = time.monotonic()
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._core)
+    def __iter__(self) -> Iterator[Row]:
+        return cast("Iterator[Row]", self._core)
 
-    def __next__(self) -> Any:
-        return next(self._core)
+    def __next__(self) -> Row:
+        row: Row = next(self._core)
+        return row
 
-    def __enter__(self) -> "Visit":
+    def __enter__(self) -> "Visit[Row]":
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -54,23 +57,45 @@ class Visit:
 
     @property
     def progress(self) -> Optional[float]:
-        """The part of the buckets that were read, from 0 to 1; None: not known yet."""
+        """The part of the buckets that were read, from 0 to 1; None: not known yet.
+
+        >>> visit = client.visit(type="item")
+        >>> names = [document["name"] for document in visit]
+        >>> visit.progress
+        1.0
+        """
         return self._core.fraction_done
 
     @property
     def eta(self) -> Optional[float]:
-        """Seconds that the rest may take; None: not known yet."""
-        done = self._core.fraction_done
-        return None if not done else (time.monotonic() - self._started) * (1 - done) / done
+        """Seconds that the rest may take; None: not known yet.
+
+        >>> visit = client.visit(type="item")
+        >>> names = [document["name"] for document in visit]
+        >>> visit.eta
+        0.0
+        """
+        return seconds_left(self._started, self._core.fraction_done)
 
     @property
     def statistics(self) -> Dict[str, int]:
-        """Counts of buckets, documents and bytes that were read."""
+        """Counts of buckets, documents and bytes that were read.
+
+        >>> visit = client.visit("item.price > 2")
+        >>> names = [document["name"] for document in visit]
+        >>> visit.statistics["documents_matched"]
+        1
+        """
         return self._core.statistics
 
     def __repr__(self) -> str:
         done = self.progress
         return f"<fjord.Visit, {'not begun' if done is None else f'{done:.0%} of the buckets read'}>"
+
+
+def seconds_left(started: float, done: Optional[float]) -> Optional[float]:
+    """Returns the seconds that the rest of some work may take, which began at `started` and is `done` so far, 0 to 1."""
+    return None if not done else (time.monotonic() - started) * (1 - done) / done
 
 
 class Subscription:

@@ -18,6 +18,7 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Set, TextIO, Union
 
+from fjord.errors import WrongType
 from fjord.testing.network import Network, PartitionNotPermitted
 from fjord.testing.processes import find_program, start_process, wait_for_end
 
@@ -47,9 +48,9 @@ class ClusterError(RuntimeError):
 class LocalCluster:
     """A cluster of `storage` storage nodes, `distributors` distributors and a fleet controller on loopback.
 
-        with LocalCluster(storage=3, schemas=["music.sd"]) as cluster:
-            client = cluster.client()
-            cluster.kill(1)
+    >>> with LocalCluster(storage=3, schemas="document item { field price type int {} }") as mine:
+    ...     written = mine.client().put("id:shop:item::1", {"price": 3})
+    ...     mine.kill(1)
 
     A node is named as in the configuration, "storage.1", or by the number of a storage node, 1. The processes end with this
     process, however it ends. The data are in a temporary folder, which close() removes, unless `directory` names one.
@@ -73,6 +74,9 @@ class LocalCluster:
         timeout: float = 30.0,
         keep_logs: bool = True,
     ) -> None:
+        for name, number in (("storage", storage), ("distributors", distributors)):
+            if not isinstance(number, int) or isinstance(number, bool):
+                raise WrongType(name, "int", number)
         if storage < 1 or distributors < 1:
             raise ValueError(f"storage is {storage} and distributors is {distributors}: expected at least 1 of each")
         self.storage = storage
@@ -98,11 +102,8 @@ class LocalCluster:
     def start(self) -> "LocalCluster":
         """Starts all nodes and waits until the cluster serves. The with statement calls it.
 
-            cluster = LocalCluster(storage=1).start()
-            try:
-                ...
-            finally:
-                cluster.close()
+        >>> other = LocalCluster(storage=1).start()
+        >>> other.close()
         """
         if self._processes:
             raise ClusterError("the cluster runs already")
@@ -121,7 +122,13 @@ class LocalCluster:
         return self
 
     def close(self) -> None:
-        """Ends all nodes, closes the clients that client() has made, and removes the temporary folder."""
+        """Ends all nodes, closes the clients that client() has made, and removes the temporary folder.
+
+        >>> other = LocalCluster(storage=1).start()
+        >>> other.close()
+        >>> other
+        LocalCluster(storage=1, distributors=1): not started
+        """
         atexit.unregister(self.close)
         for client in list(self._clients):
             client.close()
@@ -153,28 +160,47 @@ class LocalCluster:
 
     @property
     def address(self) -> str:
-        """Addresses for fjord.Client, "host:port,host:port"; also the value for FJORD_CLUSTER."""
+        """Addresses for fjord.Client, "host:port,host:port"; also the value for FJORD_CLUSTER.
+
+        >>> with fjord.Client(cluster.address) as own:
+        ...     own.ping()
+        """
         return ",".join(one["address"] for one in self._configured()["distributors"])
 
     @property
     def metrics(self) -> List[str]:
-        """The addresses of the metrics of all nodes, for Client.tune."""
+        """The addresses of the metrics of all nodes, for Client.tune.
+
+        >>> len(cluster.metrics) == len(cluster.nodes)
+        True
+        """
         return [self._http_address(name) for name in self._names()]
 
     @property
     def directory(self) -> Path:
-        """The folder with configuration, data and logs."""
+        """The folder with configuration, data and logs.
+
+        >>> (cluster.directory / "cluster.yaml").exists()
+        True
+        """
         if self._directory is None:
             raise ClusterError("the cluster was not started")
         return self._directory
 
     @property
     def nodes(self) -> List[str]:
-        """The names of all nodes: "fleetcontroller.0", "distributor.0", "storage.0", ..."""
+        """The names of all nodes: "fleetcontroller.0", "distributor.0", "storage.0", ...
+
+        >>> cluster.nodes
+        ['fleetcontroller.0', 'distributor.0', 'storage.0', 'storage.1']
+        """
         return self._names()
 
     def client(self, **options: Any) -> "fjord.Client":
-        """Returns a new client of the cluster, which close() closes. `options` are those of fjord.Client."""
+        """Returns a new client of the cluster, which close() closes. `options` are those of fjord.Client.
+
+        >>> cluster.client(timeout=5).ping()
+        """
         import fjord
 
         client = fjord.Client(self.address, **options)
@@ -185,12 +211,19 @@ class LocalCluster:
         return client
 
     def log(self, node: Node) -> str:
-        """Returns the log of a node."""
+        """Returns the log of a node.
+
+        >>> "storage.0" in cluster.log("storage.0")
+        True
+        """
         path = self._log_file(self._name_of(node))
         return path.read_text(errors="replace") if path.exists() else ""
 
     def print_logs(self, file: Optional[TextIO] = None) -> None:
-        """Prints the end of each node's log, to standard error unless `file` is given."""
+        """Prints the end of each node's log, to standard error unless `file` is given.
+
+        >>> cluster.print_logs()
+        """
         for name in self._names():
             text = self.log(name)[-_LOG_TAIL_BYTES:]
             if text:
@@ -199,7 +232,11 @@ class LocalCluster:
     # --- Faults
 
     def kill(self, node: Node) -> None:
-        """Ends a node with SIGKILL, as a crash does. It is gone when this returns."""
+        """Ends a node with SIGKILL, as a crash does. It is gone when this returns.
+
+        >>> cluster.kill(1)
+        >>> cluster.restart(1)
+        """
         name = self._name_of(node)
         process = self._running(name)
         process.kill()
@@ -207,11 +244,20 @@ class LocalCluster:
         self._forget(name)
 
     def stop(self, node: Node) -> None:
-        """Ends a node in the ordinary way (SIGTERM)."""
+        """Ends a node in the ordinary way (SIGTERM).
+
+        >>> cluster.stop("storage.1")
+        >>> cluster.restart("storage.1")
+        """
         self._stop([self._name_of(node)])
 
     def pause(self, node: Node) -> None:
-        """Stops the node's process (SIGSTOP) until resume(): it holds its connections and does not answer."""
+        """Stops the node's process (SIGSTOP) until resume(): it holds its connections and does not answer.
+
+        >>> cluster.pause(1)
+        >>> cluster.resume(1)
+        >>> cluster.wait_ready()
+        """
         name = self._name_of(node)
         process = self._running(name)
         process.send_signal(signal.SIGSTOP)
@@ -220,13 +266,21 @@ class LocalCluster:
         self._paused.add(name)
 
     def resume(self, node: Node) -> None:
-        """Lets a paused node go on."""
+        """Lets a paused node go on.
+
+        >>> cluster.pause("distributor.0")
+        >>> cluster.resume("distributor.0")
+        >>> cluster.wait_ready()
+        """
         name = self._name_of(node)
         self._running(name).send_signal(signal.SIGCONT)
         self._paused.discard(name)
 
     def restart(self, node: Node) -> None:
-        """Starts a node that has ended, or ends and starts one that runs, and waits until the cluster serves with it."""
+        """Starts a node that has ended, or ends and starts one that runs, and waits until the cluster serves with it.
+
+        >>> cluster.restart("distributor.0")
+        """
         name = self._name_of(node)
         self._stop([name])
         self._start_process(name)
@@ -235,9 +289,9 @@ class LocalCluster:
     def partition(self, *groups: Iterable[Node]) -> None:
         """Cuts the connections between nodes of different groups. Nodes in no group reach all others.
 
-            with LocalCluster(storage=3, network=True) as cluster:
-                cluster.partition([0], [1, 2, "fleetcontroller.0"])
-                cluster.heal()
+        >>> with LocalCluster(storage=3, network=True) as parted:
+        ...     parted.partition([0], [1, 2, "fleetcontroller.0"])
+        ...     parted.heal()
 
         "client" is the name of the host of this process. The cluster needs `network=True`. Errors: PartitionNotPermitted.
         """
@@ -253,12 +307,18 @@ class LocalCluster:
                         self._network.cut(one, two)
 
     def heal(self) -> None:
-        """Ends all partitions."""
+        """Ends all partitions.
+
+        >>> cluster.heal()
+        """
         if self._network is not None:
             self._network.heal()
 
     def wait_ready(self, timeout: Optional[float] = None) -> None:
-        """Waits until every running node serves and knows the current cluster state. Errors: ClusterError."""
+        """Waits until every running node serves and knows the current cluster state. Errors: ClusterError.
+
+        >>> cluster.wait_ready(timeout=10)
+        """
         seconds = self._timeout if timeout is None else timeout
         deadline = time.monotonic() + seconds
         running = {name: process for name, process in self._processes.items() if name not in self._paused}

@@ -50,7 +50,12 @@ def _check(returned: int) -> None:
 
 
 def on_own_thread(work: Callable[[], T]) -> T:
-    """Runs `work` on a thread of its own, which ends with it, and returns its result."""
+    """Runs `work` on a thread of its own, which ends with it, and returns its result.
+
+    >>> from fjord.testing.network import on_own_thread
+    >>> on_own_thread(lambda: 1 + 1)
+    2
+    """
     results: List[T] = []
     errors: List[BaseException] = []
 
@@ -101,11 +106,20 @@ class Host:
             ) from error
 
     def enter(self) -> None:
-        """Moves the calling thread, or a child process before its program starts, to this host."""
+        """Moves the calling thread, or a child process before its program starts, to this host.
+
+        >>> with Network(["a"]) as network:
+        ...     on_own_thread(network.hosts["a"].enter)
+        """
         _check(_libc().setns(self._namespace, _CLONE_NEWNET))
 
     def run(self, work: Callable[[], T]) -> T:
-        """Runs `work` on this host. Threads that it starts stay there."""
+        """Runs `work` on this host. Threads that it starts stay there.
+
+        >>> with Network(["a"]) as network:
+        ...     network.hosts["a"].run(lambda: 1 + 1)
+        2
+        """
 
         def there() -> T:
             self.enter()
@@ -114,6 +128,10 @@ class Host:
         return on_own_thread(there)
 
     def close(self) -> None:
+        """Removes the host. Network.close() does it for all.
+
+        >>> Network(["a"]).close()
+        """
         os.close(self.device)
         os.close(self._namespace)
 
@@ -161,16 +179,29 @@ class Network:
         self._switch_thread.start()
 
     def set(self, source: str, target: str, link: Optional[Link]) -> None:
-        """Sets the link from one host to another; None: good again. Any thread may call it."""
+        """Sets the link from one host to another; None: good again. Any thread may call it.
+
+        >>> with Network(["a", "b"]) as network:
+        ...     network.set("a", "b", Link(delay=0.01, loss=0.1))
+        """
         self._links[source, target] = link or _GOOD
 
     def cut(self, one: str, other: str) -> None:
-        """Drops all packets between two hosts, in both directions."""
+        """Drops all packets between two hosts, in both directions.
+
+        >>> with Network(["a", "b"]) as network:
+        ...     network.cut("a", "b")
+        """
         self.set(one, other, Link(cut=True))
         self.set(other, one, Link(cut=True))
 
     def heal(self) -> None:
-        """Makes all links good."""
+        """Makes all links good.
+
+        >>> with Network(["a", "b"]) as network:
+        ...     network.cut("a", "b")
+        ...     network.heal()
+        """
         self._links.clear()
 
     def __enter__(self) -> "Network":
@@ -180,6 +211,10 @@ class Network:
         self.close()
 
     def close(self) -> None:
+        """Removes the hosts. The end of a with statement calls it.
+
+        >>> Network(["a", "b"]).close()
+        """
         self._ending.set()
         self._switch_thread.join()
         self._close_hosts()
