@@ -6,8 +6,6 @@
 
 #include <fjord/fjord.h>
 
-namespace {
-
 constexpr const char* kSchema = "document album { field title type string { header } field year type int { header } }";
 
 int complain(const char* what, const fjord::Status& status) {
@@ -15,20 +13,15 @@ int complain(const char* what, const fjord::Status& status) {
   return 1;
 }
 
-std::string id_of(int number) { return "id:music:album::" + std::to_string(number); }
-
-}  // namespace
-
 int main(int argc, char** argv) {
   fjord::Client client = fjord::connect(argc > 1 ? argv[1] : "127.0.0.1:19110");
-  if (const auto deployed = client.admin().deploy_schemas({kSchema}); !deployed) {
-    return complain("schema", deployed.error());
-  }
+  const auto deployed = client.admin().deploy_schemas({kSchema});
+  if (!deployed) return complain("schema", deployed.error());
 
   // Feed: the puts are in flight together; their results are awaited afterwards.
   std::vector<fjord::Pending<fjord::WriteResult>> puts;
   for (int number = 0; number < 1000; ++number) {
-    auto album = client.new_document(id_of(number));
+    auto album = client.new_document("id:music:album::" + std::to_string(number));
     if (!album) return complain("document", album.error());
     if (auto set = album->set("title", "Album " + std::to_string(number)); !set) return complain("title", set);
     if (auto set = album->set("year", 1990 + number % 20); !set) return complain("year", set);
@@ -50,9 +43,7 @@ int main(int argc, char** argv) {
   const fjord::AggregateResult years = client.aggregate(
       {.type = "album", .group_by = {"year"}, .aggregates = {"count()"}, .order_by = {"year desc"}, .limit = 3});
   if (!years) return complain("aggregate", years.status);
-  for (const auto& row : years.rows) {
-    std::printf("%s: %s\n", to_string(row[0]).c_str(), to_string(row[1]).c_str());
-  }
+  for (const auto& row : years.rows) std::printf("%s: %s\n", to_string(row[0]).c_str(), to_string(row[1]).c_str());
 
   // Subscribe: first the existing documents, then each change.
   int known = 0;
@@ -61,5 +52,4 @@ int main(int argc, char** argv) {
     ++known;
   }
   std::printf("%d albums in the copy\n", known);
-  return 0;
 }

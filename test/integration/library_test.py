@@ -11,7 +11,12 @@ import harness
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BUILD = harness.BIN.parent
-PAGE = SOURCE / "docs" / "clients" / "cpp.md"
+HELPERS = SOURCE / "test" / "integration" / "library"
+
+
+def samples_of(page):
+    """The C++ samples of a page."""
+    return re.findall(r"```cpp\n(.*?)```", (SOURCE / page).read_text(), re.DOTALL)
 
 
 def run(*command):
@@ -35,6 +40,7 @@ class LibraryTest(unittest.TestCase):
             run("cmake", "--install", BUILD, "--prefix", prefix)
             source = folder / "source"
             shutil.copytree(SOURCE / "examples" / "library", source)
+            self.assertLessEqual(len((source / "music.cpp").read_text().splitlines()), 60)
             self.add_samples(source, cluster.address)
             run("cmake", "-S", source, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
             run("cmake", "--build", folder / "build")
@@ -48,15 +54,13 @@ class LibraryTest(unittest.TestCase):
             self.assertEqual(run(folder / "build" / "program"), "3\n")
 
     def add_samples(self, source, address):
-        """Each sample of the page becomes a function of a program that is built beside the example and calls them."""
-        samples = re.findall(r"```cpp\n(.*?)```", PAGE.read_text(), re.DOTALL)
+        """Each sample of the pages becomes a function of a program that is built beside the example and calls them."""
+        samples = samples_of("docs/clients/cpp.md")
         self.assertGreater(len(samples), 12)
         programs = [sample for sample in samples if "int main" in sample]
         self.assertEqual(len(programs), 1)
-        self.assertIn("127.0.0.1:19110", programs[0])
-        (source / "program.cpp").write_text(programs[0].replace("127.0.0.1:19110", address))
-        helpers = SOURCE / "test" / "integration" / "library"
-        text = (helpers / "samples_prefix.h").read_text() + (helpers / "samples_main.h").read_text()
+        (source / "program.cpp").write_text(self.with_address(programs[0], "127.0.0.1:19110", address))
+        text = (HELPERS / "samples_prefix.h").read_text() + (HELPERS / "samples_main.h").read_text()
         calls, last = [], []
         for number, sample in enumerate(sample for sample in samples if "int main" not in sample):
             if "co_await" in sample:
@@ -65,7 +69,9 @@ class LibraryTest(unittest.TestCase):
             text += f"void sample{number}(fjord::Client& client) {{\n{sample}}}\n"
             (last if "client.subscribe(" in sample else calls).append(f"  sample{number}(client);\n")
         self.assertEqual(len(last), 1)
+        text += self.readme_sample(address)
         text += ("void run_samples(fjord::Client& client) {\n" + "".join(calls) +
+                 "  readme_sample();\n"
                  "  read_two(client);\n"
                  "  const int before = documents_used;\n"
                  "  read_some(client);\n"
@@ -79,6 +85,32 @@ class LibraryTest(unittest.TestCase):
         with open(source / "CMakeLists.txt", "a") as file:
             for name in "program", "samples":
                 file.write(f"add_executable({name} {name}.cpp)\ntarget_link_libraries({name} PRIVATE fjord::client)\n")
+
+    def readme_sample(self, address):
+        """The sample of README.md as a function. It has a client of its own, and reads the document that it puts."""
+        samples = samples_of("README.md")
+        self.assertEqual(len(samples), 1)
+        sample = self.with_address(samples[0], "127.0.0.1:19100", address)
+        self.assertTrue(sample.startswith("#include <fjord/fjord.h>\n"), sample)
+        body = sample.removeprefix("#include <fjord/fjord.h>\n")
+        return (f"void readme_sample() {{\n  const int before = documents_used;\n  [] {{{body}  }}();\n"
+                "  if (documents_used != before + 1) complain({fjord::StatusCode::Unknown, \"README.md read another number\"});\n}\n")
+
+    def with_address(self, sample, shown, address):
+        self.assertIn(shown, sample)
+        return sample.replace(shown, address)
+
+    def test_the_sample_of_the_client_module(self):
+        """client/README.md shows headers that are not installed, so it is compiled with those of the repository."""
+        samples = samples_of("client/README.md")
+        self.assertEqual(len(samples), 1)
+        folders = [*SOURCE.glob("*/include"), *SOURCE.glob("*/*/include"), BUILD / "rpc" / "include"]
+        with tempfile.TemporaryDirectory() as folder:
+            source = pathlib.Path(folder) / "sample.cpp"
+            source.write_text((HELPERS / "client_sample_prefix.h").read_text() +
+                              "void sample(const std::string& id, fjord::EncodedDocument document,\n"
+                              f"            std::vector<fjord::rpc::Operation> operations) {{\n{samples[0]}}}\n")
+            run("c++", "-std=c++20", "-fsyntax-only", "-Wall", "-Wextra", "-Werror", *(f"-I{folder}" for folder in folders), source)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Runs the samples of docs/clients/cpp.md on a cluster with a few documents. library_test.py puts their calls into
-// `run_samples`, and the sample that never ends last.
+// Runs the samples of docs/clients/cpp.md and README.md on a cluster with a few documents. library_test.py puts their
+// calls into `run_samples`, and the sample that never ends last.
 
 std::atomic<int> complaints = 0;
 std::atomic<int> documents_used = 0;
@@ -41,6 +41,7 @@ int main(int, char** argv) {
        "header }"
        " field sku type string { header } field text type string { header } }",
        "document music { field title type string { header } field year type int { header } }",
+       "document visit { field city type string { header } field cost type int { header } }",
        "document listing { field city type string { header } field price type int { header } }"});
   if (!deployed) complain(deployed.error());
   for (int n = 0; n < 2000; ++n) {

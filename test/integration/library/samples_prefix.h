@@ -1,4 +1,4 @@
-// Declarations that the samples of docs/clients/cpp.md use but do not show. samples_main.h defines them.
+// Declarations that the samples of docs/clients/cpp.md and README.md use but do not show. samples_main.h defines them.
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
