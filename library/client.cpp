@@ -81,6 +81,17 @@ rpc::Operation read_operation(std::string id, const ReadOptions& options) {
   return operation;
 }
 
+/// Returns the error in a read's options or in the client's settings. A client that has not connected yet does not know
+/// the nodes; then the distributor's answer says what is wrong.
+Status check_read(ClientCore& core, const ReadOptions& options) {
+  if (!core.settings_error()) return core.settings_error();
+  const auto snapshot = options.node ? core.client().snapshot() : nullptr;
+  if (snapshot == nullptr) return Status::ok();
+  const std::vector<std::string>& addresses = snapshot->info().storage_addresses;
+  if (*options.node < addresses.size() && !addresses[*options.node].empty()) return Status::ok();
+  return {StatusCode::NotFound, fmt::format("there is no storage.{} in this cluster", *options.node)};
+}
+
 using Types = std::shared_ptr<const DocumentTypeRepo>;
 
 Status decode(const Types& types, const OperationOutcome& outcome, ReadResult& result) {
@@ -146,6 +157,8 @@ Pending<T> read_document(ClientCore& core, std::string id, const ReadOptions& op
 
 }  // namespace
 
+std::string_view to_string(WriteOutcome outcome) { return to_string(static_cast<Outcome>(outcome)); }
+
 Client::Client(std::unique_ptr<ClientCore> core) : core_(std::move(core)) {}
 Client::Client(Client&&) noexcept = default;
 Client& Client::operator=(Client&&) noexcept = default;
@@ -158,17 +171,17 @@ Client connect(std::string_view addresses, ClientSettings settings) {
 Status Client::ping() { return core_->wait_ready(); }
 
 Pending<ReadResult> Client::get(std::string id, ReadOptions options) {
-  if (!core_->settings_error()) return failed<ReadResult>(core_->settings_error());
+  if (const Status wrong = check_read(*core_, options); !wrong) return failed<ReadResult>(wrong);
   return read_document<ReadResult>(*core_, std::move(id), options);
 }
 
 Pending<JsonResult> Client::get_fields_json(std::string id, ReadOptions options) {
-  if (!core_->settings_error()) return failed<JsonResult>(core_->settings_error());
+  if (const Status wrong = check_read(*core_, options); !wrong) return failed<JsonResult>(wrong);
   return read_document<JsonResult>(*core_, std::move(id), options);
 }
 
 Pending<JsonResult> Client::get_json(std::string id, ReadOptions options) {
-  if (!core_->settings_error()) return failed<JsonResult>(core_->settings_error());
+  if (const Status wrong = check_read(*core_, options); !wrong) return failed<JsonResult>(wrong);
   rpc::Operation operation = read_operation(std::move(id), options);
   operation.want_json = true;
   auto state = std::make_shared<detail::PendingState<JsonResult>>(&core_->executor());
@@ -209,11 +222,30 @@ Result<Document> Client::new_document(std::string_view id) {
   return document;
 }
 
+Result<Document> Client::new_document(std::string_view id, std::string_view fields) {
+  FJORD_TRY_ASSIGN(const DocumentId parsed, DocumentId::parse(id));
+  FJORD_TRY_ASSIGN(const auto types, core_->types_with(parsed.type()));
+  FJORD_TRY_ASSIGN(const EncodedDocument encoded, fields_from_json(*types->find(parsed.type()), parsed, fields));
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types, encoded.header, encoded.body));
+  FJORD_TRY_ASSIGN(Document document, view.document());
+  document.keep(types);
+  return document;
+}
+
 Result<DocumentUpdate> Client::new_update(std::string_view id) {
   FJORD_TRY_ASSIGN(DocumentId parsed, DocumentId::parse(id));
   FJORD_TRY_ASSIGN(const auto types, core_->types_with(parsed.type()));
   const DocumentType& type = *types->find(parsed.type());
   DocumentUpdate update(type, std::move(parsed));
+  update.keep(types);
+  return update;
+}
+
+Result<DocumentUpdate> Client::new_update(std::string_view id, std::string_view changes) {
+  FJORD_TRY_ASSIGN(const DocumentId parsed, DocumentId::parse(id));
+  FJORD_TRY_ASSIGN(const auto types, core_->types_with(parsed.type()));
+  FJORD_TRY_ASSIGN(DocumentUpdate update,
+                   DocumentUpdate::from_json_fields(*types->find(parsed.type()), parsed, changes));
   update.keep(types);
   return update;
 }

@@ -84,6 +84,28 @@ Detached count_changes(Subscription& changes, std::atomic<int>& caught_up,
     if (change->kind == Change::Kind::CaughtUp) ++caught_up;
   }
   result->set(changes.status());
+/// Documents and updates from JSON, which are checked before anything is sent.
+void check_from_json(Client& client) {
+  const auto document = client.new_document(id_of(2), R"({"name": "json", "price": 6})");
+  CHECK(document && document->text("name") == "json" && document->integer("price") == 6);
+  if (document) CHECK_OK(client.put(*document).wait().status);
+  const auto update = client.new_update(id_of(2), R"({"price": {"increment": 2}})");
+  CHECK_OK(update.status());
+  if (update) CHECK_OK(client.update(*update).wait().status);
+  const ReadResult read = client.get(id_of(2));
+  CHECK(read && read->text("name") == "json" && read->integer("price") == 8);
+  CHECK(client.new_document(id_of(2), R"({"colour": 1})").status().code() == StatusCode::InvalidField);
+  CHECK(client.new_document(id_of(2), R"({"name": )").status().code() == StatusCode::InvalidArgument);
+  CHECK(client.new_document("id:shop:nothing::1", "{}").status().code() == StatusCode::UnknownType);
+  CHECK(client.new_update(id_of(2), R"({"colour": {"assign": 1}})").status().code() == StatusCode::InvalidField);
+  // A read from one node: each replica has the document, and there is no node 99.
+  ReadOptions options;
+  options.node = 99;
+  CHECK(client.get(id_of(2), options).wait().status.code() == StatusCode::NotFound);
+  CHECK(client.get_json(id_of(2), options).wait().status.to_string().find("storage.99") != std::string::npos);
+  CHECK(to_string(client.remove(id_of(2)).wait().outcome) == "applied");
+}
+
 }
 
 /// Copies documents in a coroutine until the subscription has caught up, and then reports the ids.
@@ -128,6 +150,7 @@ void check_documents(Client& client) {
   const WriteResult refused = client.put_json(id_of(0), R"({"price": 4})", {.required_version = Timestamp{1}});
   CHECK(refused.status.code() == StatusCode::TestAndSetFailed);
   CHECK(refused.current_version == put.version);
+  check_from_json(client);
   CHECK_OK(client.put_json(id_of(0), R"({"price": 4})", {.required_version = put.version}).wait().status);
   const WriteResult unmet = client.remove(id_of(0), {.condition = "item.price == 3"});
   CHECK(unmet.status.code() == StatusCode::TestAndSetFailed);

@@ -1,10 +1,8 @@
 #include "cli.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
 
-#include "fjord/client/connect.h"
 #include "output/yaml_text.h"
 
 namespace fjord::cli {
@@ -74,15 +72,6 @@ Status connection_error(const Status& error, const Common& common) {
 }
 
 }  // namespace
-
-Result<std::unique_ptr<Connection>> connect_to(const Common& common) {
-  ConnectOptions options;
-  options.client.default_timeout = common.timeout();
-  options.ready_timeout = std::min<Duration>(options.ready_timeout, common.timeout());
-  auto connection = open_connection(common.cluster, options);
-  if (connection) return connection;
-  return connection_error(connection.error(), common);
-}
 
 Client client_of(const Common& common) {
   ClientSettings settings;

@@ -10,10 +10,6 @@
 #include "fjord/library/admin.h"
 #include "fjord/library/client.h"
 
-namespace fjord {
-class Connection;
-}
-
 /// Functions that the commands share. Data goes to standard output, messages to standard error.
 namespace fjord::cli {
 
@@ -59,13 +55,10 @@ int report_failure(const Status& status);
 Result<std::map<std::string, std::string>> parse_assignments(const std::string& option,
                                                              const std::vector<std::string>& texts);
 
-/// Connects to the cluster of the options and waits until a distributor has answered. Errors: InvalidArgument if the
-/// addresses are malformed; Unavailable if no distributor answers.
-Result<std::unique_ptr<Connection>> connect_to(const Common& common);
-
 /// Returns a client of the cluster of the options. It connects at its first use.
 Client client_of(const Common& common);
-/// Waits until a distributor has answered. Errors: as connect_to().
+/// Waits until a distributor has answered. Errors: InvalidArgument if the addresses are malformed; Unavailable if no
+/// distributor answers.
 Status ready(Client& client, const Common& common);
 
 /// Connects to the cluster of the options and calls `use(Admin)`. Returns its exit code.

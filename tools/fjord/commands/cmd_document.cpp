@@ -1,14 +1,10 @@
 #include <charconv>
-#include <condition_variable>
 #include <fmt/format.h>
 #include <functional>
-#include <mutex>
 #include <rapidjson/document.h>
 
 #include "commands/commands.h"
 #include "commands/json_argument.h"
-#include "fjord/client/connect.h"
-#include "fjord/document/json.h"
 #include "output/json_text.h"
 
 namespace fjord::cli {
@@ -41,37 +37,24 @@ Result<std::string> fields_of(const std::string& text, const std::string& id, co
   return dump(fields->value);
 }
 
-/// Returns the type of an id. It is valid until the connection receives newer schemas. Errors: UnknownType.
-Result<const DocumentType*> type_of(Connection& connection, const DocumentId& id) {
-  const DocumentType* type = connection.client().snapshot()->types()->find(id.type());
-  if (type != nullptr) return type;
-  return Status(StatusCode::UnknownType,
-                fmt::format("there is no document type \"{}\", which the id \"{}\" names", id.type(), id.str()));
+/// Returns the exit code of a call that ended with this status.
+int exit_of(const JsonResult& read) { return exit_code(read.status); }
+int exit_of(const WriteResult& written) {
+  return written.outcome == WriteOutcome::InDoubt ? static_cast<int>(kInDoubt) : exit_code(written.status);
 }
 
-int outcome_exit(const OperationOutcome& outcome) {
-  if (outcome.is_ok()) return kOk;
-  return outcome.outcome == Outcome::InDoubt ? static_cast<int>(kInDoubt) : exit_code(outcome.status);
+WriteDurability durability_of(const std::string& text) {
+  if (text == "process") return WriteDurability::Process;
+  return text == "sync" ? WriteDurability::Sync : WriteDurability::Default;
 }
 
-rpc::Durability durability_of(const std::string& text) {
-  if (text == "process") return rpc::Durability::Process;
-  return text == "sync" ? rpc::Durability::Sync : rpc::Durability::Default;
-}
-
-/// Copies the write options into the operation.
-void add_options(const DocumentArgs& args, rpc::Operation& operation) {
-  operation.condition = args.condition;
-  operation.create = args.create;
-  operation.required_version = args.if_version;
-  operation.token = args.token;
-  operation.durability = durability_of(args.durability);
-}
-
-/// Returns the field set of "title,year" with the id's type; returns a complete field set unchanged.
-std::string field_set_of(const std::string& text, const DocumentId& id) {
-  if (text.empty() || text.starts_with('[') || text.find(':') != std::string::npos) return text;
-  return fmt::format("{}:{}", id.type(), text);
+WriteOptions write_options(const DocumentArgs& args) {
+  WriteOptions options{.condition = args.condition,
+                       .create = args.create,
+                       .durability = durability_of(args.durability),
+                       .idempotency_key = args.token};
+  if (args.if_version) options.required_version = Timestamp{*args.if_version};
+  return options;
 }
 
 /// Parses "storage.2" or "2". Errors: InvalidArgument.
@@ -93,27 +76,26 @@ std::string with_version(std::string document, std::uint64_t version) {
 }
 
 /// Prints the current version to standard output if a condition failed and JSON output is requested.
-void print_refused(const Common& common, const std::string& id, const OperationOutcome& outcome) {
-  if (!common.json() || outcome.status.code() != StatusCode::TestAndSetFailed) return;
+void print_refused(const Common& common, const std::string& id, const WriteResult& written) {
+  if (!common.json() || written.status.code() != StatusCode::TestAndSetFailed) return;
   JsonText json;
-  json.begin_object().key("id").text(id).key("outcome").text(to_string(outcome.outcome));
-  json.key("reason").text(to_string(outcome.status.code()));
-  print_line(json.key("version").number(outcome.version_us).end_object().str());
+  json.begin_object().key("id").text(id).key("outcome").text(to_string(written.outcome));
+  json.key("reason").text(to_string(written.status.code()));
+  print_line(json.key("version").number(written.current_version.us).end_object().str());
 }
 
-void report_failed(const Common& common, const std::string& id, const OperationOutcome& outcome) {
-  const bool in_doubt = outcome.outcome == Outcome::InDoubt;
-  print_refused(common, id, outcome);
-  report(outcome.status.with_context(id + (in_doubt ? " (in doubt: it may have been applied)" : "")));
+void report_failed(const Common& common, const std::string& id, const WriteResult& written) {
+  const bool in_doubt = written.outcome == WriteOutcome::InDoubt;
+  print_refused(common, id, written);
+  report(written.status.with_context(id + (in_doubt ? " (in doubt: it may have been applied)" : "")));
 }
 
-void print_written(const Common& common, const std::string& id, const OperationOutcome& outcome,
-                   std::string_view what) {
+void print_written(const Common& common, const std::string& id, const WriteResult& written, std::string_view what) {
   if (!common.json()) return print_line(fmt::format("{} {}", id, what));
   JsonText json;
-  json.begin_object().key("id").text(id).key("outcome").text(to_string(outcome.outcome));
-  json.key("existed").boolean(outcome.existed).key("timestamp_us").number(outcome.timestamp_us);
-  json.key("version").number(outcome.timestamp_us).end_object();
+  json.begin_object().key("id").text(id).key("outcome").text(to_string(written.outcome));
+  json.key("existed").boolean(written.existed).key("timestamp_us").number(written.version.us);
+  json.key("version").number(written.version.us).end_object();
   print_line(json.str());
 }
 
@@ -138,40 +120,35 @@ Result<DocumentId> id_of(const DocumentArgs& args, const std::string& text) {
   return DocumentId::parse(fmt::format("{}:{}:{}{}", text.substr(0, colon), args.type, has_modifier ? "" : ":", rest));
 }
 
-/// Checks that the cluster has this storage node. Errors: NotFound.
-Status check_node(Connection& connection, std::uint16_t node) {
-  const std::vector<std::string>& addresses = connection.client().snapshot()->info().storage_addresses;
-  if (node < addresses.size() && !addresses[node].empty()) return Status::ok();
-  return Status(StatusCode::NotFound, fmt::format("there is no storage.{} in this cluster", node));
+/// Parses the ids of the command line. Errors: InvalidId.
+Result<std::vector<std::string>> ids_of(const DocumentArgs& args) {
+  std::vector<std::string> ids;
+  for (const std::string& id : args.ids) {
+    FJORD_TRY_ASSIGN(const DocumentId parsed, id_of(args, id));
+    ids.push_back(parsed.str());
+  }
+  return ids;
 }
 
-/// Sends all operations at once and waits for all results.
-std::vector<OperationOutcome> execute_all(AsyncClient& client, std::vector<rpc::Operation> operations) {
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::size_t missing = operations.size();
-  std::vector<OperationOutcome> outcomes(operations.size());
-  for (std::size_t i = 0; i < operations.size(); ++i) {
-    client.execute(std::move(operations[i]), Duration(0), [&, i](OperationOutcome outcome) {
-      const std::lock_guard lock(mutex);
-      outcomes[i] = std::move(outcome);
-      --missing;
-      changed.notify_one();
-    });
-  }
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return missing == 0; });
-  return outcomes;
+/// Starts a call for each id, then waits for all of them.
+template <typename T>
+std::vector<T> on_all(const std::vector<std::string>& ids, const std::function<Pending<T>(const std::string&)>& start) {
+  std::vector<Pending<T>> calls;
+  for (const std::string& id : ids) calls.push_back(start(id));
+  std::vector<T> results;
+  for (Pending<T>& call : calls) results.push_back(std::move(call).wait());
+  return results;
 }
 
 /// Returns the exit code of several operations: that of the only kind of failure, kFailed for several kinds, or
 /// kPartial if some operations succeeded. NotFound counts only without other failures. kNotFound and kInDoubt never
 /// become kPartial.
-int combined_exit(const std::vector<OperationOutcome>& outcomes) {
+template <typename T>
+int combined_exit(const std::vector<T>& results) {
   int code = kOk;
   bool any_ok = false;
-  for (const OperationOutcome& outcome : outcomes) {
-    const int one = outcome_exit(outcome);
+  for (const T& result : results) {
+    const int one = exit_of(result);
     any_ok = any_ok || one == kOk;
     if (one == kNotFound && code == kOk) code = kNotFound;
     if (one != kOk && one != kNotFound) code = code == kOk || code == kNotFound || code == one ? one : kFailed;
@@ -180,111 +157,96 @@ int combined_exit(const std::vector<OperationOutcome>& outcomes) {
   return code;
 }
 
-Result<std::vector<rpc::Operation>> operations_on(const DocumentArgs& args, rpc::OperationKind kind) {
-  std::vector<rpc::Operation> operations;
-  for (const std::string& id : args.ids) {
-    FJORD_TRY_ASSIGN(const DocumentId parsed, id_of(args, id));
-    if (kind == rpc::OperationKind::Get) {
-      operations.push_back(get_json_operation(parsed.str(), field_set_of(args.fields, parsed)));
-      if (args.consistency == "session") operations.back().consistency = rpc::Consistency::Session;
-      if (!args.node.empty()) {
-        FJORD_TRY_ASSIGN(operations.back().node, storage_node_named(args.node));
-      }
-    } else {
-      operations.push_back(remove_operation(parsed.str()));
-      add_options(args, operations.back());
-    }
-  }
-  return operations;
+/// Prints an error in the id's document type, or in the content of the file, which is no fault of the command line.
+int report_content(const Status& error, const std::string& source) {
+  return error.code() == StatusCode::UnknownType ? report(error) : report_failure(error.with_context(source));
 }
 
-/// Reads the file and sends the operation that `make` returns for its id and fields.
-int write_one(const DocumentArgs& args, const char* kind, std::string_view existed, std::string_view made,
-              const std::function<Result<rpc::Operation>(const DocumentType&, const DocumentId&, std::string)>& make) {
+/// Reads the file and makes the write that `write` starts with the id and the fields.
+int write_one(
+    const DocumentArgs& args, const char* kind, std::string_view existed, std::string_view made,
+    const std::function<Result<WriteResult>(Client&, const std::string& id, const std::string& fields)>& write) {
   const auto id = id_of(args, args.id);
   if (!id) return report(id.error());
   const auto json = json_argument(args.json, kFileBytesMax);
   if (!json) return report(json.error());
-  auto fields = fields_of(json->text, id->str(), kind);
+  const auto fields = fields_of(json->text, id->str(), kind);
   if (!fields) return report_failure(fields.error().with_context(json->source));
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  SyncClient client = (*connection)->sync();
-  if (Status status = client.refresh_schemas(); !status) return report(status);
-  const auto type = type_of(**connection, *id);
-  if (!type) return report(type.error());
-  auto operation = make(**type, *id, std::move(*fields));
-  if (!operation) return report_failure(operation.error().with_context(json->source));
-  add_options(args, *operation);
-  const OperationOutcome outcome = client.execute(std::move(*operation));
-  if (!outcome.is_ok()) {
-    report_failed(args.common, id->str(), outcome);
-    return outcome_exit(outcome);
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
+  const auto written = write(client, id->str(), *fields);
+  if (!written) return report_content(written.error(), json->source);
+  if (!*written) {
+    report_failed(args.common, id->str(), *written);
+    return exit_of(*written);
   }
-  print_written(args.common, id->str(), outcome, outcome.existed ? existed : made);
+  print_written(args.common, id->str(), *written, written->existed ? existed : made);
   return kOk;
 }
 
 }  // namespace
 
+// put and update parse the file here, not in the cluster, so that an error in it is told from one in the options.
+
 int run_put(const DocumentArgs& args) {
   return write_one(args, "put", "replaced", "stored",
-                   [](const DocumentType& type, const DocumentId& id, std::string fields) -> Result<rpc::Operation> {
-                     FJORD_TRY_ASSIGN(EncodedDocument document, fields_from_json(type, id, fields));
-                     return put_operation(id.str(), std::move(document));
+                   [&](Client& client, const std::string& id, const std::string& fields) -> Result<WriteResult> {
+                     FJORD_TRY_ASSIGN(const Document document, client.new_document(id, fields));
+                     return client.put(document, write_options(args)).wait();
                    });
 }
 
 int run_update(const DocumentArgs& args) {
   return write_one(args, "update", "updated", "made",
-                   [](const DocumentType& type, const DocumentId& id, std::string changes) -> Result<rpc::Operation> {
-                     FJORD_TRY_ASSIGN(const DocumentUpdate update, DocumentUpdate::from_json_fields(type, id, changes));
-                     return update_operation(update);
+                   [&](Client& client, const std::string& id, const std::string& changes) -> Result<WriteResult> {
+                     FJORD_TRY_ASSIGN(const DocumentUpdate update, client.new_update(id, changes));
+                     return client.update(update, write_options(args)).wait();
                    });
 }
 
 int run_get(const DocumentArgs& args) {
-  auto operations = operations_on(args, rpc::OperationKind::Get);
-  if (!operations) return report(operations.error());
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  if (!operations->empty() && operations->front().node) {
-    const Status status = check_node(**connection, *operations->front().node);
-    if (!status) return report(status);
+  const auto ids = ids_of(args);
+  if (!ids) return report(ids.error());
+  ReadOptions options{.fields = args.fields};
+  if (args.consistency == "session") options.consistency = ReadConsistency::Linearizable;
+  if (!args.node.empty()) {
+    const auto node = storage_node_named(args.node);
+    if (!node) return report(node.error());
+    options.node = *node;
   }
-  const auto outcomes = execute_all((*connection)->client(), std::move(*operations));
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (outcomes[i].is_ok()) {
-      if (outcomes[i].json.empty()) continue;  // The field set is [none], so there is no result.
-      print_line(args.versions ? with_version(outcomes[i].json, outcomes[i].timestamp_us) : outcomes[i].json);
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
+  const auto results = on_all<JsonResult>(*ids, [&](const std::string& id) { return client.get_json(id, options); });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) {
+      if (results[i].json.empty()) continue;  // The field set is [none], so there is no result.
+      print_line(args.versions ? with_version(results[i].json, results[i].version.us) : results[i].json);
     } else {
-      report(outcomes[i].status.with_context(args.ids[i]));
+      report(results[i].status.with_context(args.ids[i]));
     }
   }
-  return combined_exit(outcomes);
+  return combined_exit(results);
 }
 
 int run_remove(const DocumentArgs& args) {
-  auto operations = operations_on(args, rpc::OperationKind::Remove);
-  if (!operations) return report(operations.error());
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
-  std::vector<std::string> ids;
-  for (const rpc::Operation& operation : *operations) {
-    const auto id = DocumentId::parse(ids.emplace_back(operation.id));
-    const auto type = id ? type_of(**connection, *id) : Result<const DocumentType*>(id.error());
-    if (!type) return report(type.error());
+  const auto ids = ids_of(args);
+  if (!ids) return report(ids.error());
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
+  for (const std::string& id : *ids) {
+    // The cluster would answer that there was no document.
+    if (const auto known = client.new_document(id); !known) return report(known.error());
   }
-  const auto outcomes = execute_all((*connection)->client(), std::move(*operations));
-  for (std::size_t i = 0; i < outcomes.size(); ++i) {
-    if (outcomes[i].is_ok()) {
-      print_written(args.common, ids[i], outcomes[i], outcomes[i].existed ? "removed" : "was not there");
+  const auto results =
+      on_all<WriteResult>(*ids, [&](const std::string& id) { return client.remove(id, write_options(args)); });
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (results[i]) {
+      print_written(args.common, (*ids)[i], results[i], results[i].existed ? "removed" : "was not there");
     } else {
-      report_failed(args.common, ids[i], outcomes[i]);
+      report_failed(args.common, (*ids)[i], results[i]);
     }
   }
-  return combined_exit(outcomes);
+  return combined_exit(results);
 }
 
 }  // namespace fjord::cli

@@ -110,8 +110,14 @@ class Client {
   /// Returns an empty document of the id's type, to be filled with Document::set() and put.
   /// Errors: InvalidId, UnknownType; those of ping().
   Result<Document> new_document(std::string_view id);
-  /// Returns an empty update of one document, to be filled with DocumentUpdate's members. Errors: as new_document().
+  /// Returns a document with the fields of a JSON object, as put_json() takes it. Errors: InvalidArgument for malformed
+  /// JSON, with the offset; InvalidField for a field that the type does not have, or a value that does not fit; those
+  /// of new_document(id).
+  Result<Document> new_document(std::string_view id, std::string_view fields);
+  /// Returns an empty update of one document, to be filled with DocumentUpdate's members. Errors: as new_document(id).
   Result<DocumentUpdate> new_update(std::string_view id);
+  /// Returns an update with these changes, as update_json() takes them. Errors: as new_document(id, fields).
+  Result<DocumentUpdate> new_update(std::string_view id, std::string_view changes);
   /// Returns the document types of the cluster that the client received last. Errors: those of ping().
   Result<std::shared_ptr<const DocumentTypeRepo>> types();
 

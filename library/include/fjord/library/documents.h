@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "fjord/common/clock.h"
 #include "fjord/common/status.h"
@@ -53,7 +54,8 @@ struct ReadOptions {
   std::string fields = {};
   ReadConsistency consistency = ReadConsistency::Default;
   ClientPriority priority = ClientPriority::Default;
-  /// Index of a storage node: the read returns the state of this node's replica alone. For comparing replicas.
+  /// Index of a storage node: the read returns the state of this node's replica alone. For comparing replicas. NotFound
+  /// if the cluster has no such node.
   std::optional<std::uint16_t> node = {};
   Duration timeout{0};  ///< Time limit of the read, with all retries; 0: the client's timeout.
 };
@@ -64,6 +66,9 @@ enum class WriteOutcome : std::uint8_t {
   NotApplied,  ///< The write had no effect; the status says why.
   InDoubt,     ///< The write was sent and its outcome is unknown. Retry it with its idempotency key.
 };
+
+/// Returns "applied", "not_applied" or "in_doubt".
+std::string_view to_string(WriteOutcome outcome);
 
 struct WriteResult {
   Status status;
