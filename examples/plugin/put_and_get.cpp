@@ -4,7 +4,7 @@
 
 #include <cstdio>
 
-#include <fjord/client/connect.h>
+#include <fjord/fjord.h>
 
 namespace {
 
@@ -20,13 +20,11 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "put_and_get ADDRESSES ID JSON\n");
     return 2;
   }
-  auto connection = fjord::open_connection(argv[1]);
-  if (!connection) return failed(connection.error());
-  fjord::SyncClient client = (*connection)->sync();
-  const fjord::OperationOutcome put = client.put_json(argv[2], argv[3]);
-  if (put.outcome != fjord::Outcome::Applied) return failed(put.status);
-  const fjord::OperationOutcome got = client.get_json(argv[2]);
-  if (!got.status) return failed(got.status);
+  fjord::Client client = fjord::connect(argv[1]);
+  const fjord::WriteResult put = client.put_json(argv[2], argv[3]);
+  if (!put) return failed(put.status);
+  const fjord::JsonResult got = client.get_json(argv[2]);
+  if (!got) return failed(got.status);
   std::printf("%s\n", got.json.c_str());
   return 0;
 }

@@ -44,6 +44,7 @@ class LibraryTest(unittest.TestCase):
             self.add_samples(source, cluster.address)
             run("cmake", "-S", source, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
             run("cmake", "--build", folder / "build")
+            self.check_headers(prefix / "include")
             printed = run(folder / "build" / "music", cluster.address)
             self.assertEqual(printed.splitlines(), [
                 "500 albums since 2000", "2009: 50", "2008: 50", "2007: 50", "1000 albums in the copy"])
@@ -52,6 +53,29 @@ class LibraryTest(unittest.TestCase):
             self.assertEqual(samples.stdout, "0 complaints, all samples did something\n", samples.stderr + cluster.logs())
             self.assertTrue((folder / "items.jsonl.gz").exists())
             self.assertEqual(run(folder / "build" / "program"), "3\n")
+
+    def check_headers(self, include):
+        """Only what a user may include is installed, and none of it names a message of the protocol."""
+        installed = {str(path.relative_to(include)) for path in include.rglob("*") if path.is_file()}
+        of_client = self.reached_from(include, "fjord/fjord.h")
+        of_plugins = self.reached_from(include, "fjord/plugins/plugin.h")
+        self.assertEqual(installed, of_client | of_plugins)
+        self.assertIn("fjord/library/visit.h", of_client)
+        self.assertEqual([header for header in installed if "/detail/" in header or "/client/" in header], [])
+        with_messages = {header for header in installed if re.search(r"rpc::|::rpc|/rpc/", (include / header).read_text())}
+        self.assertEqual(with_messages & of_client, set())
+        # Parameters of visitors are the one message that plugins see.
+        self.assertEqual(with_messages, {"fjord/rpc/common_messages.h", "fjord/visitors/visitor.h"})
+
+    def reached_from(self, include, header):
+        """The header, and those of Fjord that it includes, directly or not."""
+        seen, waiting = set(), [header]
+        while waiting:
+            one = waiting.pop()
+            if one not in seen:
+                seen.add(one)
+                waiting += re.findall(r'#include "(fjord/[^"]+)"', (include / one).read_text())
+        return seen
 
     def add_samples(self, source, address):
         """Each sample of the pages becomes a function of a program that is built beside the example and calls them."""
