@@ -21,4 +21,20 @@ Result<Document> decode_entry(ClientCore& core, std::shared_ptr<const DocumentTy
   return document;
 }
 
+Result<Document> EntryDecoder::decode(const EntryView& entry) {
+  if (entry.header.empty()) return Status(StatusCode::InvalidArgument, "the entry has no document");
+  std::shared_ptr<const DocumentTypeRepo> types;
+  {
+    const std::lock_guard lock(mutex_);
+    types = types_;
+  }
+  const DocumentTypeRepo* const known = types.get();
+  auto document = decode_entry(core_, types, projection_, entry);
+  if (types.get() != known) {
+    const std::lock_guard lock(mutex_);
+    types_ = std::move(types);
+  }
+  return document;
+}
+
 }  // namespace fjord

@@ -87,24 +87,30 @@ class Visit::Impl {
   }
 
   std::optional<EntryView> next_entry(Absent absent) {
-    while (status_.is_ok() && !is_over_) {
-      std::optional<EntryView> entry = reader_.next();
-      if (!entry) {
-        if (!reader_.ok()) {
-          fail(Status(StatusCode::Corruption, "a block of documents is malformed"));
-        } else if (absent == Absent::Return && stream_->is_empty()) {
-          break;
-        } else if (!next_item()) {
-          is_over_ = true;
-        }
-        continue;
-      }
-      if (gives_documents_) {
-        if (before_.size() != 0 && before_.contains(entry->gid)) continue;
-        given_->push_back(entry->gid);
-      }
+    while (is_at_item(absent)) {
+      std::optional<EntryView> entry = entry_of_item();
+      if (!entry) continue;
       version_ = entry->timestamp;
       return entry;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<DocumentBlock> next_block(Absent absent) {
+    while (is_at_item(absent)) {
+      const bool is_whole = reader_.remaining() == item_.docblock.size();
+      std::size_t entries = 0;
+      DocBlockBuilder left;  // What is given of a block of which a part was given before.
+      while (reader_.remaining() != 0 && reader_.ok()) {
+        const std::optional<EntryView> entry = entry_of_item();
+        if (!entry) continue;
+        ++entries;
+        version_ = entry->timestamp;
+        if (!is_whole || before_.size() != 0) left.add(*entry);
+      }
+      if (!reader_.ok() || entries == 0) continue;
+      reader_ = DocBlockReader(std::string_view());
+      return DocumentBlock(left.empty() ? std::move(item_.docblock) : left.take(), entries, decoder_);
     }
     return std::nullopt;
   }
@@ -162,6 +168,7 @@ class Visit::Impl {
     FJORD_TRY_ASSIGN(DocumentQuery query, DocumentQuery::make(options.type, options.selection, fields, *types_));
     FJORD_TRY_ASSIGN(const visitors::VisitorSessionOptions session, session_options(options, query));
     projection_ = Projection(std::move(query.names));
+    decoder_ = std::make_shared<EntryDecoder>(core_, types_, projection_);
     std::vector<visitors::VisitorSessionOptions> sessions(options.slices, session);
     if (options.slices > 1) {
       for (std::uint64_t k = 0; k < options.slices; ++k) {
@@ -203,6 +210,32 @@ class Visit::Impl {
     return {std::max(bucket.first, slice.first), std::min(bucket.last, slice.last)};
   }
 
+  /// Moves to an item with entries that were not taken yet. Returns false if there is none.
+  bool is_at_item(Absent absent) {
+    while (status_.is_ok() && !is_over_) {
+      if (!reader_.ok()) {
+        fail(Status(StatusCode::Corruption, "a block of documents is malformed"));
+      } else if (reader_.remaining() != 0) {
+        return true;
+      } else if (absent == Absent::Return && stream_->is_empty()) {
+        return false;
+      } else if (!next_item()) {
+        is_over_ = true;
+      }
+    }
+    return false;
+  }
+
+  /// Takes the next entry of the item and counts it as given. Returns nothing if it was given before the resume, or is
+  /// malformed.
+  std::optional<EntryView> entry_of_item() {
+    std::optional<EntryView> entry = reader_.next();
+    if (!entry || !gives_documents_) return entry;
+    if (before_.size() != 0 && before_.contains(entry->gid)) return std::nullopt;
+    given_->push_back(entry->gid);
+    return entry;
+  }
+
   /// Moves to the next item. Returns false at the end of the stream.
   bool next_item() {
     if (!stream_->pop(item_)) {
@@ -228,6 +261,7 @@ class Visit::Impl {
   ClientCore& core_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   Projection projection_;
+  std::shared_ptr<EntryDecoder> decoder_;               ///< For blocks.
   std::vector<visitors::SessionCursor> slice_cursors_;  ///< One for each slice: the buckets that next() has completed.
   GivenDocuments before_;                               ///< Documents given before the resume.
   std::map<VisitedBucket, std::vector<GlobalId>> open_buckets_;  ///< Documents given of incomplete buckets.
@@ -245,6 +279,8 @@ class Visit::Impl {
   Status status_;  ///< Last member: its initialiser open() sets the other members.
 };
 
+Result<Document> DocumentBlock::decode(const EntryView& entry) const { return decoder_->decode(entry); }
+
 Visit::Visit(ClientCore& core, VisitOptions options) : impl_(std::make_unique<Impl>(core, options)) {}
 Visit::Visit(Visit&&) noexcept = default;
 Visit& Visit::operator=(Visit&&) noexcept = default;
@@ -253,8 +289,10 @@ Visit::~Visit() = default;
 Next<Visit, Document> Visit::next() { return Next<Visit, Document>(*this); }
 const Document* Visit::wait_next() { return impl_->next(Impl::Absent::Wait); }
 std::optional<EntryView> Visit::next_entry() { return impl_->next_entry(Impl::Absent::Wait); }
+std::optional<DocumentBlock> Visit::next_block() { return impl_->next_block(Impl::Absent::Wait); }
 const Document* Visit::try_next() { return impl_->next(Impl::Absent::Return); }
 std::optional<EntryView> Visit::try_next_entry() { return impl_->next_entry(Impl::Absent::Return); }
+std::optional<DocumentBlock> Visit::try_next_block() { return impl_->next_block(Impl::Absent::Return); }
 bool Visit::is_over() const { return impl_->is_over(); }
 Pending<Status> Visit::ready() { return impl_->ready(); }
 bool Visit::would_wait() const { return impl_->would_wait(); }

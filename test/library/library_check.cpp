@@ -1,6 +1,8 @@
 // Uses a running cluster through the library alone, and reports errors: fjord-library-check HOST:PORT FOLDER. Files go
 // into FOLDER. test/integration/library_test.py runs it.
 
+#include "library_check.h"
+
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -14,32 +16,13 @@
 #include <thread>
 #include <vector>
 
-#include "fjord/fjord.h"
 #include "support/detached.h"
+
+int failures = 0;
 
 namespace {
 
 using namespace fjord;
-
-constexpr int kDocuments = 3000;
-int failures = 0;
-
-#define CHECK(condition)                                                            \
-  do {                                                                              \
-    if (!(condition)) {                                                             \
-      ++failures;                                                                   \
-      std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
-    }                                                                               \
-  } while (false)
-#define CHECK_OK(status_expression)                                                         \
-  do {                                                                                      \
-    if (const Status checked = (status_expression); !checked) {                             \
-      ++failures;                                                                           \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, checked.to_string().c_str()); \
-    }                                                                                       \
-  } while (false)
-
-std::string id_of(int number) { return fmt::format("id:shop:item::{}", number); }
 
 /// Writes and reads one document in a coroutine, on the client's thread.
 Detached write_and_read(Client& client, std::string id, std::shared_ptr<detail::PendingState<std::string>> name) {
@@ -84,6 +67,23 @@ Detached count_changes(Subscription& changes, std::atomic<int>& caught_up,
     if (change->kind == Change::Kind::CaughtUp) ++caught_up;
   }
   result->set(changes.status());
+}
+
+/// Copies documents in a coroutine until the subscription has caught up, and then reports the ids.
+Detached copy_changes(Subscription& changes, std::shared_ptr<detail::PendingState<std::set<std::string>>> result) {
+  std::set<std::string> copy;
+  for (bool is_caught_up = false; !is_caught_up && !changes.is_over();) {
+    while (const Change* change = changes.try_next()) {
+      if (change->kind == Change::Kind::Put) copy.insert(change->id);
+      if (change->kind == Change::Kind::Remove) copy.erase(change->id);
+      if (change->kind == Change::Kind::CaughtUp) is_caught_up = true;
+    }
+    if (is_caught_up) break;
+    if (const Status ready = co_await changes.ready(); !ready) break;
+  }
+  result->set(std::move(copy));
+}
+
 /// Documents and updates from JSON, which are checked before anything is sent.
 void check_from_json(Client& client) {
   const auto document = client.new_document(id_of(2), R"({"name": "json", "price": 6})");
@@ -104,23 +104,6 @@ void check_from_json(Client& client) {
   CHECK(client.get(id_of(2), options).wait().status.code() == StatusCode::NotFound);
   CHECK(client.get_json(id_of(2), options).wait().status.to_string().find("storage.99") != std::string::npos);
   CHECK(to_string(client.remove(id_of(2)).wait().outcome) == "applied");
-}
-
-}
-
-/// Copies documents in a coroutine until the subscription has caught up, and then reports the ids.
-Detached copy_changes(Subscription& changes, std::shared_ptr<detail::PendingState<std::set<std::string>>> result) {
-  std::set<std::string> copy;
-  for (bool is_caught_up = false; !is_caught_up && !changes.is_over();) {
-    while (const Change* change = changes.try_next()) {
-      if (change->kind == Change::Kind::Put) copy.insert(change->id);
-      if (change->kind == Change::Kind::Remove) copy.erase(change->id);
-      if (change->kind == Change::Kind::CaughtUp) is_caught_up = true;
-    }
-    if (is_caught_up) break;
-    if (const Status ready = co_await changes.ready(); !ready) break;
-  }
-  result->set(std::move(copy));
 }
 
 void check_documents(Client& client) {
@@ -150,7 +133,6 @@ void check_documents(Client& client) {
   const WriteResult refused = client.put_json(id_of(0), R"({"price": 4})", {.required_version = Timestamp{1}});
   CHECK(refused.status.code() == StatusCode::TestAndSetFailed);
   CHECK(refused.current_version == put.version);
-  check_from_json(client);
   CHECK_OK(client.put_json(id_of(0), R"({"price": 4})", {.required_version = put.version}).wait().status);
   const WriteResult unmet = client.remove(id_of(0), {.condition = "item.price == 3"});
   CHECK(unmet.status.code() == StatusCode::TestAndSetFailed);
@@ -168,6 +150,7 @@ void check_documents(Client& client) {
     CHECK(after && after->integer("price") == 9);
   }
   CHECK(client.put_json(id_of(0), R"({"colour": 4})").wait().status.code() == StatusCode::InvalidField);
+  check_from_json(client);
 
   const auto name = std::make_shared<detail::PendingState<std::string>>(nullptr);
   write_and_read(client, id_of(1), name);
@@ -723,6 +706,7 @@ int main(int argc, char** argv) {
   check_documents(client);
   feed(client);
   check_visits(client);
+  check_blocks(client);
   check_export(client, argv[2]);
   check_import(client, argv[2]);
   check_aggregation_and_jobs(client);
