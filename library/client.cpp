@@ -57,7 +57,7 @@ Pending<WriteResult> write(ClientCore& core, rpc::Operation operation, WriteOpti
   operation.priority = wire(options.priority);
   const bool may_be_repeat = !options.idempotency_key.empty();
   operation.token = std::move(options.idempotency_key);
-  auto state = std::make_shared<detail::PendingState<WriteResult>>(&core.executor());
+  auto state = core.new_pending<WriteResult>();
   core.client().execute(std::move(operation), options.timeout,
                         [done = PendingWriter<WriteResult>(state), may_be_repeat](OperationOutcome outcome) mutable {
                           done(write_result(std::move(outcome), may_be_repeat));
@@ -149,7 +149,7 @@ class DocumentReader {
 
 template <typename T>
 Pending<T> read_document(ClientCore& core, std::string id, const ReadOptions& options) {
-  auto state = std::make_shared<detail::PendingState<T>>(&core.executor());
+  auto state = core.new_pending<T>();
   DocumentReader<T> reader(core.client(), core.timeout(options.timeout), PendingWriter<T>(state));
   core.client().execute(read_operation(std::move(id), options), options.timeout, std::move(reader));
   return Pending<T>(std::move(state));
@@ -184,7 +184,7 @@ Pending<JsonResult> Client::get_json(std::string id, ReadOptions options) {
   if (const Status wrong = check_read(*core_, options); !wrong) return failed<JsonResult>(wrong);
   rpc::Operation operation = read_operation(std::move(id), options);
   operation.want_json = true;
-  auto state = std::make_shared<detail::PendingState<JsonResult>>(&core_->executor());
+  auto state = core_->new_pending<JsonResult>();
   core_->client().execute(std::move(operation), options.timeout,
                           [done = PendingWriter<JsonResult>(state)](OperationOutcome outcome) mutable {
                             done({std::move(outcome.status), std::move(outcome.json), Timestamp{outcome.timestamp_us}});

@@ -77,7 +77,7 @@ Pending<SearchResult> Client::search(SearchRequest request) {
   message.timeout_ms = static_cast<std::uint32_t>((request.timeout.count() + 999) / 1000);
   message.session = request.session;
   message.explain = request.explain;
-  auto state = std::make_shared<detail::PendingState<SearchResult>>(&core_->executor());
+  auto state = core_->new_pending<SearchResult>();
   const Duration timeout = std::max(core_->timeout({}), request.timeout + kAnswerTime);
   core_->client().call_any(std::move(message), timeout,
                            [done = PendingWriter<SearchResult>(state)](Result<rpc::SearchReply> reply) mutable {

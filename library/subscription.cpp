@@ -15,6 +15,7 @@
 #include "fjord/library/detail/document_query.h"
 #include "fjord/visitors/change_feed.h"
 #include "projection.h"
+#include "ready_wait.h"
 
 namespace fjord {
 
@@ -46,7 +47,7 @@ class Subscription::Impl {
       if (!has_ended()) status_ = Status(StatusCode::Cancelled, "the subscription was destroyed");
       guard_.end();
       feed_.reset();
-      end_wait(Status(StatusCode::Cancelled, "the subscription was destroyed"));
+      wait_.end(mutex_, Status(StatusCode::Cancelled, "the subscription was destroyed"));
     });
   }
 
@@ -86,15 +87,8 @@ class Subscription::Impl {
   }
 
   Pending<Status> ready() {
-    const auto state =
-        std::make_shared<detail::PendingState<Status>>(core_.settings_error() ? &core_.executor() : nullptr);
     const std::lock_guard lock(mutex_);
-    if (has_ended() || reader_.remaining() != 0 || !items_.empty() || end_.has_value()) {
-      state->set(Status::ok());
-    } else {
-      waiter_ = state;
-    }
-    return Pending<Status>(state);
+    return wait_.begin(core_, has_ended() || reader_.remaining() != 0 || !items_.empty() || end_.has_value());
   }
 
   /// Not named is_over(), because while_alive() would then call it on the executor; it is for the caller's thread.
@@ -176,18 +170,7 @@ class Subscription::Impl {
   /// Wakes the thread or the callback that waits.
   void wake() FJORD_REQUIRES(mutex_) {
     changed_.notify_one();
-    if (waiter_ == nullptr || std::exchange(is_waking_, true)) return;
-    post([this] { end_wait(Status::ok()); });
-  }
-
-  void end_wait(const Status& status) {
-    std::shared_ptr<detail::PendingState<Status>> waiter;
-    {
-      const std::lock_guard lock(mutex_);
-      is_waking_ = false;
-      waiter = std::exchange(waiter_, nullptr);
-    }
-    if (waiter != nullptr) waiter->set(status);
+    if (wait_.has_to_wake()) post([this] { wait_.end(mutex_, Status::ok()); });
   }
 
   /// Takes the next item. Returns false after the timeout and at the end of the feed.
@@ -267,9 +250,8 @@ class Subscription::Impl {
   std::size_t bytes_ FJORD_GUARDED_BY(mutex_) = 0;
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> end_ FJORD_GUARDED_BY(mutex_);
-  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< What ready() has given out.
-  bool is_waking_ FJORD_GUARDED_BY(mutex_) = false;  ///< A task that ends the wait was posted.
-  Status status_;                                    ///< Last member: its initialiser open() sets the other members.
+  ReadyWait wait_;  ///< The wait of ready(); under mutex_, except for its end.
+  Status status_;   ///< Last member: its initialiser open() sets the other members.
 };
 
 Subscription::Subscription(ClientCore& core, SubscribeOptions options) : impl_(std::make_unique<Impl>(core, options)) {}

@@ -13,7 +13,7 @@ VisitStream::~VisitStream() {
   core_.run([this] {
     guard_.end();
     sessions_.clear();
-    end_wait(Status(StatusCode::Cancelled, "the visit was destroyed"));
+    wait_.end(mutex_, Status(StatusCode::Cancelled, "the visit was destroyed"));
   });
 }
 
@@ -108,29 +108,12 @@ void VisitStream::finish(const Status& status) {
 /// Wakes the thread or the callback that waits.
 void VisitStream::wake() {
   changed_.notify_one();
-  if (waiter_ == nullptr || std::exchange(is_waking_, true)) return;
-  post([](VisitStream& self) { self.end_wait(Status::ok()); });
-}
-
-void VisitStream::end_wait(const Status& status) {
-  std::shared_ptr<detail::PendingState<Status>> waiter;
-  {
-    const std::lock_guard lock(mutex_);
-    is_waking_ = false;
-    waiter = std::exchange(waiter_, nullptr);
-  }
-  if (waiter != nullptr) waiter->set(status);
+  if (wait_.has_to_wake()) post([](VisitStream& self) { self.wait_.end(self.mutex_, Status::ok()); });
 }
 
 Pending<Status> VisitStream::ready() {
-  const auto state = std::make_shared<detail::PendingState<Status>>(&core_.executor());
   const std::lock_guard lock(mutex_);
-  if (!items_.empty() || result_.has_value()) {
-    state->set(Status::ok());
-  } else {
-    waiter_ = state;
-  }
-  return Pending<Status>(state);
+  return wait_.begin(core_, !items_.empty() || result_.has_value());
 }
 
 bool VisitStream::pop(VisitItem& item) {

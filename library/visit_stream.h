@@ -15,6 +15,7 @@
 #include "fjord/library/detail/visited_bucket.h"
 #include "fjord/library/pending.h"
 #include "fjord/visitors/visitor_session.h"
+#include "ready_wait.h"
 
 namespace fjord {
 
@@ -71,7 +72,6 @@ class VisitStream {
   void note_progress();
   void finish(const Status& status);
   void wake() FJORD_REQUIRES(mutex_);
-  void end_wait(const Status& status);
   /// Posts `f(*this)` to the executor, where it does nothing after the end of the stream.
   template <typename F>
   void post(F f);
@@ -94,8 +94,7 @@ class VisitStream {
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> result_ FJORD_GUARDED_BY(mutex_);
   visitors::VisitProgress progress_ FJORD_GUARDED_BY(mutex_);
-  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< What ready() has given out.
-  bool is_waking_ FJORD_GUARDED_BY(mutex_) = false;  ///< A task that ends the wait was posted.
+  ReadyWait wait_;  ///< The wait of ready(); under mutex_, except for its end.
 };
 
 }  // namespace fjord

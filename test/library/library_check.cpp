@@ -707,6 +707,7 @@ int main(int argc, char** argv) {
   feed(client);
   check_visits(client);
   check_blocks(client);
+  check_executor(argv[1]);
   check_export(client, argv[2]);
   check_import(client, argv[2]);
   check_aggregation_and_jobs(client);

@@ -1,5 +1,10 @@
-// Part of fjord-library-check: blocks that other threads decode.
+// Part of fjord-library-check: blocks that other threads decode, and callbacks in an executor of the
+// program.
 
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -8,8 +13,76 @@
 #include <vector>
 
 #include "library_check.h"
+#include "support/detached.h"
+
+namespace {
 
 using namespace fjord;
+
+/// One thread that runs tasks in order: the executor of a program.
+class Loop {
+ public:
+  ~Loop() {
+    post({});
+    thread_.join();
+  }
+  void post(std::function<void()> task) {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    changed_.notify_one();
+  }
+  bool is_current() const { return std::this_thread::get_id() == thread_.get_id(); }
+
+ private:
+  void run() {
+    while (true) {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, [&] { return !tasks_.empty(); });
+      const std::function<void()> task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      if (!task) return;
+      task();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> tasks_;
+  std::thread thread_{[this] { run(); }};
+};
+
+/// Visits in a coroutine that is resumed in the loop, and uses the client there without awaiting. Reports the number of
+/// documents, negative if it was resumed elsewhere.
+Detached count_in(Client& client, Loop& loop, std::shared_ptr<detail::PendingState<int>> result) {
+  int count = 0;
+  bool is_here = true;
+  const ReadResult read = co_await client.get(id_of(1));
+  CHECK_OK(read.status);
+  is_here = is_here && loop.is_current();
+  // The client's own thread must not wait; this one may.
+  CHECK_OK(client.get(id_of(2)).wait().status);
+  {
+    Visit visit = client.visit({.type = "item", .buffer_bytes = 1000});
+    while (true) {
+      const Document* document = co_await visit.next();
+      if (document == nullptr) break;
+      is_here = is_here && loop.is_current();
+      ++count;
+    }
+    CHECK_OK(visit.status());
+  }
+  result->set(is_here ? count : -count);
+}
+
+/// Follows changes in the loop until the subscription ends. Reports the number of changes.
+Detached follow_in(Subscription& changes, std::atomic<int>& seen,
+                   std::shared_ptr<detail::PendingState<Status>> result) {
+  while (const Change* change = co_await changes.next()) seen += change->kind == Change::Kind::CaughtUp ? 1 : 0;
+  result->set(changes.status());
+}
+
+}  // namespace
 
 void check_blocks(Client& client) {
   // Other threads decode the blocks, and outlive the visit. A part of the documents is taken one by one, and by resumed
@@ -83,4 +156,32 @@ void check_blocks(Client& client) {
   }
   CHECK_OK(visit.status());
   CHECK(documents == kDocuments && removes > 0);
+}
+
+void check_executor(const char* addresses) {
+  Loop loop;
+  Client client = connect(addresses, {.executor = [&loop](std::function<void()> task) { loop.post(std::move(task)); }});
+  const auto called = std::make_shared<detail::PendingState<bool>>(nullptr);
+  const std::thread::id here = std::this_thread::get_id();  // The callback is called here if the result is there.
+  client.get(id_of(0)).then([&](const ReadResult& read) {
+    called->set(read && (loop.is_current() || std::this_thread::get_id() == here));
+  });
+  CHECK(called->wait());
+  const auto counted = std::make_shared<detail::PendingState<int>>(nullptr);
+  loop.post([&] { count_in(client, loop, counted); });
+  CHECK(counted->wait() == kDocuments);
+
+  // A subscription that waits in the loop is destroyed: the coroutine ends before the destructor returns.
+  std::atomic<int> caught_up = 0;
+  const auto ended = std::make_shared<detail::PendingState<Status>>(nullptr);
+  auto changes = std::make_unique<Subscription>(client.subscribe({.type = "item", .buffer_bytes = 2000}));
+  loop.post([&] { follow_in(*changes, caught_up, ended); });
+  while (caught_up < 2) std::this_thread::yield();
+  const auto destroyed = std::make_shared<detail::PendingState<bool>>(nullptr);
+  loop.post([&] {
+    changes.reset();
+    destroyed->set(ended->is_set());
+  });
+  CHECK(destroyed->wait());
+  CHECK(ended->wait().code() == StatusCode::Cancelled);
 }

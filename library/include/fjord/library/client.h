@@ -52,6 +52,10 @@ struct ClientSettings {
   RetryPolicy retry = {};
   ClientPriority priority = ClientPriority::Default;
   ReadConsistency consistency = ReadConsistency::Default;
+  /// Runs the callbacks of operations, and resumes coroutines: a thread pool or an event loop of the program. Called on
+  /// the client's own thread for each, so it must not block; it must exist as long as the client, and run each task
+  /// once. Empty: they run on the client's own thread.
+  CallbackExecutor executor = {};
 };
 
 /// A connection to a cluster, for everything that a program does with it.

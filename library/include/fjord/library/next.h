@@ -18,9 +18,10 @@ namespace fjord {
 ///
 /// `Source` has try_next(), is_over() and ready(), and for this class the private member wait_next().
 ///
-/// Threading: a coroutine continues on the client's own thread, or at once if a value is there. It may destroy the
-/// source there. If the source is destroyed while the coroutine waits, the coroutine gets null first. A coroutine that
-/// waits may be destroyed, too: on the client's thread, or after stop().
+/// Threading: a coroutine continues on the client's own thread, or in ClientSettings::executor, or at once if a value
+/// is there. It may destroy the source there. If the source is destroyed while the coroutine waits, the coroutine gets
+/// null first, on the client's own thread. A coroutine that waits may be destroyed, too: where it would continue, or
+/// after stop().
 template <typename Source, typename T>
 class [[nodiscard]] Next {
  public:

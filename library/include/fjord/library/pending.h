@@ -13,26 +13,36 @@
 
 namespace fjord {
 
+/// Runs a task, later or on another thread: `[&](std::function<void()> task) { loop.post(std::move(task)); }`.
+using CallbackExecutor = std::function<void(std::function<void()>)>;
+
 namespace detail {
 
 /// Holds the result of one operation. Set once; read once.
 template <typename T>
-class PendingState {
+class PendingState : public std::enable_shared_from_this<PendingState<T>> {
  public:
-  explicit PendingState(const Executor* executor) : executor_(executor) {}
+  /// `executor` is that of the client, for a check. `callbacks` runs the callback; if it is empty, set() does.
+  explicit PendingState(const Executor* executor, CallbackExecutor callbacks = {})
+      : executor_(executor), callbacks_(std::move(callbacks)) {}
 
   void set(T value) {
-    std::function<void(T)> then;
     {
       const std::lock_guard lock(mutex_);
-      if (!then_) {
-        value_.emplace(std::move(value));
-        changed_.notify_all();
-        return;
-      }
-      then = std::exchange(then_, {});
+      value_.emplace(std::move(value));
+      if (!then_) return changed_.notify_all();
     }
-    then(std::move(value));
+    if (!callbacks_) return call_back();
+    callbacks_([self = this->shared_from_this()] { self->call_back(); });
+  }
+  /// Calls back with this value before it returns, also if the callback waits for its turn with another value.
+  void end(T value) {
+    {
+      const std::lock_guard lock(mutex_);
+      value_.emplace(std::move(value));
+      if (!then_) return changed_.notify_all();
+    }
+    call_back();
   }
   bool is_set() {
     const std::lock_guard lock(mutex_);
@@ -54,17 +64,25 @@ class PendingState {
   }
   void then(std::function<void(T)> callback) {
     std::unique_lock lock(mutex_);
-    if (!value_) {
-      then_ = std::move(callback);
-      return;
-    }
-    T value = std::move(*value_);
+    then_ = std::move(callback);
+    const bool is_over = value_.has_value();
     lock.unlock();
-    callback(std::move(value));
+    if (is_over) call_back();
   }
 
  private:
+  /// Does nothing if the callback has run.
+  void call_back() {
+    std::unique_lock lock(mutex_);
+    if (!then_ || !value_) return;
+    const std::function<void(T)> then = std::exchange(then_, {});
+    T value = std::move(*value_);
+    lock.unlock();
+    then(std::move(value));
+  }
+
   const Executor* executor_;
+  const CallbackExecutor callbacks_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<T> value_;
@@ -81,9 +99,10 @@ class PendingState {
 ///
 /// The operation runs even if its result is never taken.
 ///
-/// Threading: callbacks and coroutines run on the client's own thread, or at once if the result has arrived. Do not
-/// block in them: waiting there for another operation of the same client ends the process with a message. Lifetime: the
-/// client must exist while a thread waits. Pending operations end as Cancelled when the client is destroyed.
+/// Threading: callbacks and coroutines run on the client's own thread, or in ClientSettings::executor, or at once if
+/// the result has arrived. Do not block on the client's thread: waiting there for another operation of the same client
+/// ends the process with a message. Lifetime: the client must exist while a thread waits. Pending operations end as
+/// Cancelled when the client is destroyed.
 template <typename T>
 class [[nodiscard]] Pending {
  public:

@@ -73,6 +73,12 @@ class ClientCore {
   /// Updates `into` to the client's newest cluster information. Errors: those of SnapshotHolder::update().
   Status copy_snapshot(rpc::SnapshotHolder& into);
 
+  /// Returns the state of an operation whose callback runs where the settings say. Only without a settings error.
+  template <typename T>
+  std::shared_ptr<detail::PendingState<T>> new_pending() {
+    return std::make_shared<detail::PendingState<T>>(&executor(), settings_.executor);
+  }
+
  private:
   /// Waits for the callback that `start` is given.
   template <typename F>
