@@ -10,6 +10,7 @@
 #include "fjord/library/detail/job_calls.h"
 #include "fjord/library/detail/job_spec.h"
 #include "parameters.h"
+#include "pending_writer.h"
 
 namespace fjord {
 
@@ -124,11 +125,16 @@ Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run) {
   const rpc::JobSpec spec = job_spec_of(run, end.plans);
   Connection& connection = core.connection();
   FJORD_TRY_ASSIGN(const std::string id, connection.sync().submit_job(spec));
-  const auto tell = [&](const rpc::JobStatus& job) {
+  JobWatch watch{.spec = &spec,
+                 .timeout = core.timeout(run.timeout),
+                 .time_limit = run.time_limit,
+                 .results_bytes_max = kFirstPageBytes,
+                 .stop = run.stop};
+  watch.on_progress = [&](const rpc::JobStatus& job) {
     if (run.on_progress) run.on_progress(job_info_of(job));
   };
-  auto waited = wait_for_job(connection, id, &spec, core.timeout(run.timeout), kFirstPageBytes, tell, run.stop);
-  if (!waited && run.stop.stop_requested()) static_cast<void>(connection.sync().cancel_job(id));
+  auto waited = wait_for_job(connection, id, watch);
+  if (!waited && watch.was_ended) static_cast<void>(connection.sync().cancel_job(id));
   FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, std::move(waited));
   end.job = job_info_of(reply.jobs.front());
   if (end.job.state != JobState::Done) return end;
@@ -137,8 +143,7 @@ Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run) {
   return end;
 }
 
-AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request, std::stop_token stop,
-                              std::function<void(const JobInfo&)> on_progress) {
+AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request) {
   AggregateRun run;
   AggregateSpec& spec = run.job.passes.emplace_back();
   spec.type = request.type;
@@ -154,8 +159,9 @@ AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request,
   run.incremental = request.incremental;
   run.settings = request.settings;
   run.timeout = request.timeout;
-  run.stop = std::move(stop);
-  run.on_progress = std::move(on_progress);
+  run.time_limit = request.time_limit;
+  run.stop = request.stop;
+  run.on_progress = request.on_progress;
 
   AggregateResult result;
   if (request.type.empty()) {
@@ -185,6 +191,19 @@ AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request,
     result.status = rows.error();
   }
   return result;
+}
+
+Pending<AggregateResult> Client::aggregate(AggregateRequest request) {
+  if (!core_->settings_error()) return failed<AggregateResult>(core_->settings_error());
+  auto state = core_->new_pending<AggregateResult>();
+  core_->run_apart([&core = *core_, request = std::move(request),
+                    done = PendingWriter<AggregateResult>(state)](std::stop_source close) mutable {
+    const std::stop_callback forward(request.stop, [&close] { close.request_stop(); });
+    request.stop = close.get_token();
+    core.executor().post(
+        [done = std::move(done), result = run_aggregate(core, request)]() mutable { done(std::move(result)); });
+  });
+  return Pending<AggregateResult>(std::move(state));
 }
 
 }  // namespace fjord

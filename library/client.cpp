@@ -6,9 +6,7 @@
 #include "fjord/common/retry.h"
 #include "fjord/document/json.h"
 #include "fjord/library/admin.h"
-#include "fjord/library/aggregate.h"
 #include "fjord/library/bulk.h"
-#include "fjord/library/detail/aggregate_run.h"
 #include "fjord/library/detail/bulk_run.h"
 #include "fjord/library/detail/client_core.h"
 #include "fjord/library/detail/transfers.h"
@@ -260,7 +258,6 @@ ImportSummary Client::import_from(const std::vector<std::string>& paths, const I
 }
 
 Subscription Client::subscribe(SubscribeOptions options) { return Subscription(*core_, std::move(options)); }
-AggregateResult Client::aggregate(AggregateRequest request) { return run_aggregate(*core_, request); }
 BulkSummary Client::update_where(std::string selection, std::string changes, BulkOptions options) {
   return run_bulk(*core_, BulkChange{std::move(selection), std::move(changes)}, std::move(options));
 }

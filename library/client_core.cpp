@@ -61,6 +61,25 @@ ClientCore::ClientCore(std::string_view addresses, const ClientSettings& setting
   connection_ = std::make_unique<Connection>(std::move(options));
 }
 
+ClientCore::~ClientCore() {
+  // No other thread uses the core any more, except for these.
+  for (Apart& apart : apart_) apart.stop.request_stop();
+  for (Apart& apart : apart_) apart.thread.join();
+}
+
+void ClientCore::run_apart(UniqueFunction<void(std::stop_source)> task) {
+  const std::lock_guard lock(apart_mutex_);
+  std::erase_if(apart_, [](Apart& apart) {
+    if (apart.is_over) apart.thread.join();
+    return !apart.thread.joinable();
+  });
+  Apart& apart = apart_.emplace_back();
+  apart.thread = std::thread([&apart, task = std::move(task)]() mutable {
+    task(apart.stop);
+    apart.is_over = true;
+  });
+}
+
 template <typename F>
 Status ClientCore::wait_for(F start) {
   std::optional<Status> result;

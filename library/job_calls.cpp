@@ -1,5 +1,6 @@
 #include "fjord/library/detail/job_calls.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <memory>
@@ -92,38 +93,45 @@ Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs req
   return answer->wait();
 }
 
-Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
-                                        Duration timeout, std::uint32_t results_bytes_max,
-                                        const std::function<void(const rpc::JobStatus&)>& on_progress,
-                                        const std::stop_token& stop) {
+Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, JobWatch& watch) {
   using SteadyClock = std::chrono::steady_clock;
+  constexpr Duration kAskMax = milliseconds(500);
   constexpr std::chrono::milliseconds kPauseAfterError{100};
-  auto last_answer = SteadyClock::now();
-  while (!stop.stop_requested()) {
+  const auto start = SteadyClock::now();
+  auto last_answer = start;
+  while (!watch.stop.stop_requested()) {
+    const auto passed = std::chrono::duration_cast<Duration>(SteadyClock::now() - start);
+    const Duration left = watch.time_limit > Duration(0) ? watch.time_limit - passed : kAskMax;
+    if (left <= Duration(0)) {
+      watch.was_ended = true;
+      return Status(StatusCode::Timeout, fmt::format("{} has lasted for its time limit of {} s", job,
+                                                     static_cast<double>(watch.time_limit.count()) / 1e6));
+    }
     rpc::ListJobs request;
     request.job_id = job;
-    request.wait_us = Duration(milliseconds(500)).count();
-    request.results_bytes_max = results_bytes_max;
-    auto reply = ask_for_job(connection, request, timeout);
+    request.wait_us = std::min(kAskMax, left).count();
+    request.results_bytes_max = watch.results_bytes_max;
+    auto reply = ask_for_job(connection, request, watch.timeout);
     if (!reply) {
       request.records = true;
-      reply = ask_for_job(connection, std::move(request), timeout);
+      reply = ask_for_job(connection, std::move(request), watch.timeout);
     }
     if (reply) {
       last_answer = SteadyClock::now();
       const rpc::JobStatus& now = reply->jobs.front();
-      if (on_progress) on_progress(now);
+      if (watch.on_progress) watch.on_progress(now);
       if (has_ended(now)) return reply;
       // No process runs the job until a distributor has taken it over.
       if (!now.live) std::this_thread::sleep_for(kPauseAfterError);
       continue;
     }
-    if (reply.error().code() == StatusCode::NotFound && spec != nullptr) {
-      if (const auto again = connection.sync().submit_job(*spec, job); again) continue;
+    if (reply.error().code() == StatusCode::NotFound && watch.spec != nullptr) {
+      if (const auto again = connection.sync().submit_job(*watch.spec, job); again) continue;
     }
-    if (SteadyClock::now() - last_answer > timeout) return reply.error();
+    if (SteadyClock::now() - last_answer > watch.timeout) return reply.error();
     std::this_thread::sleep_for(kPauseAfterError);
   }
+  watch.was_ended = true;
   return Status(StatusCode::Cancelled, "the caller does not wait for the job any more");
 }
 

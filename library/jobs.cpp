@@ -51,11 +51,11 @@ Result<rpc::JobSpec> spec_of(ClientCore& core, const JobRequest& request) {
 /// Waits for the end of the job; submits it again if `spec` is not null and no distributor knows it.
 Result<JobInfo> wait_for(ClientCore& core, const std::string& id, const rpc::JobSpec* spec,
                          const std::function<void(const JobInfo&)>& on_progress, const std::stop_token& stop) {
-  const auto tell = [&](const rpc::JobStatus& job) {
+  JobWatch watch{.spec = spec, .timeout = core.timeout({}), .stop = stop};
+  watch.on_progress = [&](const rpc::JobStatus& job) {
     if (on_progress) on_progress(job_info_of(job));
   };
-  FJORD_TRY_ASSIGN(const rpc::ListJobsReply reply,
-                   wait_for_job(core.connection(), id, spec, core.timeout({}), 0, tell, stop));
+  FJORD_TRY_ASSIGN(const rpc::ListJobsReply reply, wait_for_job(core.connection(), id, watch));
   return job_info_of(reply.jobs.front());
 }
 

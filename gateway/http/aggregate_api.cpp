@@ -1,6 +1,7 @@
 // /aggregate/v1: groups and aggregates documents, and waits for the rows.
 
-#include <chrono>
+#include <algorithm>
+#include <stop_token>
 #include <utility>
 
 #include "fjord/library/detail/aggregate_run.h"
@@ -12,8 +13,6 @@
 
 namespace fjord::gateway {
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 /// Without an answer about the job for so long, the request ends.
 constexpr Duration kSilenceMax = seconds(10);
@@ -98,33 +97,20 @@ void give_csv(const AggregateResult& result, LongAnswer& answer) {
   }
 }
 
-/// Runs the aggregation. The job is cancelled if the client goes away, and after `timeout`.
-AggregateResult run_for(Client& client, const AggregateRequest& request, Duration timeout, const HttpReply& reply) {
-  std::stop_source stop;
-  reply.on_stop([stop]() mutable { stop.request_stop(); });
-  const auto deadline = SteadyClock::now() + timeout;
-  bool is_late = false;
-  AggregateResult result = run_aggregate(client.core(), request, stop.get_token(), [&](const JobInfo& job) {
-    if (job.has_ended() || SteadyClock::now() < deadline) return;
-    is_late = true;
-    stop.request_stop();
-  });
-  if (is_late && !result.status) {
-    result.status = {StatusCode::Timeout, "the aggregation has lasted for its timeout and was cancelled"};
-  }
-  return result;
-}
-
 void aggregate(Client& client, const ApiCall& call, const HttpReply& reply) {
-  constexpr Duration kNoEnd = seconds(1'000'000);
   const auto refuse = [&](const Status& status) { reply(error_answer(call.request, status)); };
   const auto form = answer_form_of(call, true);
   if (!form) return refuse(form.error());
-  const auto timeout = call.duration("timeout", kNoEnd);
+  const auto timeout = call.duration("timeout", seconds(1'000'000));
   if (!timeout) return refuse(timeout.error());
-  const auto request = read_aggregation(call.request.body);
+  auto request = read_aggregation(call.request.body);
   if (!request) return refuse(request.error());
-  const AggregateResult result = run_for(client, *request, *timeout, reply);
+  // The job is cancelled if the client goes away, and after the timeout.
+  std::stop_source stop;
+  reply.on_stop([stop]() mutable { stop.request_stop(); });
+  request->stop = stop.get_token();
+  request->time_limit = std::max<Duration>(*timeout, milliseconds(1));
+  const AggregateResult result = run_aggregate(client.core(), *request);
   if (!result.status) return refuse(result.status);
   LongAnswer answer(reply, content_type_of(*form));
   switch (*form) {

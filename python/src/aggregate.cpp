@@ -36,15 +36,14 @@ nb::object stream_of(const AggregateResult& result) {
   return to_capsule(std::move(stream));
 }
 
-AggregateResult run(ClientHandle& handle, const AggregateRequest& request, nb::handle on_progress) {
+AggregateResult run(ClientHandle& handle, AggregateRequest request, nb::handle on_progress) {
   const std::shared_ptr<Client> client = handle.use_connected();
   const auto mailbox = std::make_shared<Mailbox>();
   std::stop_source stop;
-  auto report = progress_to(mailbox, on_progress);
+  request.on_progress = progress_to(mailbox, on_progress);
+  request.stop = stop.get_token();
   AggregateResult result =
-      handle.run([client, request, report,
-                  token = stop.get_token()] { return run_aggregate(client->core(), request, token, report); },
-                 {&stop, mailbox});
+      handle.run([client, request] { return run_aggregate(client->core(), request); }, {&stop, mailbox});
   check(result.status);
   return result;
 }

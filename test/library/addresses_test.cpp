@@ -22,7 +22,7 @@ TEST_CASE("library: with a malformed address every call fails with the same reas
   const Change* const change = changes.next();
   CHECK(change == nullptr);
   CHECK(changes.status().code() == StatusCode::InvalidArgument);
-  CHECK(client.aggregate({.type = "item"}).status.code() == StatusCode::InvalidArgument);
+  CHECK(client.aggregate({.type = "item"}).wait().status.code() == StatusCode::InvalidArgument);
   CHECK(client.remove_where("true", {.type = "item"}).status.code() == StatusCode::InvalidArgument);
   CHECK(client.jobs().list().status().code() == StatusCode::InvalidArgument);
   CHECK(client.admin().status().status().code() == StatusCode::InvalidArgument);

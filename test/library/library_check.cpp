@@ -377,7 +377,7 @@ void check_aggregation_and_jobs(Client& client) {
     CHECK(rows.rows[n][2] == Cell(static_cast<double>(n)));
     CHECK(std::holds_alternative<std::string>(rows.rows[n][3]));
   }
-  CHECK(client.aggregate({.type = "nothing"}).status.code() == StatusCode::UnknownType);
+  CHECK(client.aggregate({.type = "nothing"}).wait().status.code() == StatusCode::UnknownType);
 
   Jobs jobs = client.jobs();
   const auto id =
@@ -708,6 +708,7 @@ int main(int argc, char** argv) {
   check_visits(client);
   check_blocks(client);
   check_executor(argv[1]);
+  check_ended_aggregations(client);
   check_export(client, argv[2]);
   check_import(client, argv[2]);
   check_aggregation_and_jobs(client);

@@ -31,3 +31,4 @@ inline std::string id_of(int number) { return fmt::format("id:shop:item::{}", nu
 // library_check_threads.cpp, on the documents 0 to kDocuments - 1
 void check_blocks(fjord::Client& client);
 void check_executor(const char* addresses);
+void check_ended_aggregations(fjord::Client& client);

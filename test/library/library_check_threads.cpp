@@ -1,5 +1,5 @@
-// Part of fjord-library-check: blocks that other threads decode, and callbacks in an executor of the
-// program.
+// Part of fjord-library-check: blocks that other threads decode, callbacks in an executor of the program, and
+// aggregations that are awaited, stopped or too slow.
 
 #include <atomic>
 #include <condition_variable>
@@ -7,6 +7,7 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -82,6 +83,56 @@ Detached follow_in(Subscription& changes, std::atomic<int>& seen,
   result->set(changes.status());
 }
 
+Detached aggregate_in(Client& client, std::shared_ptr<detail::PendingState<AggregateResult>> result) {
+  AggregateRequest request{.type = "item", .aggregates = {"count()"}};
+  AggregateResult rows = co_await client.aggregate(std::move(request));
+  result->set(std::move(rows));
+}
+
+/// An aggregation that lasts for minutes if nothing ends it.
+AggregateRequest slow_aggregation() {
+  return {.type = "item", .group_by = {"name"}, .aggregates = {"count()"}, .settings = {{"throttle", "1kB"}}};
+}
+
+/// Checks that the cluster runs no job any more.
+void check_all_jobs_ended(Client& client) {
+  for (int attempt = 0; attempt < 600; ++attempt) {
+    const auto jobs = client.jobs().list();
+    CHECK_OK(jobs.status());
+    bool all_ended = true;
+    if (jobs) {
+      for (const JobInfo& job : *jobs) all_ended = all_ended && job.has_ended();
+    }
+    if (all_ended) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK(false && "a job goes on");
+}
+
+/// Takes blocks that have arrived. They have remove entries if the visit has.
+void check_removes_in_blocks(Client& client) {
+  CHECK_OK(client.put_json(id_of(kDocuments), R"({"name": "gone"})").wait().status);
+  CHECK_OK(client.remove(id_of(kDocuments)).wait().status);
+  Visit visit = client.visit({.type = "item", .include_removed = true});
+  std::size_t documents = 0;
+  std::size_t removes = 0;
+  while (!visit.is_over()) {
+    const std::optional<DocumentBlock> block = visit.try_next_block();
+    if (!block) {
+      CHECK_OK(visit.ready().wait());
+      continue;
+    }
+    CHECK(!block->bytes().empty());
+    DocBlockReader entries = block->entries();
+    while (const auto entry = entries.next()) {
+      ++(entry->removed ? removes : documents);
+      CHECK(block->decode(*entry).status().code() == (entry->removed ? StatusCode::InvalidArgument : StatusCode::Ok));
+    }
+  }
+  CHECK_OK(visit.status());
+  CHECK(documents == kDocuments && removes > 0);
+}
+
 }  // namespace
 
 void check_blocks(Client& client) {
@@ -134,28 +185,7 @@ void check_blocks(Client& client) {
   CHECK(visits > 1);
   CHECK(seen.size() == kDocuments / 10 * 9);
   for (const auto& [id, times] : seen) CHECK(times == 1);
-
-  // A block has what the visit has: here the documents of all types, and a remove entry.
-  CHECK_OK(client.put_json(id_of(kDocuments), R"({"name": "gone"})").wait().status);
-  CHECK_OK(client.remove(id_of(kDocuments)).wait().status);
-  Visit visit = client.visit({.type = "item", .include_removed = true});
-  std::size_t documents = 0;
-  std::size_t removes = 0;
-  while (!visit.is_over()) {
-    const std::optional<DocumentBlock> block = visit.try_next_block();
-    if (!block) {
-      CHECK_OK(visit.ready().wait());
-      continue;
-    }
-    CHECK(!block->bytes().empty());
-    DocBlockReader entries = block->entries();
-    while (const auto entry = entries.next()) {
-      ++(entry->removed ? removes : documents);
-      CHECK(block->decode(*entry).status().code() == (entry->removed ? StatusCode::InvalidArgument : StatusCode::Ok));
-    }
-  }
-  CHECK_OK(visit.status());
-  CHECK(documents == kDocuments && removes > 0);
+  check_removes_in_blocks(client);
 }
 
 void check_executor(const char* addresses) {
@@ -163,9 +193,8 @@ void check_executor(const char* addresses) {
   Client client = connect(addresses, {.executor = [&loop](std::function<void()> task) { loop.post(std::move(task)); }});
   const auto called = std::make_shared<detail::PendingState<bool>>(nullptr);
   const std::thread::id here = std::this_thread::get_id();  // The callback is called here if the result is there.
-  client.get(id_of(0)).then([&](const ReadResult& read) {
-    called->set(read && (loop.is_current() || std::this_thread::get_id() == here));
-  });
+  client.get(id_of(0)).then(
+      [&](const ReadResult& read) { called->set(read && (loop.is_current() || std::this_thread::get_id() == here)); });
   CHECK(called->wait());
   const auto counted = std::make_shared<detail::PendingState<int>>(nullptr);
   loop.post([&] { count_in(client, loop, counted); });
@@ -184,4 +213,28 @@ void check_executor(const char* addresses) {
   });
   CHECK(destroyed->wait());
   CHECK(ended->wait().code() == StatusCode::Cancelled);
+}
+
+void check_ended_aggregations(Client& client) {
+  const auto awaited = std::make_shared<detail::PendingState<AggregateResult>>(nullptr);
+  aggregate_in(client, awaited);
+  const AggregateResult rows = awaited->wait();
+  CHECK_OK(rows.status);
+  CHECK(rows.rows.size() == 1 && rows.rows[0][0] == Cell(std::int64_t{kDocuments}));
+  const auto called = std::make_shared<detail::PendingState<std::size_t>>(nullptr);
+  client.aggregate({.type = "item", .group_by = {"price"}}).then([called](const AggregateResult& result) {
+    called->set(result.rows.size());
+  });
+  CHECK(called->wait() == 10);
+
+  // A time limit, a stop request and the end of the client cancel the job.
+  AggregateRequest late = slow_aggregation();
+  late.time_limit = milliseconds(300);
+  CHECK(client.aggregate(late).wait().status.code() == StatusCode::Timeout);
+  std::stop_source stop;
+  AggregateRequest stopped = slow_aggregation();
+  stopped.stop = stop.get_token();
+  stopped.on_progress = [&stop](const JobInfo&) { stop.request_stop(); };
+  CHECK(client.aggregate(stopped).wait().status.code() == StatusCode::Cancelled);
+  check_all_jobs_ended(client);
 }

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "fjord/common/result.h"
 
 namespace fjord {
+
+struct JobInfo;
 
 /// An aggregation. docs/reference/aggregate.md describes the language.
 struct AggregateRequest {
@@ -26,7 +29,12 @@ struct AggregateRequest {
   std::string name = {};     ///< Part of the stored rows' ids: runs with equal names replace each other's documents.
   bool incremental = false;  ///< Read only what changed since the last run of the same request.
   std::map<std::string, std::string> settings = {};  ///< Settings of the job: {"cpu_max", "2"}.
-  Duration timeout{0};  ///< Longest time without an answer; 0: the client's timeout. The run has no limit.
+  Duration timeout{0};                               ///< Longest time without an answer; 0: the client's timeout.
+  Duration time_limit{0};  ///< A job that lasts longer is cancelled, and the result is Timeout; 0: no limit.
+  /// A stop request cancels the job; the result is Cancelled. JobPassRequest ignores this member and the next.
+  std::stop_token stop = {};
+  /// Called about twice a second, and at the end of the job, on a thread of the client.
+  std::function<void(const JobInfo&)> on_progress = {};
 };
 
 /// A cell whose value is a JSON text.

@@ -64,8 +64,8 @@ struct ClientSettings {
 /// for each write whether it was applied. It sends operations on one document id in the order of the calls, operations
 /// on different ids in any order. No member throws; each result carries a Status.
 ///
-/// Threading: every member may be called from any thread, several at once. Cost: the client has one thread and one
-/// connection to each distributor; make one for the whole program.
+/// Threading: every member may be called from any thread, several at once. Cost: the client has one thread, another one
+/// for each aggregation, and one connection to each distributor; make one client for the whole program.
 /// Lifetime: move-only. Visits, subscriptions, jobs and admin() must end before the client is destroyed, and it must
 /// not be destroyed in one of its own callbacks. Operations that are pending then end as Cancelled.
 class Client {
@@ -129,8 +129,8 @@ class Client {
 
   /// Reads all documents that a selection matches, in no order. visit.h
   Visit visit(VisitOptions options);
-  /// Groups and aggregates documents where they are stored, and waits for the rows. aggregate.h
-  AggregateResult aggregate(AggregateRequest request);
+  /// Groups and aggregates documents where they are stored. Destroying the client cancels it. aggregate.h
+  Pending<AggregateResult> aggregate(AggregateRequest request);
   /// Writes to all documents that a selection matches, while others write too. bulk.h
   BulkSummary update_where(std::string selection, std::string changes, BulkOptions options);
   BulkSummary remove_where(std::string selection, BulkOptions options);

@@ -26,6 +26,7 @@ struct AggregateRun {
   std::map<std::string, std::string> settings;
   Duration timeout{0};
   std::function<void(const JobInfo&)> on_progress;
+  Duration time_limit{0};     ///< After this time the job is cancelled; 0: no limit.
   std::stop_token stop = {};  ///< A stop request cancels the job.
 };
 
@@ -37,11 +38,10 @@ struct AggregateEnd {
 };
 
 /// Compiles the aggregation, submits it as a job and waits for its end. A failed job is a value. Errors: those of the
-/// request and of the calls; Cancelled after a stop request.
+/// request and of the calls; Cancelled after a stop request; Timeout after the time limit.
 Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run);
 /// Runs an aggregation that is given, and returned, in the public types of the library.
-AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request, std::stop_token stop = {},
-                              std::function<void(const JobInfo&)> on_progress = {});
+AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request);
 
 /// Returns the values of result rows. Errors: Corruption.
 Result<std::vector<std::vector<Cell>>> cells_of(const mapreduce::AggregatePlan& plan,

@@ -1,14 +1,19 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stop_token>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "fjord/client/connect.h"
+#include "fjord/common/thread_annotations.h"
 #include "fjord/library/client.h"
 
 namespace fjord {
@@ -33,6 +38,10 @@ class ClientCore {
   /// A core without connection(): visits and subscriptions can use it. Lifetime: the seams outlive it.
   ClientCore(ClientSeams seams, const ClientSettings& settings) : settings_(settings), seams_(std::move(seams)) {}
 
+  ~ClientCore();
+  ClientCore(const ClientCore&) = delete;
+  ClientCore& operator=(const ClientCore&) = delete;
+
   /// Returns OK, or the error in the addresses or settings; in case of an error the connection and its parts must not
   /// be used.
   const Status& settings_error() const { return settings_error_; }
@@ -56,10 +65,19 @@ class ClientCore {
     });
     lock.lock();
   }
+  /// Runs `task`, which may block, on a thread of its own. The destructor of the core waits for it, after a stop
+  /// request.
+  void run_apart(UniqueFunction<void(std::stop_source)> task);
   /// Runs `task` on the executor and waits until it has ended. On the executor itself it runs at once.
   void run(UniqueFunction<void()> task);
   const ClientSettings& settings() const { return settings_; }
   Duration timeout(Duration asked) const { return asked == Duration(0) ? settings_.timeout : asked; }
+
+  /// Returns the state of an operation whose callback runs where the settings say. Only without a settings error.
+  template <typename T>
+  std::shared_ptr<detail::PendingState<T>> new_pending() {
+    return std::make_shared<detail::PendingState<T>>(&executor(), settings_.executor);
+  }
 
   /// Waits until a distributor has answered. Errors: Client::ping().
   Status wait_ready();
@@ -73,12 +91,6 @@ class ClientCore {
   /// Updates `into` to the client's newest cluster information. Errors: those of SnapshotHolder::update().
   Status copy_snapshot(rpc::SnapshotHolder& into);
 
-  /// Returns the state of an operation whose callback runs where the settings say. Only without a settings error.
-  template <typename T>
-  std::shared_ptr<detail::PendingState<T>> new_pending() {
-    return std::make_shared<detail::PendingState<T>>(&executor(), settings_.executor);
-  }
-
  private:
   /// Waits for the callback that `start` is given.
   template <typename F>
@@ -88,6 +100,15 @@ class ClientCore {
   Status settings_error_;
   std::unique_ptr<Connection> connection_;
   std::optional<ClientSeams> seams_;  ///< Set if there is no connection.
+
+  /// A thread of run_apart().
+  struct Apart {
+    std::stop_source stop;
+    std::atomic<bool> is_over = false;
+    std::thread thread;
+  };
+  std::mutex apart_mutex_;
+  std::list<Apart> apart_ FJORD_GUARDED_BY(apart_mutex_);
 };
 
 /// Passes one value from a callback to a thread that waits for it.

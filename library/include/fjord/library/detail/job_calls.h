@@ -27,14 +27,20 @@ Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs req
 void ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout,
                  UniqueFunction<void(Result<rpc::ListJobsReply>)> done);
 
-/// Asks until the job has ended and calls `on_progress` from time to time. The answer also holds the results of a job
-/// that keeps them in memory, up to about `results_bytes_max` bytes. Retries failed calls for up to `timeout`. Submits
-/// the job again if no distributor knows it and `spec` is given: its process ended before it wrote a job record. A stop
-/// request ends the wait within half a second as Cancelled, and the job goes on.
-Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
-                                        Duration timeout, std::uint32_t results_bytes_max,
-                                        const std::function<void(const rpc::JobStatus&)>& on_progress,
-                                        const std::stop_token& stop = {});
+/// How to wait for the end of a job.
+struct JobWatch {
+  /// Submitted again if no distributor knows the job: its process ended before it wrote a job record. Null: it is not.
+  const rpc::JobSpec* spec = nullptr;
+  Duration timeout{0};                  ///< Failed calls are repeated for this long.
+  Duration time_limit{0};               ///< The wait ends as Timeout after this time; 0: no limit.
+  std::uint32_t results_bytes_max = 0;  ///< Limit of the results in the answer, in bytes; 0: none.
+  std::function<void(const rpc::JobStatus&)> on_progress = {};  ///< Called from time to time, and at the end.
+  std::stop_token stop = {};  ///< A stop request ends the wait within half a second as Cancelled.
+  bool was_ended = false;     ///< Out: the time limit or a stop request has ended the wait. The job goes on.
+};
+
+/// Asks until the job has ended. Errors: those of the calls; those of JobWatch.
+Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, JobWatch& watch);
 
 /// Reads the results of a job that is done by rising key, about `window_bytes` of them at a time; 0: all at once.
 ///
