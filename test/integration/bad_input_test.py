@@ -59,11 +59,11 @@ class BadInputTest(unittest.TestCase):
     def test_unknown_field_and_wrong_values(self):
         for fields, mentioned in [({"colour": "red"}, "colour"), ({"size": "big"}, "size"), ({"size": 3000000000}, "size"),
                                   ({"price": [1]}, "price"), ({"tags": ["a", 1]}, "tags"), ({"name": 7}, "name")]:
-            self.check(self.cluster.fjord("put", "id:t:thing::1", "-", stdin=json.dumps(fields)), FAILED, "INVALID_FIELD", mentioned)
+            self.check(self.cluster.fjord("put", "id:t:thing::1", "-", stdin=json.dumps(fields)), USAGE, "INVALID_FIELD", mentioned)
         self.assertEqual(self.stored(), set())
 
     def test_broken_json(self):
-        self.check(self.cluster.fjord("put", "id:t:thing::1", "-", stdin='{"name": "x"'), FAILED, "INVALID_ARGUMENT", "<stdin>")
+        self.check(self.cluster.fjord("put", "id:t:thing::1", "-", stdin='{"name": "x"'), USAGE, "INVALID_ARGUMENT", "<stdin>")
         self.check(self.cluster.fjord("put", "id:t:thing::1", "/nowhere/x.json"), NOT_FOUND, "/nowhere/x.json")
         self.assertEqual(self.stored(), set())
 
@@ -78,7 +78,7 @@ class BadInputTest(unittest.TestCase):
         self.cluster.must("remove", "id:t:thing::1")
         self.cluster.must("put", "id:t:thing::1", "-", stdin=printed)
         self.assertEqual(self.cluster.must("get", "id:t:thing::1").out, printed)
-        self.check(self.cluster.fjord("put", "id:t:thing::2", "-", stdin=printed), FAILED, "id:t:thing::1")
+        self.check(self.cluster.fjord("put", "id:t:thing::2", "-", stdin=printed), USAGE, "id:t:thing::1")
 
     # --- Feeds
 

@@ -104,7 +104,7 @@ class DevTest(unittest.TestCase):
             self.assertEqual([field["name"] for field in types["music"]["fields"]], ["title", "year"])
             self.fjord(env, "put", "id:a:music::1", '{"title": "given on the command line"}')
             self.assertEqual(self.fjord(env, "get", "id:a:music::1").json()["fields"], {"title": "given on the command line"})
-            self.fjord(env, "put", "id:a:music::1", '{"title": 5', code=1)
+            self.fjord(env, "put", "id:a:music::1", '{"title": 5', code=USAGE)
             self.fjord(env, "remove", "id:a:music::1")
             put = self.fjord(env, "put", "id:a:music::1", "-", "-o", "json", stdin='{"title": "\\u00e6", "year": 1}').json()
             self.assertEqual((put["outcome"], put["existed"]), ("applied", False))

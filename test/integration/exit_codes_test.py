@@ -121,10 +121,11 @@ MISTAKES = [
     ("there is no such command", NOT_FOUND, ["man nosuch", "man node nosuch", "help nosuch", "help node nosuch"]),
     ("there is no such folder", NOT_FOUND, ["local stop --dir nowhere", "local status --dir nowhere", "local add-node --dir nowhere",
                                             "local kill --dir nowhere storage.0", "local restart --dir nowhere storage.0"]),
-    ("changes or a schema", USAGE, ["update --selection true --type music broken.json", "schema deploy broken.sd"]),
-    ("the content of a file", FAILED, [
+    ("a text or file with a document, changes or a schema", USAGE, [
         "put id:a:music::1 broken.json", "put id:a:music::1 other-field.json", "update id:a:music::1 broken.json",
-        "update id:a:music::1 other-field.json", "feed broken.json", "import broken.json"]),
+        "put id:a:music::1 {broken", "update id:a:music::1 {broken", "update id:a:music::1 other-field.json",
+        "update --selection true --type music broken.json", "schema deploy broken.sd"]),
+    ("a record of a file", FAILED, ["feed broken.json", "import broken.json"]),
     ("a condition that is false", CONDITION_FALSE, [
         "put id:a:music::1 document.json --condition 'music.year > 9'", "update id:a:music::1 changes.json --if-version 1",
         "remove id:a:music::1 --condition 'music.year > 9'"]),

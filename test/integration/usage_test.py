@@ -159,6 +159,11 @@ class ClusterTest(unittest.TestCase):
             self.assertEqual([line[member] for line in lines if member in line][-1], file.read_text().strip())
             self.assertEqual(self.cluster.must("subscribe", "--once", cursor, file).out, "")
 
+    def test_an_error_names_the_document_once(self):
+        for call in (["get", "id:t:item::none"], ["update", "id:t:item::none", '{"seen": {"assign": 1}}']):
+            refused = self.cluster.fjord(*call)
+            self.assertEqual((refused.code, refused.err.count("id:t:item::none")), (NOT_FOUND, 1), refused)
+
     def test_an_unknown_job(self):
         for call in ("cancel nope", "pause nope", "resume nope", "set nope cpu_max=2", "remove nope", "results nope --remove"):
             refused = self.cluster.fjord("job", *call.split(" "))

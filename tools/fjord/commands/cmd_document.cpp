@@ -84,10 +84,16 @@ void print_refused(const Common& common, const std::string& id, const WriteResul
   print_line(json.key("version").number(written.current_version.us).end_object().str());
 }
 
+/// Returns `status` with a message that names the id, once.
+Status about(const Status& status, const std::string& id) {
+  return status.message().find(id) == std::string::npos ? status.with_context(id) : status;
+}
+
 void report_failed(const Common& common, const std::string& id, const WriteResult& written) {
   const bool in_doubt = written.outcome == WriteOutcome::InDoubt;
   print_refused(common, id, written);
-  report(written.status.with_context(id + (in_doubt ? " (in doubt: it may have been applied)" : "")));
+  const Status named = about(written.status, id);
+  report(in_doubt ? named.with_context("in doubt, it may have been applied") : named);
 }
 
 void print_written(const Common& common, const std::string& id, const WriteResult& written, std::string_view what) {
@@ -157,9 +163,9 @@ int combined_exit(const std::vector<T>& results) {
   return code;
 }
 
-/// Prints an error in the id's document type, or in the content of the file, which is no fault of the command line.
+/// Prints an error in the id's document type, or in the text that the command line has or names.
 int report_content(const Status& error, const std::string& source) {
-  return error.code() == StatusCode::UnknownType ? report(error) : report_failure(error.with_context(source));
+  return report(error.code() == StatusCode::UnknownType ? error : error.with_context(source));
 }
 
 /// Reads the file and makes the write that `write` starts with the id and the fields.
@@ -171,7 +177,7 @@ int write_one(
   const auto json = json_argument(args.json, kFileBytesMax);
   if (!json) return report(json.error());
   const auto fields = fields_of(json->text, id->str(), kind);
-  if (!fields) return report_failure(fields.error().with_context(json->source));
+  if (!fields) return report(fields.error().with_context(json->source));
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);
   const auto written = write(client, id->str(), *fields);
@@ -186,7 +192,7 @@ int write_one(
 
 }  // namespace
 
-// put and update parse the file here, not in the cluster, so that an error in it is told from one in the options.
+// put and update parse the text here, not in the cluster, so that the message names the file that it is from.
 
 int run_put(const DocumentArgs& args) {
   return write_one(args, "put", "replaced", "stored",
@@ -222,7 +228,7 @@ int run_get(const DocumentArgs& args) {
       if (results[i].json.empty()) continue;  // The field set is [none], so there is no result.
       print_line(args.versions ? with_version(results[i].json, results[i].version.us) : results[i].json);
     } else {
-      report(results[i].status.with_context(args.ids[i]));
+      report(about(results[i].status, (*ids)[i]));
     }
   }
   return combined_exit(results);
