@@ -1,7 +1,7 @@
 #include "fjord/tuner/advisor.h"
 
 #include <catch2/catch.hpp>
-#include <chrono>
+#include <ctime>
 #include <cmath>
 
 #include "fjord/tuner/model/grid.h"
@@ -328,13 +328,12 @@ TEST_CASE("advisor: the names of the knobs are those of settings that exist, wit
   CHECK(live >= 12);
 }
 
-TEST_CASE("advisor: takes less than a second") {
-  const auto begin = std::chrono::steady_clock::now();
+TEST_CASE("advisor: takes less than a second of processor time") {
+  const std::clock_t begin = std::clock();
   const Report report = advise(example(), HardwareProfile());
-  const auto taken = std::chrono::steady_clock::now() - begin;
+  const std::clock_t taken = std::clock() - begin;
   CHECK_FALSE(report.advice.empty());
-  // Usually tens of milliseconds; more on a busy machine or under a sanitizer.
-  CHECK(taken < std::chrono::seconds(1));
+  CHECK(taken < CLOCKS_PER_SEC);  // Usually tens of milliseconds; more under a sanitizer.
 }
 
 }  // namespace fjord::tuner
