@@ -197,6 +197,9 @@ class Experiment {
 };
 
 int run(const Options& options) {
+  for (const std::string& form : missing_forms()) {
+    fmt::print("Left out, because the library was missing when this was built: {}.\n", form);
+  }
   if (!options.csv.empty()) std::ofstream(options.csv) << "keywords,store,queries,turn,p50_us,p99_us\n";
   for (const std::uint32_t count : options.counts) {
     Experiment experiment(options, count);

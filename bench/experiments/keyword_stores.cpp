@@ -3,8 +3,14 @@
 #if FJORD_HAVE_FLATBUFFERS
 #include <flatbuffers/flatbuffers.h>
 #endif
+#if FJORD_HAVE_CAPNPROTO
+#include <capnp/any.h>
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+#endif
 
 #include <algorithm>
+#include <cstring>
 #include <unordered_map>
 
 #include "fjord/common/check.h"
@@ -236,7 +242,75 @@ class FlatBuffers {
 };
 #endif
 
-/// Records one after the other, ordered by first word. Each begins at a multiple of 8, as FlatBuffers need it.
+#if FJORD_HAVE_CAPNPROTO
+/// A codec: a struct of Cap'n Proto, written and read without generated code. If it is `Checked`, each record is opened
+/// as a message that came from elsewhere: with its frame, and with the bounds of each pointer checked. Else it is
+/// trusted, as all other codecs trust their records.
+template <bool Checked>
+class CapnProto {
+ public:
+  std::string encode(const Keyword& one, bool match, bool rest) const {
+    capnp::MallocMessageBuilder message;
+    // Fields at the end that are not set take no space.
+    const std::uint16_t words = rest ? 2 : 1;
+    capnp::AnyStruct::Builder root = message.getRoot<capnp::AnyPointer>().initAsAnyStruct(words, words);
+    capnp::byte* const data = root.getDataSection().begin();
+    auto texts = root.getPointerSection();
+    if (match) {
+      std::memcpy(data, &one.number, sizeof one.number);
+      data[4] = static_cast<capnp::byte>(one.kind);
+      texts[0].setAs<capnp::Text>(capnp::Text::Reader(one.words.c_str(), one.words.size()));
+    }
+    if (rest) {
+      std::memcpy(data + 8, &one.bid, sizeof one.bid);
+      texts[1].setAs<capnp::Text>(capnp::Text::Reader(one.rest.c_str(), one.rest.size()));
+    }
+    return bytes_of(message, root);
+  }
+  Match match(std::string_view bytes) const {
+    return open(bytes, [](capnp::AnyStruct::Reader root) {
+      const auto* const data = reinterpret_cast<const char*>(root.getDataSection().begin());
+      return Match{load_fixed<std::uint32_t>(data), static_cast<MatchKind>(data[4]), text(root, 0)};
+    });
+  }
+  Rest rest(std::string_view bytes) const {
+    return open(bytes, [](capnp::AnyStruct::Reader root) {
+      const auto* const data = reinterpret_cast<const char*>(root.getDataSection().begin());
+      return Rest{load_fixed<std::int64_t>(data + 8), text(root, 1)};
+    });
+  }
+
+ private:
+  static std::string bytes_of(capnp::MallocMessageBuilder& message, capnp::AnyStruct::Builder root) {
+    kj::Array<capnp::word> words;
+    if constexpr (Checked) {
+      words = capnp::messageToFlatArray(message);
+    } else {
+      words = kj::heapArray<capnp::word>(root.asReader().totalSize().wordCount + 1);
+      std::memset(words.begin(), 0, words.size() * sizeof(capnp::word));
+      capnp::copyToUnchecked(root.asReader(), words);
+    }
+    return {reinterpret_cast<const char*>(words.begin()), words.size() * sizeof(capnp::word)};
+  }
+  template <typename F>
+  static auto open(std::string_view bytes, F use) {
+    const auto* const words = reinterpret_cast<const capnp::word*>(bytes.data());
+    if constexpr (Checked) {
+      capnp::FlatArrayMessageReader reader(kj::arrayPtr(words, bytes.size() / sizeof(capnp::word)));
+      return use(reader.getRoot<capnp::AnyStruct>());
+    } else {
+      return use(capnp::readMessageUnchecked<capnp::AnyStruct>(words));
+    }
+  }
+  static std::string_view text(capnp::AnyStruct::Reader root, unsigned at) {
+    const capnp::Text::Reader text = root.getPointerSection()[at].getAs<capnp::Text>();
+    return {text.begin(), text.size()};
+  }
+};
+#endif
+
+/// Records one after the other, ordered by first word. Each begins at a multiple of 8, as FlatBuffers and Cap'n Proto
+/// need it.
 struct Records {
   std::string bytes;
   void add(std::string_view record) {
@@ -410,6 +484,13 @@ std::unique_ptr<KeywordStore> sorted(const KeywordSource& source, const std::str
 
 }  // namespace
 
+std::vector<std::string> missing_forms() {
+  std::vector<std::string> missing;
+  if (!FJORD_HAVE_FLATBUFFERS) missing.push_back("FlatBuffers (libflatbuffers-dev)");
+  if (!FJORD_HAVE_CAPNPROTO) missing.push_back("Cap'n Proto (libcapnp-dev)");
+  return missing;
+}
+
 std::vector<StoreKind> store_kinds() {
   std::vector<StoreKind> kinds{{"one, wire, parsed", sorted<ParsedWire, false>},
                                {"split, wire, parsed", sorted<ParsedWire, true>},
@@ -420,6 +501,12 @@ std::vector<StoreKind> store_kinds() {
 #if FJORD_HAVE_FLATBUFFERS
   kinds.push_back({"one, FlatBuffers", sorted<FlatBuffers, false>});
   kinds.push_back({"split, FlatBuffers", sorted<FlatBuffers, true>});
+#endif
+#if FJORD_HAVE_CAPNPROTO
+  kinds.push_back({"one, Cap'n Proto", sorted<CapnProto<true>, false>});
+  kinds.push_back({"split, Cap'n Proto", sorted<CapnProto<true>, true>});
+  kinds.push_back({"one, Cap'n Proto, trusted", sorted<CapnProto<false>, false>});
+  kinds.push_back({"split, Cap'n Proto, trusted", sorted<CapnProto<false>, true>});
 #endif
   for (StoreKind& kind : id_store_kinds()) kinds.push_back(std::move(kind));
   kinds.push_back({"map", [](const KeywordSource& source, const std::string&) -> std::unique_ptr<KeywordStore> {

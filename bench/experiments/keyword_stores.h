@@ -63,5 +63,7 @@ struct StoreKind {
 std::vector<StoreKind> store_kinds();
 /// Returns those of them in which keywords have numbers in place of words.
 std::vector<StoreKind> id_store_kinds();
+/// Returns the forms that this build lacks, because their libraries were not installed.
+std::vector<std::string> missing_forms();
 
 }  // namespace fjord::search
