@@ -167,11 +167,13 @@ def show(rows, output):
     print("| goal | | |\n|---|---|---|")
     on, off, none = (of["get_p99"][(name,)] for name in ("on", "off", "no hot spot"))
     failed = sum(row["failed"] + row["wrong"] for row in rows)
+    few = "not judged: fewer than five runs" if runs < 5 else ""
     for text, holds, detail in (("0 failed or wrong", failed == 0, failed),
                                 ("CPU max/mean <= 1.15 in 95 % of rounds", of["rounds_below"][("on",)] >= 0.95, f"{of['rounds_below'][('on',)]:.0%}"),
                                 ("p99 of gets <= 0.7 of off", on <= 0.7 * off, f"{on / off:.2f}"),
                                 ("p99 of gets <= 1.2 of no hot spot", on <= 1.2 * none, f"{on / none:.2f}")):
-        print(f"| {text} | {detail} | {'holds' if holds else '**does not hold**'} |")
+        verdict = few if few and text.startswith("p99") else "holds" if holds else "**does not hold**"
+        print(f"| {text} | {detail} | {verdict} |")
     print()
     if failed:
         sys.exit("balance-live: operations failed or were wrong")
