@@ -74,7 +74,7 @@ class MovingHotspotTrace final : public SteadyTrace {
       weights_.insert(weights_.end(), weights.begin(), weights.end());
     }
     for (std::size_t i = 0; i < weights_.size(); ++i) {
-      hot_.push_back({static_cast<std::uint32_t>(random_.below(options.buckets)), random_.below(kLife)});
+      hot_.push_back({static_cast<std::uint32_t>(random_.below(options.buckets)), random_.below(life_)});
     }
   }
 
@@ -82,9 +82,9 @@ class MovingHotspotTrace final : public SteadyTrace {
     for (std::size_t i = 0; i < base_.size(); ++i) operations[i] = base_[i] * (1.0 - kHotPart);
     std::vector<double> loads(hot_.size());
     for (std::size_t i = 0; i < hot_.size(); ++i) {
-      const std::uint64_t age = (round + hot_[i].phase) % kLife;
+      const std::uint64_t age = (round + hot_[i].phase) % life_;
       if (age == 0 && round > 0) hot_[i].bucket = static_cast<std::uint32_t>(random_.below(operations.size()));
-      const auto ramp = static_cast<double>(std::min({age, kLife - age, kRamp})) / static_cast<double>(kRamp);
+      const auto ramp = static_cast<double>(std::min({age, life_ - age, ramp_})) / static_cast<double>(ramp_);
       loads[i] = weights_[i] * ramp;
     }
     scale_to(loads, kHotPart * options_.operations);
@@ -93,8 +93,8 @@ class MovingHotspotTrace final : public SteadyTrace {
 
  private:
   static constexpr double kHotPart = 0.3;
-  static constexpr std::uint64_t kLife = 60;
-  static constexpr std::uint64_t kRamp = 10;
+  const std::uint64_t life_ = static_cast<std::uint64_t>(60.0 / options_.round);
+  const std::uint64_t ramp_ = static_cast<std::uint64_t>(10.0 / options_.round);
   struct Hot {
     std::uint32_t bucket;
     std::uint64_t phase;

@@ -1,15 +1,17 @@
 // Compares the balancing algorithms on simulated loads, and plans for a large cluster. The tables go to standard
-// output.
+// output, CSV files to a folder.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
 #include <string>
 
+#include "csv_file.h"
 #include "fjord/balancer/simulator.h"
 #include "fjord/common/clock.h"
 
@@ -26,44 +28,93 @@ struct Row {
   double bytes = 0.0;
   double bytes_max = 0.0;
   double rows = 0.0;
+  double left_out = 0.0;  ///< Moves of a round for which there was no row.
   double topic_cost = 0.0;
   double planning_ms = 0.0;
+  double seconds = 0.0;  ///< Processor time of all seeds.
 };
 
 struct Options {
   std::uint64_t seeds = 3;
+  std::uint64_t rounds = 120;  ///< With 1,000 nodes.
   bool quick = false;
-  bool large = false;  ///< Run the experiment with 1,000 nodes instead.
+  bool large = false;    ///< Run the experiment with 1,000 nodes instead.
+  bool designs = false;  ///< Run what was tried for the moving hot spot with 1,000 nodes instead.
+  std::vector<std::string> traces;
+  std::vector<std::string> algorithms;
+  std::string output;
+
+  std::string suffix() const { return designs ? "-designs" : large ? "-large" : ""; }
 };
+
+/// A trace with a number of replicas that is not its own.
+class WithReplicas final : public Trace {
+ public:
+  WithReplicas(std::unique_ptr<Trace> trace, unsigned redundancy) : trace_(std::move(trace)), redundancy_(redundancy) {}
+  unsigned redundancy() const override { return redundancy_ == 0 ? trace_->redundancy() : redundancy_; }
+  double read_part() const override { return trace_->read_part(); }
+  void fill(std::uint64_t round, std::span<double> operations) override { trace_->fill(round, operations); }
+  void change_nodes(std::uint64_t round, std::vector<BalanceNode>& nodes) override {
+    trace_->change_nodes(round, nodes);
+  }
+  std::uint64_t event_round() const override { return trace_->event_round(); }
+  std::vector<Topic> topics() const override { return trace_->topics(); }
+
+ private:
+  std::unique_ptr<Trace> trace_;
+  unsigned redundancy_;
+};
+
+template <typename T>
+bool is_chosen(const std::vector<std::string>& chosen, const T& name) {
+  return chosen.empty() || std::find(chosen.begin(), chosen.end(), name) != chosen.end();
+}
 
 class Experiment {
  public:
-  explicit Experiment(const Options& options) : options_(options) {
-    if (!options.quick) return;
-    simulation_.trace.nodes = 10;
-    simulation_.trace.buckets = 4096;
-    simulation_.trace.operations = 300'000;
-    simulation_.rounds = 100;
+  explicit Experiment(const Options& options)
+      : options_(options),
+        results_(
+            options.output, "results" + options.suffix(),
+            "nodes,variant,trace,algorithm,mean,p50,p95,rounds_to_balance,moves_per_round,bytes_part,bytes_part_max,"
+            "rows,moves_left_out_per_round,topic_cost,planning_ms,processor_seconds"),
+        rounds_(options.output, "rounds" + options.suffix(), "nodes,variant,trace,algorithm,round,imbalance") {
+    if (options.large || options.designs) {
+      // Each node is as loaded as with 20 nodes.
+      simulation_.trace.nodes = 1000;
+      simulation_.trace.buckets = 131'072;
+      simulation_.trace.operations = 30'000'000;
+      simulation_.rounds = options.rounds;
+      options_.seeds = 1;
+    } else if (options.quick) {
+      simulation_.trace.nodes = 10;
+      simulation_.trace.buckets = 4096;
+      simulation_.trace.operations = 300'000;
+      simulation_.rounds = 100;
+    }
   }
 
   void run() {
-    if (options_.large) {
-      run_large();
+    if (options_.designs) {
+      run_designs();
       return;
     }
-    for (const std::string_view trace : trace_names()) table(trace, algorithms());
+    for (const std::string_view trace : trace_names()) {
+      if (is_chosen(options_.traces, trace)) table(trace, algorithms());
+    }
     summary();
-    plan_large(options_.quick ? 100 : 1000);
+    if (!options_.large) plan_large(options_.quick ? 100 : 1000);
   }
 
  private:
-  Row measure(const BalancingAlgorithm* algorithm, std::string_view trace_name) const {
+  Row measure(const BalancingAlgorithm* algorithm, std::string_view trace_name) {
     Row row;
+    const std::clock_t begin = std::clock();
     for (std::uint64_t seed = 1; seed <= options_.seeds; ++seed) {
       SimulationOptions options = simulation_;
       options.trace.seed = seed;
-      const auto trace = make_trace(trace_name, options.trace);
-      const SimulationResult result = simulate(algorithm, *trace, options, clock_);
+      WithReplicas trace(make_trace(trace_name, options.trace), redundancy_);
+      const SimulationResult result = simulate(algorithm, trace, options, clock_);
       const auto part = 1.0 / static_cast<double>(options_.seeds);
       row.mean += part * result.mean;
       row.p50 += part * result.p50;
@@ -74,32 +125,58 @@ class Experiment {
       row.bytes += part * result.bytes_part_mean;
       row.bytes_max = std::max(row.bytes_max, result.bytes_part_max);
       row.rows += part * static_cast<double>(result.rows);
+      row.left_out += part * static_cast<double>(result.moves_left_out) / static_cast<double>(options.rounds);
       row.topic_cost += part * result.topic_cost;
       row.planning_ms = std::max(row.planning_ms, static_cast<double>(result.planning_max.count()) / 1e3);
+      if (seed == 1) add_rounds(algorithm, trace_name, result);
     }
+    row.seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    results_.add(fmt::format(
+        "{},{},{},{},{:.4f},{:.4f},{:.4f},{:.1f},{:.2f},{:.6f},{:.6f},{:.0f},{:.2f},{:.3f},{:.1f},{:.1f}",
+        simulation_.trace.nodes, variant_, trace_name, name_of(algorithm), row.mean, row.p50, row.p95, row.rounds,
+        row.moves, row.bytes, row.bytes_max, row.rows, row.left_out, row.topic_cost, row.planning_ms, row.seconds));
     return row;
+  }
+
+  void add_rounds(const BalancingAlgorithm* algorithm, std::string_view trace, const SimulationResult& result) {
+    for (const RoundFigures& round : result.rounds) {
+      rounds_.add(fmt::format("{},{},{},{},{},{:.4f}", simulation_.trace.nodes, variant_, trace, name_of(algorithm),
+                              round.round, round.imbalance));
+    }
+  }
+
+  static std::string_view name_of(const BalancingAlgorithm* algorithm) {
+    return algorithm == nullptr ? "(no balancer)" : algorithm->name();
   }
 
   void table(std::string_view trace, const std::vector<const BalancingAlgorithm*>& compared) {
     fmt::print("\n### {}{}\n\n", trace,
                simulation_.trace.nodes > 20 ? fmt::format(", {} nodes", simulation_.trace.nodes) : "");
-    fmt::print(
-        "| algorithm | mean | p50 | p95 | rounds to 1.15 | moves a round | bytes a round | most bytes | rows | topics "
-        "| plan ms |\n");
-    fmt::print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
+    print_header("algorithm");
     print_row("(no balancer)", measure(nullptr, trace));
     for (const BalancingAlgorithm* algorithm : compared) {
+      if (!is_chosen(options_.algorithms, algorithm->name())) continue;
       const Row row = measure(algorithm, trace);
       p95_[std::string(trace)][std::string(algorithm->name())] = row.p95;
       print_row(algorithm->name(), row);
     }
-    std::fflush(stdout);
+  }
+
+  static void print_header(std::string_view what) {
+    fmt::print(
+        "| {} | mean | p50 | p95 | rounds to 1.15 | moves a round | bytes a round | most bytes | rows | left out "
+        "| topics | plan ms |\n",
+        what);
+    fmt::print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n");
   }
 
   static void print_row(std::string_view name, const Row& row) {
-    fmt::print("| {} | {:.3f} | {:.3f} | {:.3f} | {:.0f} | {:.1f} | {:.2f} % | {:.2f} % | {:.0f} | {:.2f} | {:.1f} |\n",
-               name, row.mean, row.p50, row.p95, row.rounds, row.moves, 100.0 * row.bytes, 100.0 * row.bytes_max,
-               row.rows, row.topic_cost, row.planning_ms);
+    fmt::print(
+        "| {} | {:.3f} | {:.3f} | {:.3f} | {:.0f} | {:.1f} | {:.2f} % | {:.2f} % | {:.0f} | {:.1f} | {:.2f} | {:.1f} "
+        "|\n",
+        name, row.mean, row.p50, row.p95, row.rounds, row.moves, 100.0 * row.bytes, 100.0 * row.bytes_max, row.rows,
+        row.left_out, row.topic_cost, row.planning_ms);
+    std::fflush(stdout);
   }
 
   /// Prints, for each trace, the default algorithm beside the best one.
@@ -109,6 +186,7 @@ class Experiment {
         "\n### The default beside the best\n\n| trace | {} p95 | best p95 | of | ratio |\n|---|---:|---:|---|---:|\n",
         name);
     for (const auto& [trace, results] : p95_) {
+      if (!results.contains(name)) continue;
       const auto best = std::min_element(results.begin(), results.end(),
                                          [](const auto& a, const auto& b) { return a.second < b.second; });
       fmt::print("| {} | {:.3f} | {:.3f} | {} | {:.3f} |\n", trace, results.at(name), best->second, best->first,
@@ -116,16 +194,39 @@ class Experiment {
     }
   }
 
-  /// Compares the default algorithm and that of [KBD 2020] with 1,000 nodes, each as loaded as with 20, for one seed.
-  void run_large() {
-    simulation_.trace.nodes = 1000;
-    simulation_.trace.buckets = 131'072;
-    simulation_.trace.operations = 30'000'000;
-    simulation_.rounds = 120;
-    options_.seeds = 1;
-    for (const std::string_view trace : {"moving-hotspot", "flash", "step"}) {
-      table(trace, {algorithms().front(), find_algorithm("weighted-move")});
-    }
+  /// Changes one thing at a time for the moving hot spot with 1,000 nodes. A round of half the length has half of the
+  /// operations and half of the bytes; hot buckets then need twice as many rounds to come and go.
+  void run_designs() {
+    fmt::print("\n### moving-hotspot, {} nodes: what was tried\n\n", simulation_.trace.nodes);
+    print_header("descent");
+    const SimulationOptions plain = simulation_;
+    design("as it is: one replica, 4,096 rows", [] {});
+    design("as many rows as it likes", [&] { simulation_.rows_max = SIZE_MAX; });
+    design("two replicas, reads shared", [&] { redundancy_ = 2; });
+    design("rounds of half the length", [&] { half_rounds(); });
+    design("rounds of half the length, as many rows as it likes", [&] {
+      half_rounds();
+      simulation_.rows_max = SIZE_MAX;
+    });
+    simulation_ = plain;
+  }
+
+  template <typename Change>
+  void design(const std::string& name, Change change) {
+    const SimulationOptions plain = simulation_;
+    change();
+    variant_ = '"' + name + '"';
+    print_row(name, measure(algorithms().front(), "moving-hotspot"));
+    simulation_ = plain;
+    redundancy_ = 0;
+  }
+
+  void half_rounds() {
+    simulation_.trace.round = 0.5;
+    simulation_.trace.operations *= 0.5;
+    simulation_.step_bytes_part *= 0.5;
+    simulation_.rounds *= 2;
+    simulation_.warm_up *= 2;
   }
 
   /// Plans one step for `nodes` nodes, with 1,000 buckets and 100 slices for each node and lognormal loads.
@@ -162,6 +263,10 @@ class Experiment {
   SimulationOptions simulation_;
   SystemClock clock_;
   std::map<std::string, std::map<std::string, double>> p95_;
+  unsigned redundancy_ = 0;  // 0: that of the trace.
+  std::string variant_;
+  CsvFile results_;
+  CsvFile rounds_;
 };
 
 }  // namespace
@@ -170,13 +275,18 @@ class Experiment {
 int main(int argc, char** argv) {
   CLI::App app("Compares balancing algorithms on simulated loads.");
   fjord::balancer::Options options;
-  std::string directory;
   app.add_option("--seeds", options.seeds, "seeds over which figures are means")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
+  app.add_option("--rounds", options.rounds, "rounds with 1,000 nodes")
+      ->check(CLI::Range(80, 300))
+      ->capture_default_str();
+  app.add_option("--trace", options.traces, "these traces alone");
+  app.add_option("--algorithm", options.algorithms, "these algorithms alone");
+  app.add_option("--output", options.output, "folder for CSV files; without it none are written");
   app.add_flag("--quick", options.quick, "one seed, 10 nodes, 100 rounds");
-  app.add_flag("--large", options.large, "1,000 nodes, three traces and two algorithms instead");
-  app.add_option("--directory", directory, "not used; every experiment is given one");
+  app.add_flag("--large", options.large, "1,000 nodes and one seed instead");
+  app.add_flag("--designs", options.designs, "what was tried for the moving hot spot with 1,000 nodes instead");
   CLI11_PARSE(app, argc, argv);
   if (options.quick) options.seeds = 1;
   fjord::balancer::Experiment(options).run();

@@ -1,38 +1,16 @@
 #!/usr/bin/env python3
 """Plots of `./run experiment tars-simulated`: reads the CSV files of a folder and writes PNG files beside them."""
 
-import csv
 import sys
-from collections import defaultdict
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-
-
-def read(folder, name):
-    with open(f"{folder}/{name}.csv", newline="") as file:
-        return list(csv.DictReader(file))
+import plots
+from plots import by, plt, read
 
 
 def save(figure, axes, path, x, y, title):
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.set_title(title)
+    plots.finish(axes, x, y, title)
     axes.set_ylim(0, None)
-    axes.grid(alpha=0.3)
-    axes.legend(fontsize=8)
-    figure.tight_layout()
-    figure.savefig(path, dpi=120)
-    plt.close(figure)
-
-
-def by(rows, *names):
-    groups = defaultdict(list)
-    for row in rows:
-        groups[" ".join(row[name] for name in names)].append(row)
-    return groups
+    plots.save(figure, path)
 
 
 def plot_cache_sizes(folder):

@@ -16,6 +16,7 @@ case $name in
     exit 2
     ;;
 esac
+given=$#
 output=$root/build/experiments/$name
 page=$root/docs/experiments/$name.md
 mkdir -p "$output"
@@ -34,26 +35,20 @@ elif [ "$name" = elasticity ]; then
   /usr/bin/python3 -B "$root/bench/experiments/elasticity.py" --output "$output" "$@"
   /usr/bin/python3 "$root/bench/experiments/plot_elasticity.py" "$output" >"$output/tables.md"
   printf 'CSV and plot are in %s\n' "$output" >&2
-elif [ "$name" = tars-simulated ]; then
+elif [ -e "$root/bench/experiments/plot_${name//-/_}.py" ]; then
+  [ "$name" = keyword-search ] && set -- --directory "$work" "$@"
   status=0
   "$program" --output "$output" "$@" >"$output/tables.md" || status=$?
   [ "$status" = 0 ] || { cat "$output/tables.md"; exit "$status"; }
-  /usr/bin/python3 "$root/bench/experiments/plot_tars_simulated.py" "$output"
+  /usr/bin/python3 -B "$root/bench/experiments/plot_${name//-/_}.py" "$output"
   printf 'CSV and plots are in %s\n' "$output" >&2
-elif [ "$name" = balance-causality ]; then
-  "$program" --output "$output" "$@" >"$output/tables.md"
-  /usr/bin/python3 "$root/bench/experiments/plot_balance_causality.py" "$output"
-  printf 'CSV and plot are in %s\n' "$output" >&2
-elif [ "$name" = keyword-search ]; then
-  "$program" --directory "$work" --output "$output" "$@" >"$output/tables.md"
-  printf 'CSV is in %s\n' "$output" >&2
 elif [ ! -e "$root/bench/experiments/$name.cpp" ] && [ -e "$root/bench/experiments/${name//-/_}.py" ]; then
   /usr/bin/python3 -B "$root/bench/experiments/${name//-/_}.py" --output "$output" "$@" >"$output/tables.md"
   printf 'CSV and plots are in %s\n' "$output" >&2
 else
   "$program" --directory "$work" "$@" >"$output/tables.md"
 fi
-if [ $# -gt 0 ]; then
+if [ "$given" -gt 0 ]; then
   cat "$output/tables.md"
   exit 0
 fi

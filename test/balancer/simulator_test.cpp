@@ -54,6 +54,27 @@ TEST_CASE("counts are drawn with the mean and variance of a Poisson distribution
   }
 }
 
+TEST_CASE("a move for which the table of overrides has no row is left out") {
+  SimulationOptions options = small();
+  options.rows_max = SIZE_MAX;
+  const SimulationResult free = run("weighted-move", "moving-hotspot", options);
+  CHECK(free.moves_left_out == 0);
+  REQUIRE(free.rows > 50);
+  options.rows_max = 50;
+  const SimulationResult bound = run("weighted-move", "moving-hotspot", options);
+  CHECK(bound.moves_left_out > 0);
+  CHECK(bound.rows <= 50);
+  CHECK(bound.mean > free.mean);
+}
+
+TEST_CASE("what leaves a node that is gone needs no row") {
+  SimulationOptions options = small();
+  options.rows_max = 0;
+  const SimulationResult result = run("descent", "node-loss", options);
+  CHECK(result.moves_per_round > 0.0);
+  CHECK(result.rows == 0);
+}
+
 TEST_CASE("the default follows a moving hot spot better than the algorithm of Slicer, with fewer bytes") {
   const SimulationResult none = run("rendezvous", "moving-hotspot");
   const SimulationResult descent = run("descent", "moving-hotspot");

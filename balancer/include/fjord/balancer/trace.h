@@ -16,6 +16,8 @@ struct TraceOptions {
   std::uint32_t buckets = 16384;
   std::size_t nodes = 20;
   double operations = 600'000;  ///< Number of operations in a round, over all buckets.
+  /// Length of a round. `moving-hotspot` gives the times in which buckets get hot and cold in rounds of length 1.
+  double round = 1.0;
   std::uint64_t seed = 1;
 };
 
