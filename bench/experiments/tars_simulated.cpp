@@ -1,12 +1,12 @@
 // Repeats the experiments of [CALB 2019, 5] on generated logs. Tables go to standard output, CSV files to a folder.
 
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <iterator>
 #include <set>
 
+#include "csv_file.h"
 #include "fjord/common/check.h"
 #include "tars_paper.h"
 #include "tars_world.h"
@@ -26,23 +26,6 @@ struct Options {
 };
 
 double percent(double part) { return 100.0 * part; }
-
-/// One file with a line of names; written line by line.
-class CsvFile {
- public:
-  CsvFile(const std::string& folder, const std::string& name, const std::string& header) {
-    if (folder.empty()) return;
-    file_.open(folder + "/" + name + ".csv");
-    FJORD_CHECK(file_.good());
-    add(header);
-  }
-  void add(const std::string& line) {
-    if (file_.is_open()) file_ << line << '\n';
-  }
-
- private:
-  std::ofstream file_;
-};
 
 /// A claim of docs/experiments/tars-simulated.md. A claim of order ("A is better than B") must hold for any log, one
 /// with a number need not.
@@ -412,7 +395,6 @@ Result<QuerySource> read_source(const Options& options) {
 
 int run(Options options) {
   if (options.quick) options.log_queries = std::min<std::size_t>(options.log_queries, 20'000);
-  if (!options.output.empty()) std::filesystem::create_directories(options.output);
   const Result<QuerySource> source = read_source(options);
   if (!source) {
     fmt::print(stderr, "{}\n", source.error().to_string());
