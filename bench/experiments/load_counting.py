@@ -3,7 +3,9 @@
 storage nodes from whose source the counting of gets and writes was taken, in turns."""
 
 import os
+import pathlib
 import random
+import re
 import shutil
 import statistics
 import subprocess
@@ -11,7 +13,7 @@ import subprocess
 import experiment
 
 SOURCE = experiment.ROOT / "storage" / "stripe_operations.cpp"
-BUILD = experiment.ROOT / "build" / "release"
+BUILD = pathlib.Path(os.environ["FJORD_BIN"]).parent
 COUNTING = ("""    loads_.add_write(operation.bucket, each_ns, operation.header.size() + operation.body.size());
 """, """  loads_.add_read(operation.bucket, static_cast<std::uint64_t>(took.count()) * 1000,
                   result.header.size() + result.body.size());
@@ -20,26 +22,52 @@ FIGURES = {"feed docs_per_s": "feed_per_s", "get inflight64_per_s": "get_per_s"}
 TURNS = int(os.environ.get("FJORD_EXPERIMENT_RUNS", "6"))
 
 
-def build_into(folder):
-    subprocess.run(["ninja", "-C", str(BUILD), "fjordd", "fjord", "fjord-bench"], check=True, stdout=subprocess.DEVNULL)
-    folder.mkdir(parents=True, exist_ok=True)
-    for program in ("fjordd", "fjord", "fjord-bench"):
-        shutil.copy2(BUILD / "bin" / program, folder / program)
+def without_counting():
+    text = SOURCE.read_text()
+    for part in COUNTING:
+        assert text.count(part) == 1, f"{SOURCE} does not count as this script expects: {part}"
+        text = text.replace(part, "    static_cast<void>(operation), static_cast<void>(each_ns);\n" if "each_ns" in part else "")
+    return text
+
+
+def changed_source(command, folder):
+    """Returns the file that the command compiles, and what it has to be without counting; None if it is another file.
+    Several sources may be compiled as one, which includes them."""
+    source = pathlib.Path(re.search(r" -c (\S+)$", command).group(1))
+    if source == SOURCE:
+        return source, without_counting()
+    if "Unity" not in source.parts or str(SOURCE) not in source.read_text():
+        return None
+    (folder / SOURCE.name).write_text(without_counting())
+    return source, source.read_text().replace(str(SOURCE), str(folder / SOURCE.name))
+
+
+def build_without(folder):
+    """Links a second `fjordd`, with an object that does not count ahead of the library that has the one that does. The sources
+    and the build folder stay as they are."""
+    listed = subprocess.run(["ninja", "-C", str(BUILD), "-t", "commands", "fjordd"], check=True, capture_output=True, text=True)
+    commands = listed.stdout.splitlines()
+    link = commands[-1]
+    assert " -o bin/fjordd " in link, link
+    found = [(command, *changed) for command in commands if "/fjord_storage.dir/" in command and " -c " in command
+             for changed in [changed_source(command, folder)] if changed]
+    assert len(found) == 1, f"{len(found)} commands compile {SOURCE}"
+    command, source, text = found[0]
+    copy, target = folder / "changed.cpp", folder / "changed.o"
+    copy.write_text(text)
+    command = command.replace(f" -c {source}", f" -x c++ -c {copy}")
+    command = re.sub(r" -o \S+", f" -o {target}", re.sub(r" -MF \S+", f" -MF {target}.d", command))
+    for each in (command, link.replace(" -o bin/fjordd ", f" {target} -o {folder / 'fjordd'} ")):
+        subprocess.run(each, shell=True, cwd=BUILD, check=True)
 
 
 def build_both(output):
-    """Builds without counting and then as before, so that the build folder is left as it was."""
-    text = SOURCE.read_text()
-    without = text
-    for part in COUNTING:
-        assert text.count(part) == 1, f"{SOURCE} does not count as this script expects: {part}"
-        without = without.replace(part, "    static_cast<void>(operation), static_cast<void>(each_ns);\n" if "each_ns" in part else "")
-    try:
-        SOURCE.write_text(without)
-        build_into(output / "off")
-    finally:
-        SOURCE.write_text(text)
-        build_into(output / "on")
+    subprocess.run(["ninja", "-C", str(BUILD), "fjordd", "fjord", "fjord-bench"], check=True, stdout=subprocess.DEVNULL)
+    for way in ("on", "off"):
+        (output / way).mkdir(parents=True, exist_ok=True)
+        for program in ("fjordd", "fjord", "fjord-bench"):
+            shutil.copy2(BUILD / "bin" / program, output / way / program)
+    build_without((output / "off").resolve())
 
 
 def bench(folder, documents):
@@ -72,8 +100,22 @@ def interval(values, seed=1):
     return statistics.median(values), medians[50], medians[-51]
 
 
+def plot(rows, output):
+    figure, axes = experiment.pyplot().subplots(1, len(FIGURES), figsize=(9, 4))
+    for axis, name in zip(axes, FIGURES.values()):
+        for way, label in (("off", "not counted"), ("on", "counted")):
+            points = [(row["turn"] + 1, float(row[name])) for row in rows if row["counting"] == way]
+            axis.plot(*zip(*points), marker="o", label=label)
+        axis.set_ylim(bottom=0)
+        axis.set_xlabel("turn")
+        axis.set_ylabel(name.replace("_per_s", "s a second"))
+        axis.legend()
+    figure.tight_layout()
+    figure.savefig(output / "load-counting.png", dpi=120)
+
+
 def show(rows, output):
-    del output
+    plot(rows, output)
     table, losses = [], {}
     for figure in FIGURES.values():
         by_way = {way: {row["turn"]: float(row[figure]) for row in rows if row["counting"] == way} for way in ("on", "off")}
