@@ -188,7 +188,7 @@ class Simulation {
   void keep_within_rows(const Move& move, const Slice& before, Slice& slice) {
     const bool is_gone = !model_.nodes[move.from].usable;
     const std::size_t rows_before = rows_of(before);
-    // The cluster itself places anew what was on a node that is gone. It needs no row for that.
+    // The cluster itself places what was on a node that is gone. It needs no row for that.
     if (is_gone) {
       for (std::uint32_t bucket = slice.range.begin; bucket < slice.range.end; ++bucket) {
         if (Holder* const home = home_[bucket].find(move.from)) home->node = move.to;
