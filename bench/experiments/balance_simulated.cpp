@@ -119,8 +119,7 @@ class Experiment {
       row.mean += part * result.mean;
       row.p50 += part * result.p50;
       row.p95 += part * result.p95;
-      row.rounds +=
-          part * static_cast<double>(result.rounds_to_balance.value_or(options.rounds - trace->event_round()));
+      row.rounds += part * static_cast<double>(result.rounds_to_balance.value_or(options.rounds - trace.event_round()));
       row.moves += part * result.moves_per_round;
       row.bytes += part * result.bytes_part_mean;
       row.bytes_max = std::max(row.bytes_max, result.bytes_part_max);

@@ -1,8 +1,8 @@
 #include "fjord/tuner/advisor.h"
 
 #include <catch2/catch.hpp>
-#include <ctime>
 #include <cmath>
+#include <ctime>
 
 #include "fjord/tuner/model/grid.h"
 #include "fjord/tuner/seed_formulas.h"
