@@ -110,12 +110,12 @@ TEST_CASE("the kind of the values is known before there is a document, and wheth
   CHECK(song.compile("year * 2").to_string() == "song.year * 2");
 }
 
-TEST_CASE("what yields no single value is refused, with the place") {
+TEST_CASE("an expression without a single value is refused, with the place") {
   Song song;
   for (const char* text : {"tags", "main_credit", "credits.name", "charts.key", "id.bucket", "tags.hash()", "grid[0]",
                            "cover", "tags + 1"}) {
     INFO(text);
-    CHECK(song.error(text).find("no single value") != std::string::npos);
+    CHECK(song.error(text).find("not a single value") != std::string::npos);
   }
   CHECK(song.error("year + ").find("column 8") != std::string::npos);
   CHECK(song.error("year == 1").find("column 6") != std::string::npos);

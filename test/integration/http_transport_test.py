@@ -275,7 +275,7 @@ class HttpTransportTest(unittest.TestCase):
         one.sendall(PREFACE + frame(HEADERS, 1, 1, parts[0]) + b"".join(
             frame(CONTINUATION, 4 if part is parts[-1] else 0, 1, part) for part in parts[1:]))
         received = b""
-        while b"bytes\"}" not in received:
+        while b"262144 bytes" not in received:
             received += one.recv(65536)
         self.assertIn(b"the header has more than 262144 bytes", received)
         large = self.cluster.folder / "large"

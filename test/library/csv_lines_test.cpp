@@ -5,6 +5,7 @@
 #include "csv_reader.h"
 #include "fjord/document/docblock.h"
 #include "fjord/document/json.h"
+#include "fjord/library/detail/csv_cell.h"
 
 namespace fjord {
 namespace {
@@ -65,6 +66,14 @@ TEST_CASE("csv export: a row says what the fields say, and nested fields are JSO
   CHECK(cells[5].text == "AQI=");
   CHECK(cells[6].text == R"(["x","y,z"])");
   CHECK(cells[7].text.empty());
+}
+
+TEST_CASE("csv export: a cell is quoted for a comma, a quote or the end of a line alone", "[export]") {
+  CHECK(csv_cell("a b;c") == "a b;c");
+  CHECK(csv_cell("a,b") == "\"a,b\"");
+  CHECK(csv_cell("a\"b") == "\"a\"\"b\"");
+  CHECK(csv_cell("a\nb") == "\"a\nb\"");
+  CHECK(csv_cell("a\r") == "\"a\r\"");
 }
 
 TEST_CASE("csv export: what is not set is empty, an empty text is not, and types that inherit have their fields",

@@ -427,9 +427,9 @@ TEST_CASE("what is wrong with a specification is said, with where and what was e
   has(error_of(spec_of({"town"}, {})),
       "group-by \"town\": column 1: 'town' is not a field of the document type 'sale'");
   has(error_of(spec_of({"city +"}, {})), "column 7");
-  has(error_of(spec_of({"tags"}, {})), "no single value");
-  has(error_of(spec_of({"by"}, {})), "no single value");
-  has(error_of(spec_of({"id.bucket"}, {})), "no single value");
+  has(error_of(spec_of({"tags"}, {})), "not a single value");
+  has(error_of(spec_of({"by"}, {})), "not a single value");
+  has(error_of(spec_of({"id.bucket"}, {})), "not a single value");
   has(error_of(spec_of({"city == 'x'"}, {})), "column 6: unexpected '==': expected '+'");
   has(error_of(spec_of({"now()"}, {})), "now()");
   has(error_of(spec_of({}, {"median(year)"})), "unknown function \"median\"");
