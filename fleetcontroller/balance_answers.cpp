@@ -116,6 +116,9 @@ std::string reason_of(const BalanceProposal& proposal, const BalancedReplica& re
   const balancer::MoveReason reason = found == proposal.reasons.end() ? balancer::MoveReason::Rule : found->second;
   switch (reason) {
     case balancer::MoveReason::Hot:
+      if (proposal.is_initial) {
+        return fmt::format("storage.{} would be fuller than storage.{}", replica.from, replica.to);
+      }
       return fmt::format("storage.{} is hotter than storage.{}", replica.from, replica.to);
     case balancer::MoveReason::Rule:
       return fmt::format("{}: {}", proposal.algorithm, balancer::to_string(reason));

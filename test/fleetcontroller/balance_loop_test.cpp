@@ -271,6 +271,7 @@ TEST_CASE("balancer: a sample places buckets before there are documents, and its
   CHECK(planned.plan.is_initial);
   CHECK(planned.plan.imbalance_before > 1300);
   CHECK(planned.plan.imbalance_after < 1100);
+  CHECK(planned.plan.moves.at(0).reason.find("would be fuller than storage.") != std::string::npos);
 
   rpc::Balance apply;
   apply.action = rpc::BalanceAction::Apply;
