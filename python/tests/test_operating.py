@@ -3,6 +3,7 @@
 import http.server
 import shutil
 import threading
+import time
 
 import pytest
 
@@ -38,7 +39,9 @@ def test_a_change_of_nodes_is_waited_for(client):
     assert (retired.state, retired.buckets) == ("retired", 0)
     assert seen and all(left >= 0 and (done is None or 0 <= done <= 1) for done, _, left in seen)
     assert client.admin.change_nodes("up", ["storage.2"], dry_run=False, wait=60).done
-    assert client.admin.status().health == "healthy"
+    deadline = time.monotonic() + 60
+    while client.admin.status().health != "healthy":  # The nodes report once a second.
+        assert time.monotonic() < deadline, client.admin.status().reasons
 
 
 def test_a_change_that_takes_longer_than_the_wait_goes_on(client):
@@ -147,6 +150,7 @@ def test_a_plan_is_applied_and_taken_back():
 
 def _plan_under_load(client, names):
     """Reads these documents until the balancer advises to move one of them away."""
+    deadline = time.monotonic() + 120
     while True:
         client.get_many(names * 10)
         try:
@@ -155,6 +159,7 @@ def _plan_under_load(client, names):
             continue
         if plan.moves:
             return plan
+        assert time.monotonic() < deadline, client.admin.balancing.status()  # Nothing is moved onto nodes with full disks.
 
 
 # --- The tuner
