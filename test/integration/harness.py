@@ -51,14 +51,15 @@ def free_ports(count):
 
 
 def wait_until(condition, what, seconds=60, pause=0.02):
-    """Polls every `pause` seconds until `condition` returns a true value, and returns that."""
+    """Polls every `pause` seconds until `condition` returns a true value, and returns that. `what` is a text, or a function that
+    returns one."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"after {seconds} s still not: {what}")
+            raise AssertionError(f"after {seconds} s still not: {what() if callable(what) else what}")
         time.sleep(pause)
 
 

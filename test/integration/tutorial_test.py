@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import tempfile
 import threading
-import time
 import unittest
 
 import harness
@@ -108,18 +107,21 @@ class PagesTest(unittest.TestCase):
     @staticmethod
     def check(shell, commands, expected, seconds):
         """Runs the commands, again for up to `seconds` seconds while they print something else."""
-        deadline = time.monotonic() + seconds
-        while True:
+        found = []
+
+        def is_as_on_the_page():
             left = shell.run(f"{commands} || true" if seconds else commands)
             try:
                 for kind, lines in expected:
                     left = without(left, kind, [line for line in lines if line.strip()])
                 assert not (seconds and left), f"the page does not have {left}"
-                return
-            except AssertionError:
-                if time.monotonic() >= deadline:
+            except AssertionError as error:
+                if seconds == 0:
                     raise
-            time.sleep(0.3)
+                found.append(error)
+                return False
+            return True
+        harness.wait_until(is_as_on_the_page, lambda: found[-1], seconds=seconds, pause=0.3)
 
     def test_the_tutorial(self):
         self.run_page(ROOT / "docs" / "tutorial.md", ["fjord-tutorial/shop"], 10)
