@@ -23,6 +23,13 @@ YieldOptions yield_options() {
   return options;
 }
 
+model::PlantOptions drawn_machine(Random& random) {
+  model::PlantOptions options;
+  options.capacity = 600 + 900 * random.uniform();
+  options.base_s = 0.4e-3 + 1.2e-3 * random.uniform();
+  return options;
+}
+
 TEST_CASE("yield: grows by a unit while the foreground is well, halves on a breach, and keeps to its bounds") {
   YieldController controller(yield_options(), ControlMode::On);
   CHECK(controller.step(0.005, true).new_value == 260);
@@ -52,9 +59,7 @@ TEST_CASE("yield: a load that triples is back under its target in ten periods, o
   for (std::uint64_t seed = 1; seed <= 50; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    model::PlantOptions plant_options;
-    plant_options.capacity = 600 + 900 * random.uniform();
-    plant_options.base_s = 0.4e-3 + 1.2e-3 * random.uniform();
+    const model::PlantOptions plant_options = drawn_machine(random);
     model::Plant plant(plant_options, seed);
     YieldController controller(yield_options(), ControlMode::On);
     const double before = 0.2 * plant_options.capacity;
@@ -79,9 +84,7 @@ TEST_CASE("yield: settles without swinging, and uses most of what the foreground
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    model::PlantOptions plant_options;
-    plant_options.capacity = 600 + 900 * random.uniform();
-    plant_options.base_s = 0.4e-3 + 1.2e-3 * random.uniform();
+    const model::PlantOptions plant_options = drawn_machine(random);
     model::Plant plant(plant_options, seed);
     YieldOptions options = yield_options();
     options.retry_periods = 400;
