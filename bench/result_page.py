@@ -29,3 +29,4 @@ def update_page(mark, text):
     head, rest = page.split(begin, 1)
     first_line, rest = rest.split("\n", 1)
     PAGE.write_text(f"{head}{begin}{first_line}\n{text}{end}{rest.split(end, 1)[1]}")
+    subprocess.run(["/usr/bin/python3", "-B", str(ROOT / "test" / "house" / "reflow.py"), str(PAGE.relative_to(ROOT))], check=True, stdout=subprocess.DEVNULL)

@@ -234,6 +234,7 @@ update_page() {
     !skip { print }
     /^<!-- bench:begin/ { skip = 1; while ((getline line < table) > 0) print line }' "$page" >"$work/page"
   cat "$work/page" >"$page"
+  /usr/bin/python3 -B "$root/test/house/reflow.py" "${page#"$root"/}" >&2
   say "bench: the table in docs/performance.md is new"
 }
 

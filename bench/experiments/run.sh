@@ -62,3 +62,4 @@ awk -v table="$work/new" '
   !skip { print }
   /^<!-- the tables/ { skip = 1; while ((getline line < table) > 0) print line }' "$page" >"$work/page"
 cat "$work/page" >"$page"
+/usr/bin/python3 -B "$root/test/house/reflow.py" "${page#"$root"/}" >&2
