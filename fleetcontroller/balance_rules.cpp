@@ -138,6 +138,7 @@ std::vector<BalancedReplica> replicas_of(const balancer::Plan& plan, const balan
 double imbalance_after(const balancer::BalanceModel& model, std::span<const BalancedReplica> moves) {
   balancer::BalanceModel after = model;
   for (const BalancedReplica& move : moves) {
+    if (move.bucket >= after.slices.size() || move.to >= after.nodes.size()) continue;
     balancer::Holders& holders = after.slices[move.bucket].holders;
     balancer::Holder* source = holders.find(move.from);
     if (source == nullptr) continue;

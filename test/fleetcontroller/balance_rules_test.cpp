@@ -308,4 +308,13 @@ TEST_CASE("balance rules: reads cost no bytes, and a bucket whose reads were shi
   CHECK(check_moves(mixed, now, {}).moves.size() == 1);
 }
 
+TEST_CASE("balance rules: what moves onto a node without a known load does not count") {
+  const balancer::BalanceModel now = model(20);
+  const double before = balancer::imbalance(now, balancer::node_loads(now));
+  const auto unknown_node = static_cast<std::uint16_t>(now.nodes.size());
+  const std::uint16_t holder = now.slices[0].holders.begin()->node;
+  CHECK(imbalance_after(now, std::vector<BalancedReplica>{{0, holder, unknown_node, 0, 0}}) == before);
+  CHECK(imbalance_after(now, std::vector<BalancedReplica>{{now.slices.size(), holder, 1, 0, 0}}) == before);
+}
+
 }  // namespace fjord::fleetcontroller
