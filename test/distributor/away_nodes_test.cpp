@@ -179,6 +179,26 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("distributor: only as many retired nodes keep a replica as replicas are missing, however many are away") {
+  DistributorWorld world(5, 2, kBits);
+  world.give_state(1, nodes_of(world, {}));
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::vector<std::uint16_t> leaving = holders(world, kBucket);
+  REQUIRE(leaving.size() == 2);
+  std::map<std::uint16_t, std::string> states;
+  std::vector<std::uint16_t> others;
+  for (std::uint16_t node = 0; node < 5; ++node) {
+    if (std::find(leaving.begin(), leaving.end(), node) == leaving.end()) others.push_back(node);
+  }
+  for (const std::uint16_t node : leaving) states[node] = "v:1 ." + std::to_string(node) + ".s:r";
+  for (const std::uint16_t node : {others[1], others[2]}) states[node] = "s:d";
+  world.give_state(2, nodes_of(world, states));
+  world.run(seconds(5));
+  // Of the two replicas one is on the node that is up and stays. Two nodes are away, but one replica is missing.
+  CHECK(world.holds(others[0], kBucket));
+  CHECK(world.holds(leaving[0], kBucket) != world.holds(leaving[1], kBucket));
+}
+
 TEST_CASE("distributor: with all nodes retired the members stay, writes go on, and new buckets are made") {
   DistributorWorld world(3, 2, kBits);
   world.give_state(1, nodes_of(world, {}));
