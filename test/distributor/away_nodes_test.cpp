@@ -199,6 +199,27 @@ TEST_CASE("distributor: only as many retired nodes keep a replica as replicas ar
   CHECK(world.holds(leaving[0], kBucket) != world.holds(leaving[1], kBucket));
 }
 
+TEST_CASE("distributor: an old replica stands in for a node in maintenance") {
+  DistributorWorld world(3, 2, kBits);
+  world.give_state(1, nodes_of(world, {}));
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::uint16_t stays = world.ideal(kBucket)[0];
+  const std::uint16_t away = world.ideal(kBucket)[1];
+  const auto third = static_cast<std::uint16_t>(3 - stays - away);
+  const std::string key = "." + std::to_string(away);
+  // The third node has the replica while the other one is retired. It is down when that one has it again.
+  world.give_state(2, nodes_of(world, {{away, "v:1 " + key + ".s:r"}}));
+  world.run(seconds(5));
+  REQUIRE(holders(world, kBucket) == std::vector<std::uint16_t>{std::min(stays, third), std::max(stays, third)});
+  world.give_state(3, nodes_of(world, {{third, "s:d"}}));
+  world.run(seconds(5));
+  REQUIRE(distributor::same_nodes(world.set_at(stays, kBucket).nodes, {stays, away}));
+  world.give_state(4, nodes_of(world, {{third, "v:4"}, {away, "s:m"}}));
+  world.run(seconds(5));
+  CHECK(world.holds(third, kBucket));
+  CHECK(has_document(world, third, kId));
+}
+
 TEST_CASE("distributor: with all nodes retired the members stay, writes go on, and new buckets are made") {
   DistributorWorld world(3, 2, kBits);
   world.give_state(1, nodes_of(world, {}));

@@ -6,6 +6,7 @@
 
 #include "fjord/common/random.h"
 #include "visitors/forwarding_provider.h"
+#include "visitors/service_calls.h"
 #include "visitors/visitor_world.h"
 
 namespace fjord {
@@ -196,6 +197,37 @@ TEST_CASE("another replica set tells nothing anew unless something came in late"
   REQUIRE(subscriber.catch_up());
   CHECK(subscriber.copy.contains(id_of(100)));
   CHECK(subscriber.feed->progress().begun_again == 1);
+}
+
+TEST_CASE("changes are read only under the replica set that the distributor named") {
+  VisitorWorld world(1, 1, kSchema);
+  world.put(city(world, 1, "here"));
+  const BucketId bucket = DocumentId::parse(id_of(1))->bucket(4);
+  const std::uint64_t epoch = world.nodes.front().buckets->provider(bucket).replica_set(bucket)->epoch;
+  const auto status_under = [&](std::uint64_t asked) {
+    rpc::ReadChanges question;
+    question.buckets = {{.bucket = bucket, .epoch = asked, .until_us = world.last_timestamp()}};
+    return test::ask(world, question).buckets.at(0).status.code();
+  };
+  CHECK(status_under(epoch) == StatusCode::Ok);
+  CHECK(status_under(epoch - 1) == StatusCode::NotReady);
+  CHECK(status_under(epoch + 1) == StatusCode::NotReady);
+}
+
+TEST_CASE("changes with the same timestamp are in one answer, however long it becomes") {
+  VisitorWorld world(1, 1, kSchema);
+  for (int i = 0; i < 20; ++i) {
+    Document document(*world.types().find("city"), *DocumentId::parse(test::city_id(1, i)));
+    REQUIRE(document.set("text", std::string(100, 'x')).is_ok());
+    world.put_late(document, 1000);
+  }
+  world.put(city(world, 100, "another one, so that what is told is past the others"));
+  world.stable_us = 2000;
+  ChangeFeedOptions options;
+  options.block_bytes = 300;  // Two or three documents.
+  Subscriber subscriber(world, options);
+  REQUIRE(subscriber.catch_up());
+  CHECK(subscriber.told == 21);
 }
 
 TEST_CASE("splits and joins of buckets lose nothing") {
