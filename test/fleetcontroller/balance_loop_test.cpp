@@ -261,9 +261,9 @@ TEST_CASE("balancer: a sample places buckets before there are documents, and its
   std::vector<std::uint64_t> bytes(32);
   for (std::uint64_t bucket = 0; bucket < 32; ++bucket) {
     bytes[bucket] = holders->ideal_nodes(BucketId(5, bucket)).contains(0) ? 400 : 100;
-    // Two halves of one bucket by 16 bits.
-    request.sample.push_back({.bucket = bucket, .bytes = bytes[bucket] / 2});
-    request.sample.push_back({.bucket = bucket + (1U << 15), .bytes = bytes[bucket] / 2});
+    // Two parts of one bucket by 16 bits. The second ones are alike, so that only both together are uneven.
+    request.sample.push_back({.bucket = bucket, .bytes = bytes[bucket] - 100});
+    request.sample.push_back({.bucket = bucket + (1U << 15), .bytes = 100});
   }
   const rpc::BalanceReply planned = loaded.fleet.caller.ask(kController, request);
   REQUIRE(planned.status);
