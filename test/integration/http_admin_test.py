@@ -127,6 +127,7 @@ class AdminTest(HttpCluster):
         wait_until(lambda: self.must(200, "GET", f"{BALANCER}/status")["rows"] == step["rows_added"], "the row is in force")
         self.cluster.wait_healthy()
         self.must(200, "POST", f"{BALANCER}/revert", {"step": step["step"]})
+        self.assertEqual(self.must(200, "GET", f"{BALANCER}/history")["steps"][-1], step, "it is a dry run if nothing is said")
         self.assertGreater(self.must(200, "GET", f"{BALANCER}/status")["rows"], 0)
         self.must(200, "POST", f"{BALANCER}/revert", {"step": step["step"], "dry_run": False, "reason": "back"})
         wait_until(lambda: self.must(200, "GET", f"{BALANCER}/status")["rows"] == 0, "the row is gone")
