@@ -110,6 +110,8 @@ struct Context {
   std::size_t replicas_at_birth() const {
     return fjord::replicas_at_birth(snapshot->state(), snapshot->distribution());
   }
+  /// Returns false if each storage node has a replica of each bucket. All buckets are made ahead then.
+  bool has_spare_nodes() const { return nodes() > snapshot->distribution().redundancy(); }
   /// Returns true if enough nodes are away that there may be a bucket which no node has reported.
   bool unreported_buckets_may_exist() const {
     // `assured` is 0 if the fleet controller has an older version.

@@ -28,7 +28,7 @@ void BucketMaintainer::forget_outdated(const rpc::ClusterSnapshot* before) {
 }
 
 void BucketMaintainer::on_complete() {
-  if (context_.absent_nodes() == 0 && context_.nodes() <= context_.snapshot->distribution().redundancy()) create_all();
+  if (context_.absent_nodes() == 0 && !context_.has_spare_nodes()) create_all();
   callbacks_.state_ready();
   merges_.start();
   look_around_later();

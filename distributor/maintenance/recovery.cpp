@@ -66,6 +66,15 @@ bool is_unborn(std::span<const ReplicaReport> reports, const ClusterState& state
          });
 }
 
+/// Returns true if nothing was ever written to the bucket under its newest set, as far as the reported replicas say:
+/// all of them have that set and are empty. Every acknowledged write is on all members.
+bool was_never_written(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
+  return std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
+    return report.set.epoch == set.epoch && set.contains(report.node) && !report.damaged && report.info.entries == 0 &&
+           report.info.max_timestamp_us == 0;
+  });
+}
+
 /// Plans the creation of an unborn bucket. As nothing was ever written to it, nodes without a replica count as
 /// complete.
 RecoveryPlan plan_birth(std::span<const ReplicaReport> reports, const NodeList& ideal, RecoveryPlan plan) {
@@ -103,7 +112,7 @@ std::string names_of_absent(std::span<const ReplicaReport> reports, const Cluste
 }  // namespace
 
 RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const ClusterState& state, const NodeList& ideal,
-                           std::size_t absent) {
+                           std::size_t absent, bool has_spare) {
   RecoveryPlan plan;
   const ReplicaReport* newest = nullptr;
   for (const ReplicaReport& report : reports) {
@@ -124,6 +133,11 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   if (!all_reported && !someone_continuous && absent > 0) {
     plan.reason = "its newest documents may be on " + names_of_absent(reports, state, set);
     return plan;
+  }
+  // A member that does not report may never have had the bucket. If the others served it alone, and were away later,
+  // nobody would know of it.
+  if (has_spare && !all_reported && someone_continuous && was_never_written(reports, set)) {
+    return plan_birth(reports, ideal, std::move(plan));
   }
   if (holders.empty()) {
     // Every node is up, but no member of the newest set has received it: the replicas with its epoch are all there is.

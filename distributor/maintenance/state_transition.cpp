@@ -127,8 +127,11 @@ void StateTransition::build_database(const ReportCollector::Reports& reports) {
 
 bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
   const rpc::ClusterSnapshot& snapshot = *context_.snapshot;
-  RecoveryPlan plan = plan_recovery(reports, snapshot.state(), snapshot.ideal_nodes(entry.bucket), absent);
-  if (plan.unborn) plan = plan_recovery(reports, snapshot.state(), snapshot.nodes_for_new(entry.bucket), absent);
+  const auto plan_with = [&](const NodeList& nodes) {
+    return plan_recovery(reports, snapshot.state(), nodes, absent, context_.has_spare_nodes());
+  };
+  RecoveryPlan plan = plan_with(snapshot.ideal_nodes(entry.bucket));
+  if (plan.unborn) plan = plan_with(snapshot.nodes_for_new(entry.bucket));
   entry.last_timestamp_us = plan.max_timestamp_us;
   const std::size_t replicas = context_.replicas_at_birth();
   if (plan.unborn && plan.members.size() < replicas) {

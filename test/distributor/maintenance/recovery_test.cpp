@@ -57,11 +57,12 @@ struct Situation {
   Nodes obsolete = {};
   bool differ = false;
   bool install = false;
+  bool has_spare = true;
 };
 
 void check(const Situation& s) {
   INFO(s.what);
-  RecoveryPlan plan = plan_recovery(s.reports, state_with(s.up_since), s.ideal, s.absent);
+  RecoveryPlan plan = plan_recovery(s.reports, state_with(s.up_since), s.ideal, s.absent, s.has_spare);
   CHECK(plan.available == s.available);
   CHECK(plan.reason.empty() == s.available);
   if (!s.available || !plan.available) return;
@@ -295,7 +296,7 @@ TEST_CASE("recovery: members are compared by checksum and number of entries, oth
 
 TEST_CASE("recovery: the plan says the newest epoch and the last timestamp of any replica") {
   std::vector<ReplicaReport> reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2}), says(3, epoch(4), {3})};
-  RecoveryPlan plan = plan_recovery(reports, state_with({}), {1, 2}, 0);
+  RecoveryPlan plan = plan_recovery(reports, state_with({}), {1, 2}, 0, true);
   CHECK(plan.newest.epoch == kSet);
   // Timestamp of the obsolete replica, on node 3. It counts because a write may have reached this replica alone.
   CHECK(plan.max_timestamp_us == 103);
@@ -391,29 +392,51 @@ TEST_CASE("recovery: a bucket whose birth was interrupted is made, with all node
   check(broken);
 }
 
+TEST_CASE("recovery: a bucket that was never written to is made again if a member may never have had it") {
+  Situation unwritten{.what = "2 is away: it may not have made the bucket, so 1 must not serve it alone",
+                      .up_since = {{2, 0}},
+                      .reports = {empty(says(1, kSet, {1, 2}))},
+                      .ideal = {1, 3},
+                      .absent = 1,
+                      .members = {1, 3},
+                      .install = true};
+  check(unwritten);
+  unwritten.what = "2 was away since";
+  unwritten.up_since = {{2, 15}};
+  unwritten.absent = 0;
+  unwritten.ideal = {1, 2};
+  unwritten.members = {1, 2};
+  check(unwritten);
+}
+
 TEST_CASE("recovery: a bucket of which a member has no replica is an old one if that may have another reason") {
-  Situation old{.what = "2 was away since: it may have lost its files",
-                .up_since = {{2, 15}},
-                .reports = {empty(says(1, kSet, {1, 2}))},
+  Situation old{.what = "something was written to it",
+                .reports = {says(1, kSet, {1, 2})},
                 .ideal = {1, 2},
                 .members = {1},
                 .catching_up = {2},
                 .install = true};
   check(old);
-  old.what = "2 is away";
+  old.what = "something was written to it, and 2 is away";
   old.up_since = {{2, 0}};
   old.absent = 1;
   check(old);
-  old.what = "something was written to it";
+  old.what = "all that was written to it was removed and forgotten";
+  old.reports = {empty(says(1, kSet, {1, 2}))};
+  old.reports[0].info.max_timestamp_us = 1;
+  check(old);
+  old.what = "2 is away, and all buckets were made ahead";
+  old.has_spare = false;
+  old.reports = {empty(says(1, kSet, {1, 2}))};
+  check(old);
+  old.has_spare = true;
   old.up_since = {};
   old.absent = 0;
-  old.reports = {says(1, kSet, {1, 2})};
-  check(old);
-  old.what = "somebody else had it before";
+  old.what = "another node had it before";
   old.reports = {empty(says(1, kSet, {1, 2})), empty(says(3, epoch(4), {3, 4}))};
   old.obsolete = {3};
   check(old);
-  old.what = "somebody who was to be filled has it";
+  old.what = "a node that was to be filled has it";
   old.reports = {empty(says(1, kSet, {1, 2})), empty(says(3, 0, {}))};
   check(old);
 }
