@@ -98,8 +98,8 @@ CheckedMoves check_moves(std::span<const BalancedReplica> moves, const balancer:
 /// for each of its buckets.
 std::vector<BalancedReplica> replicas_of(const balancer::Plan& plan, const balancer::BalanceModel& model);
 
-/// Returns the imbalance of the model after the moves. Ignores moves of buckets, and onto nodes, that the model does not
-/// have: a step that is taken back can be older than the loads, or its nodes may be gone.
+/// Returns the imbalance of the model after the moves. Ignores moves of buckets, and onto nodes, that the model does
+/// not have: a step that is taken back can be older than the loads, or its nodes may be gone.
 double imbalance_after(const balancer::BalanceModel& model, std::span<const BalancedReplica> moves);
 
 /// Returns a ratio in thousandths.
