@@ -98,6 +98,28 @@ void split_by_ideal(RecoveryPlan& plan, const std::vector<const ReplicaReport*>&
   }
 }
 
+/// Adds the replicas that count as holders although they have not received `set`.
+void add_holders_without_set(RecoveryPlan& plan, std::vector<const ReplicaReport*>& holders,
+                             std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
+  const bool all_damaged =
+      std::all_of(holders.begin(), holders.end(), [](const ReplicaReport* r) { return r->damaged; });
+  for (const ReplicaReport* unaware : never_received(reports, set)) {
+    // A node that was away may have missed the newest set, which was served in that case. Its replica is still better
+    // than damaged replicas.
+    if (!all_damaged && !is_continuous(state, unaware->node, unaware->set)) continue;
+    holders.push_back(unaware);
+    plan.install = true;
+    plan.differ = plan.differ || all_damaged;
+  }
+
+  if (all_damaged) {
+    for (const ReplicaReport* joiner : about_to_join(reports, state, set)) {
+      holders.push_back(joiner);
+      plan.install = plan.differ = true;
+    }
+  }
+}
+
 /// Returns names and states of the members of `set` that have not reported; the bucket waits for them.
 std::string names_of_absent(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
   std::string names;
@@ -135,7 +157,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     return plan;
   }
   // A member that does not report may never have had the bucket. If the others served it alone, and were away later,
-  // nobody would know of it.
+  // no node would report it.
   if (has_spare && !all_reported && someone_continuous && was_never_written(reports, set)) {
     return plan_birth(reports, ideal, std::move(plan));
   }
@@ -146,23 +168,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     }
   }
   plan.available = true;
-  const bool all_damaged =
-      std::all_of(holders.begin(), holders.end(), [](const ReplicaReport* r) { return r->damaged; });
-  for (const ReplicaReport* unaware : never_received(reports, set)) {
-    // A node that was away may have missed the newest set, which was served in that case. Its replica is still better
-    // than damaged replicas.
-    if (!all_damaged && !is_continuous(state, unaware->node, unaware->set)) continue;
-    holders.push_back(unaware);
-    plan.install = true;
-    plan.differ = plan.differ || all_damaged;
-  }
-
-  if (all_damaged) {
-    for (const ReplicaReport* joiner : about_to_join(reports, state, set)) {
-      holders.push_back(joiner);
-      plan.install = plan.differ = true;
-    }
-  }
+  add_holders_without_set(plan, holders, reports, state, set);
   split_by_ideal(plan, holders, ideal);
   for (const ReplicaReport* holder : holders) {
     plan.differ = plan.differ || holder->info.checksum != holders.front()->info.checksum ||

@@ -194,7 +194,7 @@ TEST_CASE("distributor: only as many retired nodes keep a replica as replicas ar
   for (const std::uint16_t node : {others[1], others[2]}) states[node] = "s:d";
   world.give_state(2, nodes_of(world, states));
   world.run(seconds(5));
-  // Of the two replicas one is on the node that is up and stays. Two nodes are away, but one replica is missing.
+  // One of the two replicas is on the node that is up and stays. Two nodes are away, but one replica is missing.
   CHECK(world.holds(others[0], kBucket));
   CHECK(world.holds(leaving[0], kBucket) != world.holds(leaving[1], kBucket));
 }
