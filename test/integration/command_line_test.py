@@ -75,13 +75,17 @@ class DevTest(unittest.TestCase):
 
     def start(self, directory=None):
         arguments = [str(harness.BIN / "fjord"), "dev"] + (["--dir", str(directory)] if directory else [])
-        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        self.addCleanup(lambda: process.poll() is None and process.kill())
-        line = process.stdout.readline()
-        if not line.startswith("export FJORD_CLUSTER="):
+        for _ in range(10):
+            process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(lambda ended=process: ended.poll() is None and ended.kill())
+            line = process.stdout.readline()
+            if line.startswith("export FJORD_CLUSTER="):
+                return process, {"FJORD_CLUSTER": line.strip().split("=", 1)[1]}
             process.kill()
-            self.fail(line + process.stderr.read())
-        return process, {"FJORD_CLUSTER": line.strip().split("=", 1)[1]}
+            said = line + process.communicate()[1]
+            if "Address already in use" not in said:  # Another program took a port between the choice and the start.
+                break
+        self.fail(said)
 
     def stop(self, process, how=signal.SIGINT):
         process.send_signal(how)
