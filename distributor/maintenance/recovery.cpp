@@ -54,24 +54,27 @@ std::vector<const ReplicaReport*> about_to_join(std::span<const ReplicaReport> r
   return found;
 }
 
+/// Returns true if the replica has received `set`, which names it, and has no entry.
+bool is_empty_under(const ReplicaReport& report, const ReplicaSet& set) {
+  return report.set.epoch == set.epoch && set.contains(report.node) && report.info.entries == 0;
+}
+
 /// Returns true if the bucket was about to be created: all reported replicas are empty and of its first set, and a node
 /// of that set was up all the time and has no replica. So nothing was ever written to the bucket.
 bool is_unborn(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
-  const bool is_first_set = std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
-    return report.set.epoch == set.epoch && set.contains(report.node) && report.info.entries == 0;
-  });
+  const bool is_first_set = std::all_of(reports.begin(), reports.end(),
+                                        [&](const ReplicaReport& report) { return is_empty_under(report, set); });
   return is_first_set && std::any_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
            return state.is_up({NodeType::Storage, node}) && is_continuous(state, node, set) &&
                   find_report(reports, node) == nullptr;
          });
 }
 
-/// Returns true if nothing was ever written to the bucket under its newest set, as far as the reported replicas say:
-/// all of them have that set and are empty. Every acknowledged write is on all members.
+/// Returns true if all reported replicas have received the newest set and were never written to. Every acknowledged
+/// write is on all members, so there was none.
 bool was_never_written(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
   return std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
-    return report.set.epoch == set.epoch && set.contains(report.node) && !report.damaged && report.info.entries == 0 &&
-           report.info.max_timestamp_us == 0;
+    return is_empty_under(report, set) && !report.damaged && report.info.max_timestamp_us == 0;
   });
 }
 

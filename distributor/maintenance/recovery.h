@@ -23,8 +23,8 @@ struct ReplicaReport {
 /// What a distributor that takes over a bucket concludes from the reports.
 struct RecoveryPlan {
   bool available = false;
-  /// The bucket was about to be created and nothing was ever written to it: `members` are all ideal nodes. The caller
-  /// plans again with the nodes for a new bucket as ideal nodes, and needs as many of them.
+  /// Nothing was ever written to the bucket, and it may not have been created on all nodes: `members` are all ideal
+  /// nodes. The caller plans again with the nodes for a new bucket as ideal nodes, and needs as many of them.
   bool unborn = false;
   std::string reason;                      ///< Why the bucket is not available.
   std::vector<std::uint16_t> members;      ///< Nodes that hold every acknowledged write. Primary first.
