@@ -1,6 +1,7 @@
 #include "fjord/client/sync_client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <iterator>
 #include <map>
@@ -10,6 +11,7 @@
 #include <utility>
 
 #include "fjord/common/check.h"
+#include "fjord/common/idle_polling.h"
 #include "fjord/common/run_inline.h"
 #include "fjord/common/thread_annotations.h"
 
@@ -27,16 +29,22 @@ class Slot {
   void set(T value) {
     std::lock_guard lock(mutex_);
     value_.emplace(std::move(value));
+    ended_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
   void set_dropped() {
     std::lock_guard lock(mutex_);
-    dropped_ = true;
+    ended_.store(true, std::memory_order_release);
     changed_.notify_all();
   }
   std::optional<T> wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return value_.has_value() || dropped_; });
+    thread_local IdlePolling idle;
+    const auto ended = [this] { return ended_.load(std::memory_order_acquire); };
+    idle.wait(ended, [&] {
+      std::unique_lock lock(mutex_);
+      changed_.wait(lock, ended);
+    });
+    std::lock_guard lock(mutex_);
     return std::move(value_);
   }
 
@@ -44,7 +52,7 @@ class Slot {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<T> value_ FJORD_GUARDED_BY(mutex_);
-  bool dropped_ FJORD_GUARDED_BY(mutex_) = false;
+  std::atomic<bool> ended_{false};  ///< Written under the mutex: there is a value, or there will be none.
 };
 
 /// Callback that fills the slot. If it is destroyed without having run, it notifies the slot too, which ends the wait.

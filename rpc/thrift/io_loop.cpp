@@ -6,6 +6,7 @@
 
 #include "fjord/common/check.h"
 #include "fjord/common/fatal_signals.h"
+#include "fjord/common/idle_polling.h"
 #include "fjord/rpc/thrift_transport.h"
 
 namespace fjord::rpc {
@@ -42,20 +43,27 @@ void LoopInbox::close() {
   tasks.swap(tasks_);
 }
 
-IoLoop::IoLoop(const std::string& name)
+IoLoop::IoLoop(const std::string& name, std::chrono::microseconds poll_time)
     : work_(boost::asio::make_work_guard(context_)), inbox_(std::make_shared<LoopInbox>(context_)) {
   std::promise<void> started;
-  thread_ = std::thread([this, &started] {
+  thread_ = std::thread([this, &started, poll_time] {
     const SignalStack signal_stack;
     inbox_->thread_ = std::this_thread::get_id();
     started.set_value();
-    context_.run();
+    run(poll_time);
   });
   started.get_future().wait();
   ::pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
 }
 
 IoLoop::~IoLoop() { stop(); }
+
+void IoLoop::run(std::chrono::microseconds poll_time) {
+  IdlePolling idle(poll_time);
+  while (!context_.stopped()) {
+    idle.wait([this] { return context_.poll() > 0 || context_.stopped(); }, [this] { context_.run_one(); });
+  }
+}
 
 void IoLoop::run_and_settle(Task task) {
   FJORD_CHECK_MSG(std::this_thread::get_id() != thread_.get_id(), "an I/O loop cannot wait for itself");
@@ -77,9 +85,11 @@ void IoLoop::stop() {
   inbox_->close();
 }
 
-IoThreads::IoThreads(const std::string& name, int threads) {
+IoThreads::IoThreads(const std::string& name, int threads, std::chrono::microseconds poll_time) {
   FJORD_CHECK(threads > 0);
-  for (int i = 0; i < threads; ++i) loops_.push_back(std::make_unique<IoLoop>(name + "-" + std::to_string(i)));
+  for (int i = 0; i < threads; ++i) {
+    loops_.push_back(std::make_unique<IoLoop>(name + "-" + std::to_string(i), poll_time));
+  }
 }
 
 IoThreads::~IoThreads() {

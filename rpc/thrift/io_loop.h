@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -42,7 +43,8 @@ class LoopInbox {
 /// A thread that runs an Asio context.
 class IoLoop {
  public:
-  explicit IoLoop(const std::string& name);
+  /// The thread looks for work for `poll_time` before it sleeps, as IdlePolling says.
+  IoLoop(const std::string& name, std::chrono::microseconds poll_time);
   /// Ends the thread if stop() was not called, then destroys the handlers that are still queued.
   ~IoLoop();
 
@@ -55,6 +57,8 @@ class IoLoop {
   void stop();
 
  private:
+  void run(std::chrono::microseconds poll_time);
+
   boost::asio::io_context context_{1};
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   std::shared_ptr<LoopInbox> inbox_;

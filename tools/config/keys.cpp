@@ -216,6 +216,7 @@ void add_distributor_keys(std::vector<Key>& all) {
   all.push_back(number_key("distributor_options.operation_timeout_ms", &ClusterConfig::operation_timeout_ms));
   all.push_back(number_key("distributor_options.storage_timeout_ms", &ClusterConfig::storage_timeout_ms));
   all.push_back(number_key("rpc.io_threads", &ClusterConfig::io_threads));
+  all.push_back(number_key("rpc.poll_us", &ClusterConfig::poll_us));
   all.push_back(number_key("rpc.frame_bytes_max", &ClusterConfig::frame_bytes_max));
   all.push_back(choice_key("log.level", {"debug", "info", "warning", "error", "off"}, "info",
                            "What is worth a line on standard error.", store_text(&ClusterConfig::log_level)));

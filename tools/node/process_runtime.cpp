@@ -25,7 +25,8 @@ ProcessRuntime::ProcessRuntime(const config::ClusterConfig& config)
       env_(make_posix_env()),
       random_(Random::from_system()),
       runtime_{clock_, scheduler_, *bulk_, *env_, random_, metrics_, tunables_},
-      io_threads_(std::make_shared<rpc::IoThreads>("rpc", static_cast<int>(config.io_threads))),
+      io_threads_(std::make_shared<rpc::IoThreads>("rpc", static_cast<int>(config.io_threads),
+                                                   std::chrono::microseconds(config.poll_us))),
       transport_(std::make_unique<rpc::GatedTransport>(make_transport(config, io_threads_, metrics_))) {}
 
 ProcessRuntime::~ProcessRuntime() = default;

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "fjord/common/idle_polling.h"
 #include "fjord/common/metrics.h"
 #include "fjord/common/result.h"
 #include "fjord/rpc/frame_service.h"
@@ -20,7 +22,8 @@ class IoLoop;
 class IoThreads {
  public:
   /// Starts the threads; they are called `name`-0, `name`-1 and so on.
-  IoThreads(const std::string& name, int threads);
+  /// Each looks for messages for `poll_time` before it sleeps, while most of its waits are short.
+  IoThreads(const std::string& name, int threads, std::chrono::microseconds poll_time = IdlePolling::kPollTime);
   ~IoThreads();
 
   const std::vector<std::unique_ptr<IoLoop>>& loops() const { return loops_; }

@@ -91,6 +91,7 @@ struct ClusterConfig {
   std::int64_t storage_timeout_ms = 0;
 
   std::int64_t io_threads = 0;
+  std::int64_t poll_us = 0;
   std::int64_t frame_bytes_max = 0;
   std::string log_level;
 
