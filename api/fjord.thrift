@@ -1611,6 +1611,8 @@ struct ListJobs {
   5: optional bool records = false
   /** With a job_id: return JobStatus.dead_letter_list. */
   6: optional bool dead_letters = false
+  /** Return results as ListJobsReply.packed_results. A receiver that does not know this returns `results`. */
+  7: optional bool packed = false
 }
 
 struct ListJobsReply {
@@ -1619,6 +1621,9 @@ struct ListJobsReply {
   /** Results as key and value, by rising key (ListJobs.results_from). */
   3: optional list<Parameter> results = []
   4: optional bool more_results = false
+  /** With ListJobs.packed, instead of `results`: the key and the value of each result, each after its length as a
+      varint. */
+  5: optional binary packed_results = ""
 }
 
 struct CancelJob {

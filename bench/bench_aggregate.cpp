@@ -10,6 +10,7 @@
 #include "benchmarks.h"
 #include "fjord/client/connect.h"
 #include "fjord/mapreduce/aggregate_spec.h"
+#include "fjord/mapreduce/job_rows.h"
 #include "query.h"
 #include "report.h"
 
@@ -52,13 +53,13 @@ Result<rpc::ListJobsReply> ask(Connection& connection, const rpc::ListJobs& requ
 }
 
 /// Compares rows (key, count, sum of the prices). Returns an empty string, or the first difference.
-std::string difference(const std::vector<std::string>& rows, const Groups& expected) {
+std::string difference(const std::vector<std::string_view>& rows, const Groups& expected) {
   if (rows.size() != expected.size()) return fmt::format("{} rows instead of {}", rows.size(), expected.size());
-  for (const std::string& row : rows) {
+  for (const std::string_view row : rows) {
     const auto cells = mapreduce::row_cells(row);
-    if (!cells || cells->size() != 3) return "a malformed row: " + row;
+    if (!cells || cells->size() != 3) return fmt::format("a malformed row: {}", row);
     const auto wanted = expected.find((*cells)[0]);
-    if (wanted == expected.end()) return "a key that was not fed: " + row;
+    if (wanted == expected.end()) return fmt::format("a key that was not fed: {}", row);
     if ((*cells)[1] != std::to_string(wanted->second.count) || (*cells)[2] != std::to_string(wanted->second.price)) {
       return fmt::format("{} instead of {} and {}", row, wanted->second.count, wanted->second.price);
     }
@@ -67,6 +68,15 @@ std::string difference(const std::vector<std::string>& rows, const Groups& expec
 }
 
 }  // namespace
+
+std::vector<std::string_view> Answer::rows() const {
+  std::vector<std::string_view> rows;
+  rows.reserve(count);
+  for (const mapreduce::JobRows& page : pages) {
+    for (const auto& [key, value] : page) rows.push_back(value);
+  }
+  return rows;
+}
 
 Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& spec, unsigned visitors_per_node,
                        bool is_incremental) {
@@ -85,15 +95,17 @@ Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& s
     rpc::ListJobs request;
     request.job_id = id;
     request.wait_us = Duration(fjord::seconds(10)).count();
-    request.results_from = answer.rows.size();
+    request.results_from = answer.count;
     request.results_bytes_max = kPageBytes;
+    request.packed = true;
     FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, ask(connection, request));
     FJORD_TRY(reply.status);
     answer.status = reply.jobs.front();
     FJORD_TRY(answer.status.error);
     if (answer.status.finished_unix_us == 0) continue;
-    answer.rows.reserve(answer.rows.size() + reply.results.size());
-    for (rpc::Parameter& row : reply.results) answer.rows.push_back(std::move(row.value));
+    FJORD_TRY_ASSIGN(mapreduce::JobRows page, mapreduce::JobRows::unpack(std::move(reply.packed_results)));
+    answer.count += page.size();
+    answer.pages.push_back(std::move(page));
     more = reply.more_results;
   }
   answer.seconds = watch.seconds();
@@ -103,7 +115,7 @@ Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& s
 namespace {
 
 void say_answer(const std::string& what, const Answer& answer) {
-  say(fmt::format("{}: {} groups of {} documents in {:.3f} s, of which {:.3f} s for the job", what, answer.rows.size(),
+  say(fmt::format("{}: {} groups of {} documents in {:.3f} s, of which {:.3f} s for the job", what, answer.count,
                   answer.status.documents_read, answer.seconds,
                   static_cast<double>(answer.status.finished_unix_us - answer.status.submitted_unix_us) / 1e6));
 }
@@ -114,7 +126,7 @@ Result<double> run_once(Connection& connection, const std::string& key, const Gr
   spec.group_by = {key};
   spec.aggregates = {"count()", "sum(price)"};
   FJORD_TRY_ASSIGN(const Answer answer, run_job(connection, spec));
-  const std::string wrong = difference(answer.rows, expected);
+  const std::string wrong = difference(answer.rows(), expected);
   if (!wrong.empty()) return Status(StatusCode::Corruption, "aggregate: " + wrong);
   say_answer("aggregate: by " + key, answer);
   return answer.seconds;
@@ -132,7 +144,7 @@ int run_query(Connection& connection, const BenchOptions& options) {
     say_answer("query", *answer);
     print_metric("query", "time_s", answer->seconds, "s");
     if (run + 1 != options.repeat) continue;
-    for (const std::string& row : answer->rows) out << row << '\n';
+    for (const std::string_view row : answer->rows()) out << row << '\n';
   }
   out.close();
   return out ? 0 : fail(Status(StatusCode::IoError, options.output + " cannot be written"));

@@ -94,9 +94,11 @@ class Refresh {
   Status check(const Query& query, const char* what, unsigned repeat, F prepare) {
     FJORD_TRY_ASSIGN(Answer answer, run(query, true, repeat, prepare));
     FJORD_TRY_ASSIGN(Answer whole, run(query, false, options_.repeat, [] { return Status::ok(); }));
-    std::sort(answer.rows.begin(), answer.rows.end());
-    std::sort(whole.rows.begin(), whole.rows.end());
-    if (answer.rows != whole.rows) {
+    auto rows = answer.rows();
+    auto expected = whole.rows();
+    std::sort(rows.begin(), rows.end());
+    std::sort(expected.begin(), expected.end());
+    if (rows != expected) {
       return Status(StatusCode::Corruption, fmt::format("refresh: {}, {}: other rows", query.name, what));
     }
     print_metric("refresh", fmt::format("{}_{}_s", query.name, what), answer.seconds, "s");

@@ -65,7 +65,7 @@ Result<rpc::ListJobsReply> newest_of(const std::string& id, JobAnswers answers) 
     } else if (!reply->jobs.empty()) {
       const bool is_better = best == nullptr || rpc::is_newer(reply->jobs.front(), best->jobs.front());
       // Only the process that ran a direct job is sure to have its results; the job record may lack them.
-      const bool has_results = best != nullptr && best->status && !best->results.empty();
+      const bool has_results = best != nullptr && best->status && mapreduce::has_results(*best);
       if (is_better && !(has_results && !reply->status)) best = &*reply;
     }
   }
@@ -111,6 +111,7 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
     request.job_id = job;
     request.wait_us = std::min(kAskMax, left).count();
     request.results_bytes_max = watch.results_bytes_max;
+    request.packed = true;
     auto reply = ask_for_job(connection, request, watch.timeout);
     if (!reply) {
       request.records = true;
@@ -173,10 +174,7 @@ Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection,
 Result<std::vector<mapreduce::KeyedResult>> results_of(Connection& connection, rpc::ListJobsReply& reply) {
   const rpc::JobStatus& job = reply.jobs.front();
   if (job.shuffle != rpc::Shuffle::Direct || reply.more_results || !reply.status) return read_results(connection, job);
-  std::vector<mapreduce::KeyedResult> rows;
-  rows.reserve(reply.results.size());
-  for (rpc::Parameter& row : reply.results) rows.emplace_back(std::move(row.name), std::move(row.value));
-  return rows;
+  return mapreduce::take_results(reply);
 }
 
 }  // namespace fjord

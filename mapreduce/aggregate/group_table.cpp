@@ -20,6 +20,8 @@ constexpr std::size_t kSlotsMin = 64;
 
 constexpr std::size_t kWaitingMax = 16;
 constexpr std::size_t kRowsAtOnce = 1024;
+/// Bytes of rows that a table counts together, as tables on several threads count with one RowBudget.
+constexpr std::size_t kCountedAtOnce = std::size_t{16} << 10;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -341,31 +343,31 @@ Status write_key_values(const AggregatePlan& plan, std::string_view key, JsonWri
 
 }  // namespace
 
-Result<std::size_t> GroupTable::reduce(Application&, RowBudget& budget, std::span<Rows::value_type> rows) {
+Status GroupTable::reduce(Application&, RowBudget& budget, JobRows& rows) {
   settle();
   std::vector<Slot>().swap(slots_);  // frees memory for the rows
-  std::size_t used = 0;
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
-  std::string row;
+  std::string key;
+  std::size_t uncounted = 0;
   for (Record* const record : records_) {
     buffer.Clear();
     json.Reset(buffer);
     json.StartArray();
     FJORD_TRY(write_key_values(*plan_, key_of(*record), json));
-    std::string key(buffer.GetString(), buffer.GetSize());  // a row begins with its key
+    key.assign(buffer.GetString(), buffer.GetSize());  // a row begins with its key
     key.push_back(']');
     states_.write(states_of(record), json);
     json.EndArray();
-    row.assign(buffer.GetString(), buffer.GetSize());
+    const std::string_view row(buffer.GetString(), buffer.GetSize());
     FJORD_TRY_ASSIGN(const bool passes, plan_->passes_having(row));
     if (!passes) continue;
-    rows[used].first = is_plain_utf8(key) ? std::move(key) : printable_key(key);
-    rows[used].second = row;
-    FJORD_TRY(budget.take(rows[used]));
-    ++used;
+    if (!is_plain_utf8(key)) key = printable_key(key);
+    rows.add(key, row);
+    uncounted += key.size() + row.size() + RowBudget::kRowBytes;
+    if (uncounted >= kCountedAtOnce) FJORD_TRY(budget.take(std::exchange(uncounted, 0)));
   }
-  return used;
+  return budget.take(uncounted);
 }
 
 Status GroupTable::write_row(const AggregatePlan& plan, const AggregateStates& states, std::string_view key,

@@ -34,7 +34,7 @@ class GroupTable final : public Accumulator {
   std::size_t bytes() const override;
   void clear() override;
   std::unique_ptr<TupleSource> drain(std::uint32_t destinations) override;
-  Result<std::size_t> reduce(Application& application, RowBudget& budget, std::span<Rows::value_type> rows) override;
+  Status reduce(Application& application, RowBudget& budget, JobRows& rows) override;
 
   /// Writes the row of a group as a JSON array: the values of its key, then those of its aggregates. Errors: Corruption
   /// if the key is malformed.

@@ -99,7 +99,7 @@ Result<JobState> decode_job_state_v1(std::string_view content) {
 Result<JobRows> decode_job_rows_v1(std::string_view content) {
   FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, unpacked(content));
   JobRows rows;
-  for (rpc::Parameter& row : reply.results) rows.emplace_back(std::move(row.name), std::move(row.value));
+  for (const rpc::Parameter& row : reply.results) rows.add(row.name, row.value);
   return rows;
 }
 

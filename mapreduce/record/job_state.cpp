@@ -162,7 +162,7 @@ Result<JobState> decode_job_state(std::string_view content) {
 std::string encode_job_rows(const JobRows& rows) {
   StoredRows stored;
   stored.rows.reserve(rows.size());
-  for (const auto& [key, value] : rows) stored.rows.push_back({key, value});
+  for (const auto& [key, value] : rows) stored.rows.push_back({std::string(key), std::string(value)});
   return encoded(stored);
 }
 
@@ -170,8 +170,7 @@ Result<JobRows> decode_job_rows(std::string_view content) {
   if (is_job_record_v1(content)) return decode_job_rows_v1(content);
   FJORD_TRY_ASSIGN(StoredRows stored, decoded<StoredRows>(content));
   JobRows rows;
-  rows.reserve(stored.rows.size());
-  for (StoredRow& row : stored.rows) rows.emplace_back(std::move(row.key), std::move(row.value));
+  for (const StoredRow& row : stored.rows) rows.add(row.key, row.value);
   return rows;
 }
 

@@ -119,14 +119,14 @@ void DirectReducePhase::reduce_elsewhere() {
   parts_.environment.run_long([reduction = std::move(reduction), limit = parts_.memory().bytes,
                                stop = reduction_.get_token(), mailbox = parts_.environment.mailbox,
                                self = guard_.of(*this)] {
-    auto rows = std::make_shared<Result<Rows>>(reduction->groups->finish(static_cast<std::size_t>(limit), stop));
+    auto rows = std::make_shared<Result<JobRows>>(reduction->groups->finish(static_cast<std::size_t>(limit), stop));
     mailbox.post(while_alive(self, [rows](DirectReducePhase& phase) {
       if (phase.parts_.host.goes_on()) phase.on_reduced(std::move(*rows));
     }));
   });
 }
 
-void DirectReducePhase::on_reduced(Result<Rows> rows) {
+void DirectReducePhase::on_reduced(Result<JobRows> rows) {
   if (!rows) {
     const Status& status = rows.error();
     status.code() == StatusCode::TooLarge ? parts_.host.too_large(status) : parts_.host.failed(status);

@@ -46,7 +46,7 @@ class DirectReducePhase final : public Phase {
 
  private:
   void reduce_elsewhere();
-  void on_reduced(Result<Rows> rows);
+  void on_reduced(Result<JobRows> rows);
 
   JobParts parts_;
   std::stop_source reduction_;  ///< Stops the reduction that runs on another thread.

@@ -1,10 +1,7 @@
 #include "direct_reduce.h"
 
 #include <algorithm>
-#include <iterator>
-#include <mutex>
 
-#include "fjord/common/free_memory.h"
 #include "fjord/common/hash.h"
 
 namespace fjord::mapreduce {
@@ -13,75 +10,6 @@ namespace {
 constexpr unsigned kTableBits = 4;
 /// Least number of tuples or groups for which other threads are used.
 constexpr std::size_t kParallelMin = 1000;
-/// If the tables are larger than this, in bytes, the memory that they free is returned to the system before rows are
-/// made.
-constexpr std::size_t kLargeTables = std::size_t{8} << 20;
-
-/// The index of a row and the first bytes of its key, which distinguish most keys.
-struct Place {
-  std::uint64_t prefix;
-  std::uint32_t row;
-};
-
-std::uint64_t prefix_of(std::string_view key) {
-  std::uint64_t prefix = 0;
-  for (std::size_t i = 0; i < sizeof(prefix); ++i) {
-    prefix = (prefix << 8) | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0u);
-  }
-  return prefix;
-}
-
-/// Merges neighbouring sorted runs until one is left.
-template <typename Before>
-std::vector<Place> merge_all(std::vector<std::vector<Place>> runs, BulkExecutor& bulk, const Before& before) {
-  while (runs.size() > 1) {
-    std::vector<std::vector<Place>> merged((runs.size() + 1) / 2);
-    bulk.for_each(merged.size(), [&](std::size_t i) {
-      std::vector<Place>& first = runs[2 * i];
-      if (2 * i + 1 == runs.size()) {
-        merged[i] = std::move(first);
-        return;
-      }
-      std::vector<Place>& second = runs[2 * i + 1];
-      merged[i].reserve(first.size() + second.size());
-      std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged[i]), before);
-      first = {};
-      second = {};
-    });
-    runs = std::move(merged);
-  }
-  return std::move(runs.front());
-}
-
-/// Sorts rows by key without a second copy of the rows.
-void sort_rows(Rows& rows, std::size_t parts, BulkExecutor& bulk) {
-  const auto before = [&rows](const Place& a, const Place& b) {
-    return a.prefix != b.prefix ? a.prefix < b.prefix : rows[a.row] < rows[b.row];
-  };
-  std::vector<std::vector<Place>> runs(parts);
-  bulk.for_each(parts, [&](std::size_t part) {
-    const std::size_t end = rows.size() * (part + 1) / parts;
-    for (std::size_t i = rows.size() * part / parts; i < end; ++i) {
-      runs[part].push_back({prefix_of(rows[i].first), static_cast<std::uint32_t>(i)});
-    }
-    std::sort(runs[part].begin(), runs[part].end(), before);
-  });
-  std::vector<Place> order = merge_all(std::move(runs), bulk, before);
-  for (std::size_t first = 0; first < order.size(); ++first) {
-    if (order[first].row == first) continue;
-    // Moves a cycle of rows, each to the place of the one before it.
-    Rows::value_type saved = std::move(rows[first]);
-    std::size_t at = first;
-    while (order[at].row != first) {
-      const std::size_t from = order[at].row;
-      rows[at] = std::move(rows[from]);
-      order[at].row = static_cast<std::uint32_t>(at);
-      at = from;
-    }
-    rows[at] = std::move(saved);
-    order[at].row = static_cast<std::uint32_t>(at);
-  }
-}
 
 }  // namespace
 
@@ -199,28 +127,20 @@ Status DirectReduce::add_group_of_nothing() {
   return tuple ? tables_.front()->merge(tuple->first, tuple->second) : Status::ok();
 }
 
-Result<Rows> DirectReduce::finish(std::size_t bytes_max, std::stop_token stop) {
+Result<JobRows> DirectReduce::finish(std::size_t bytes_max, std::stop_token stop) {
   tuples_ = {};
   FJORD_TRY(add_group_of_nothing());
   RowBudget budget(bytes_max, std::move(stop));
-  const bool is_large = table_bytes_ >= kLargeTables;
   std::size_t groups = 0;
   for (const auto& table : tables_) groups += table->groups();
-  Rows rows;
-  rows.reserve(groups);
-  std::mutex appending;
-  FJORD_TRY(for_each_table(groups, [&](std::size_t i) -> Status {
-    Rows of_table(tables_[i]->groups());
-    auto count = tables_[i]->reduce(application_, budget, of_table);
+  std::vector<JobRows> rows_of_tables(tables_.size());
+  FJORD_TRY(for_each_table(groups, [&](std::size_t i) {
+    const Status reduced = tables_[i]->reduce(application_, budget, rows_of_tables[i]);
     // Frees each table early, so that not all rows and tables are in memory together.
     tables_[i]->clear();
-    if (is_large) return_free_memory();
-    if (!count) return count.error();
-    const std::lock_guard lock(appending);
-    std::move(of_table.begin(), of_table.begin() + static_cast<std::ptrdiff_t>(*count), std::back_inserter(rows));
-    return Status::ok();
+    return reduced;
   }));
-  sort_rows(rows, rows.size() >= kParallelMin ? tables_.size() : 1, bulk_);
+  JobRows rows = JobRows::merge(rows_of_tables, bulk_);
   FJORD_TRY(application_.arrange(rows));
   return rows;
 }

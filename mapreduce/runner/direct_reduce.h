@@ -47,7 +47,7 @@ class DirectReduce {
   /// Returns the rows in the application's order, or else by key. Called once, at the end. Errors: those of the
   /// application; TooLarge if the rows need more than `bytes_max` bytes; Cancelled if `stop` is requested before all
   /// groups are reduced.
-  Result<Rows> finish(std::size_t bytes_max, std::stop_token stop = {});
+  Result<JobRows> finish(std::size_t bytes_max, std::stop_token stop = {});
 
  private:
   struct Unit {

@@ -52,11 +52,7 @@ struct RowsHere {
   JobRows rows;
   bool are_there = false;
 
-  std::size_t bytes() const {
-    std::size_t bytes = 0;
-    for (const auto& [key, value] : rows) bytes += key.size() + value.size() + sizeof(rows[0]);
-    return bytes;
-  }
+  std::size_t bytes() const { return rows.bytes(); }
   void clear() { *this = {}; }
 };
 

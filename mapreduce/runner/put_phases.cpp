@@ -45,7 +45,8 @@ void PagesPhase::write() {
         const JobRows& rows = parts_.rows.rows;
         RowPage page;
         while (at.row < rows.size() && page.bytes() < page_bytes) {
-          page.add(printable_key(rows[at.row].first), rows[at.row].second);
+          const auto [key, value] = rows[at.row];
+          page.add(printable_key(key), value);
           ++at.row;
         }
         if (page.is_empty()) return false;

@@ -1,6 +1,5 @@
 #include "row_collector.h"
 
-#include <algorithm>
 #include <fmt/core.h>
 #include <memory>
 #include <utility>
@@ -42,7 +41,7 @@ void RowCollector::start(bool is_whole, std::function<void()> then) {
 
 Status RowCollector::take(PageReader& pages, const std::string& docblock) {
   FJORD_TRY(pages.read(docblock, [this](std::string_view key, std::string_view row) {
-    parts_.rows.rows.emplace_back(key, row);
+    parts_.rows.rows.add(key, row);
     return Status::ok();
   }));
   // Applies the application's limit early to save memory: a row that is dropped now would also be dropped at the end.
@@ -62,7 +61,7 @@ Status RowCollector::finish(const PageReader& pages) {
   if (pages.rows() != made) {
     return Status(StatusCode::Corruption, fmt::format("reduce made {} rows, {} are there", made, pages.rows()));
   }
-  if (!std::is_sorted(rows.begin(), rows.end())) std::sort(rows.begin(), rows.end());
+  rows.sort();
   FJORD_TRY(parts_.pass.application().arrange(rows));
   parts_.rows.are_there = true;
   return Status::ok();

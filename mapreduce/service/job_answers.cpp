@@ -26,13 +26,17 @@ bool has_kept_rows(const LocalJob& job) {
 }
 
 void add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply) {
-  std::size_t bytes = 0;
-  std::uint64_t at = request.results_from;
-  for (; at < rows.size(); ++at) {
-    const auto& [key, value] = rows[static_cast<std::size_t>(at)];
-    bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so the overhead matters
-    if (bytes > request.results_bytes_max && !reply.results.empty()) break;
-    reply.results.push_back({key, value});
+  std::size_t at = static_cast<std::size_t>(std::min<std::uint64_t>(request.results_from, rows.size()));
+  if (request.packed) {
+    reply.packed_results = rows.packed(at, request.results_bytes_max, at);
+  } else {
+    std::size_t bytes = 0;
+    for (; at < rows.size(); ++at) {
+      const auto [key, value] = rows[at];
+      bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so the overhead matters
+      if (bytes > request.results_bytes_max && !reply.results.empty()) break;
+      reply.results.push_back({std::string(key), std::string(value)});
+    }
   }
   reply.more_results = at < rows.size();
 }

@@ -7,6 +7,7 @@
 
 #include "fjord/document/docblock.h"
 #include "fjord/document/document.h"
+#include "fjord/mapreduce/job_rows.h"
 #include "fjord/visitors/visitor_session.h"
 #include "task/task.h"
 
@@ -19,6 +20,17 @@ constexpr Duration kCallTimeout = seconds(5);
 constexpr unsigned kTriesMax = 3;
 
 }  // namespace
+
+bool has_results(const rpc::ListJobsReply& reply) { return !reply.results.empty() || !reply.packed_results.empty(); }
+
+Result<std::vector<KeyedResult>> take_results(rpc::ListJobsReply& reply) {
+  FJORD_TRY_ASSIGN(const JobRows rows, JobRows::unpack(std::exchange(reply.packed_results, {})));
+  std::vector<KeyedResult> results;
+  results.reserve(reply.results.size() + rows.size());
+  for (rpc::Parameter& result : reply.results) results.emplace_back(std::move(result.name), std::move(result.value));
+  for (const auto& [key, value] : rows) results.emplace_back(key, value);
+  return results;
+}
 
 class JobResults::Impl : public std::enable_shared_from_this<Impl> {
  public:
@@ -72,6 +84,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
                                     ? kPageBytes
                                     : static_cast<std::uint32_t>(std::min<std::uint64_t>(kPageBytes, window_bytes_));
     request.records = true;
+    request.packed = true;
     rpc::call(transport_, addresses_[at_address_], std::move(request), kCallTimeout, executor_,
               [weak = weak_from_this()](Result<rpc::ListJobsReply> reply) {
                 if (const auto self = weak.lock()) self->on_page(std::move(reply));
@@ -81,7 +94,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   void on_page(Result<rpc::ListJobsReply> reply) {
     const Status status = reply ? reply->status : reply.error();
     // A distributor that knows only the job's record may lack the results.
-    const bool lacks_results = status && reply->results.empty() && given_ + results_.size() < job_.results;
+    const bool lacks_results = status && !has_results(*reply) && given_ + results_.size() < job_.results;
     if (!status || reply->jobs.empty() || lacks_results) {
       // A distributor without the job is skipped. One that did not answer is asked up to kTriesMax more times.
       if (!status) reason_ = status;
@@ -93,8 +106,10 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       ask();
       return;
     }
-    for (rpc::Parameter& result : reply->results) append(std::move(result.name), std::move(result.value));
-    has_more_ = reply->more_results && !reply->results.empty();
+    auto results = take_results(*reply);
+    if (!results) return finish(results.error());
+    for (auto& [key, value] : *results) append(std::move(key), std::move(value));
+    has_more_ = reply->more_results && !results->empty();
     if (is_too_large_) {
       finish(too_large());
     } else if (has_more_ && window_bytes_ == 0) {

@@ -39,7 +39,7 @@ std::size_t JobTable::running() const {
 void JobTable::keep_rows(LocalJob& job, JobRows rows) {
   job.rows = std::move(rows);
   job.has_rows = true;
-  for (const auto& [key, value] : job.rows) job.row_bytes += key.size() + value.size() + sizeof(job.rows[0]);
+  job.row_bytes = job.rows.bytes();
   rows_bytes_ += job.row_bytes;
   for (const std::string& id : ended_) {
     if (rows_bytes_ <= options_.results_kept_bytes) break;

@@ -184,9 +184,8 @@ std::uint32_t destination_of(std::string_view key, std::uint32_t destinations) {
   return static_cast<std::uint32_t>(hash64(key) % destinations);
 }
 
-Status RowBudget::take(const Rows::value_type& row) {
+Status RowBudget::take(std::size_t bytes) {
   if (stop_.stop_requested()) return {StatusCode::Cancelled, "the job does not wait for the rows any more"};
-  const std::size_t bytes = row.first.size() + row.second.size() + sizeof(row);
   if (bytes_.fetch_add(bytes) + bytes <= bytes_max_) return Status::ok();
   return Status(StatusCode::TooLarge,
                 "the results need more than " + std::to_string(bytes_max_) +
@@ -207,18 +206,17 @@ Status Accumulator::merge(std::span<const HashedTuple> tuples) {
   return Status::ok();
 }
 
-Result<std::size_t> Accumulator::reduce(Application& application, RowBudget& budget, std::span<Rows::value_type> rows) {
-  std::size_t used = 0;
+Status Accumulator::reduce(Application& application, RowBudget& budget, JobRows& rows) {
   const auto source = drain(0);
   KeyReducer reducer(application, *source);
   std::string key, value;
   for (;;) {
     FJORD_TRY_ASSIGN(const bool more, reducer.next(key, value));
-    if (!more) return used;
+    if (!more) return Status::ok();
     FJORD_TRY_ASSIGN(const std::string text, application.key_text(key));
-    rows[used] = {printable_key(text), std::move(value)};
-    FJORD_TRY(budget.take(rows[used]));
-    ++used;
+    const std::string shown = printable_key(text);
+    FJORD_TRY(budget.take(shown.size() + value.size() + RowBudget::kRowBytes));
+    rows.add(shown, value);
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "fjord/common/result.h"
 #include "fjord/mapreduce/application.h"
+#include "fjord/mapreduce/job_rows.h"
 #include "tuple.h"
 
 namespace fjord::mapreduce {
@@ -28,16 +29,17 @@ struct HashedTuple {
   std::string_view value;
 };
 
-/// Results: key and JSON value, as users see them.
-using Rows = std::vector<std::pair<std::string, std::string>>;
-
 /// Limits the memory of a job's rows. Threading: callable from any thread.
 class RowBudget {
  public:
   explicit RowBudget(std::size_t bytes_max, std::stop_token stop = {})
       : bytes_max_(bytes_max), stop_(std::move(stop)) {}
-  /// Counts a row. Errors: TooLarge once the rows exceed the limit; Cancelled once a stop was requested.
-  Status take(const Rows::value_type& row);
+  /// Memory that a row takes beside its text: where it begins, and while rows are sorted a second copy and its place.
+  static constexpr std::size_t kRowBytes = 64;
+
+  /// Counts rows that need `bytes`. Errors: TooLarge once the rows exceed the limit; Cancelled once a stop was
+  /// requested.
+  Status take(std::size_t bytes);
 
  private:
   const std::size_t bytes_max_;
@@ -96,10 +98,9 @@ class Accumulator {
   /// Returns all tuples, sorted by destination and key. With 0 destinations they are unsorted and all have destination
   /// 0. The source is valid until something is added.
   virtual std::unique_ptr<TupleSource> drain(std::uint32_t destinations) = 0;
-  /// Reduces all groups with `application`, for which this accumulator was made. Writes the rows to the beginning of
-  /// `rows` in any order and returns their number; groups() places suffice. Afterwards only clear() may be called.
-  /// Errors: those of reduce_key(); TooLarge.
-  virtual Result<std::size_t> reduce(Application& application, RowBudget& budget, std::span<Rows::value_type> rows);
+  /// Reduces all groups with `application`, for which this accumulator was made. Adds the rows to `rows` in any order.
+  /// Afterwards only clear() may be called. Errors: those of reduce_key(); TooLarge.
+  virtual Status reduce(Application& application, RowBudget& budget, JobRows& rows);
 };
 
 /// Default memory in bytes that uncombined values take before they are combined.

@@ -309,12 +309,33 @@ TEST_CASE("an answer can wait for the end of a job and bring the results along")
   REQUIRE(reply.results.size() == 1);
   CHECK(reply.results[0].name == std::next(expected.begin())->first);
   CHECK(reply.more_results);
+
+  // Packed results are the same ones.
+  reply = jobs.ask(rpc::ListJobs{.job_id = "job", .results_bytes_max = 1 << 20, .packed = true});
+  CHECK(reply.results.empty());
+  CHECK(mapreduce::has_results(reply));
+  CHECK_FALSE(reply.more_results);
+  const auto all = mapreduce::take_results(reply);
+  REQUIRE(all);
+  CHECK(Rows(all->begin(), all->end()) == expected);
+  reply = jobs.ask(rpc::ListJobs{.job_id = "job", .results_from = 1, .results_bytes_max = 1, .packed = true});
+  rpc::ListJobsReply damaged = reply;
+  damaged.packed_results.pop_back();
+  CHECK(mapreduce::take_results(damaged).error().code() == StatusCode::Corruption);
+  const auto one = mapreduce::take_results(reply);
+  REQUIRE(one);
+  CHECK(*one == std::vector<mapreduce::KeyedResult>{*std::next(expected.begin())});
+  CHECK(reply.more_results);
+  reply = jobs.ask(rpc::ListJobs{.job_id = "job", .results_from = 100, .results_bytes_max = 1, .packed = true});
+  CHECK_FALSE(mapreduce::has_results(reply));
+  CHECK_FALSE(reply.more_results);
+
   CHECK(jobs.ask(rpc::ListJobs{.job_id = "other", .wait_us = Duration(seconds(5)).count()}).jobs.empty());
 }
 
 TEST_CASE("results that are held too long make room for newer ones") {
   mapreduce::JobServiceOptions options;
-  options.results_kept_bytes = 3000;
+  options.results_kept_bytes = 1000;
   JobWorld jobs(10, 1, test::kSaleSchema, {}, options);
   put_sales(jobs, 100, 20);
   for (const char* id : {"a", "b", "c"}) {

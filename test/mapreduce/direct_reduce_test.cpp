@@ -81,25 +81,25 @@ void add_unit(DirectReduce& reduce, Application& application, std::uint64_t unit
   REQUIRE(reduce.on_bucket(bucket, report_of(unit, chunks.size())).is_ok());
 }
 
-Rows rows_of(DirectReduce& reduce) {
+JobRows rows_of(DirectReduce& reduce) {
   auto rows = reduce.finish(std::size_t{1} << 30);
   INFO(rows.status());
   REQUIRE(rows);
   return std::move(*rows);
 }
 
-Rows rows_of(const std::map<std::string, Group>& groups, int count_min = 0) {
-  Rows rows;
+JobRows rows_of(const std::map<std::string, Group>& groups, int count_min = 0) {
+  JobRows rows;
   for (const auto& [key, group] : groups) {
     if (group.count < count_min) continue;
-    rows.emplace_back(key, fmt::format("{},{},{}]", key.substr(0, key.size() - 1), group.count, group.cents));
+    rows.add(key, fmt::format("{},{},{}]", key.substr(0, key.size() - 1), group.count, group.cents));
   }
   return rows;
 }
 
 TEST_CASE("rows of many units are there once, sorted by key, whatever number of threads makes them") {
   const auto application = application_of(by_city());
-  const Rows expected = rows_of(expected_of(0, kDocuments));
+  const JobRows expected = rows_of(expected_of(0, kDocuments));
   REQUIRE(expected.size() == kCities);
   for (const bool is_parallel : {false, true}) {
     const auto bulk = is_parallel ? make_tbb_bulk_executor() : make_inline_bulk_executor();
@@ -116,7 +116,7 @@ TEST_CASE("groups that do not pass a condition leave no gaps between rows") {
   AggregateSpec spec = by_city();
   spec.having = "count > 4";  // About half of the groups meet this condition.
   const auto application = application_of(spec);
-  const Rows expected = rows_of(expected_of(0, kDocuments), 5);
+  const JobRows expected = rows_of(expected_of(0, kDocuments), 5);
   REQUIRE(expected.size() > 1000);
   REQUIRE(expected.size() < kCities - 1000);
   const auto bulk = make_tbb_bulk_executor();

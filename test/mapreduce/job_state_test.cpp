@@ -73,7 +73,7 @@ std::string state_v1(const JobState& job) {
 
 std::string rows_v1(const JobRows& rows) {
   rpc::ListJobsReply content;
-  for (const auto& [key, value] : rows) content.results.push_back({key, value});
+  for (const auto& [key, value] : rows) content.results.push_back({std::string(key), std::string(value)});
   return packed_v1(std::move(content));
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "batched_application.h"
+#include "fjord/common/check.h"
 #include "fjord/common/random.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/job_results.h"
@@ -379,6 +380,7 @@ std::vector<rpc::ListJobsReply> ask_all(SimCluster& cluster, AsyncClient& client
   rpc::ListJobs request;
   request.job_id = id;
   request.results_bytes_max = 1 << 20;
+  request.packed = true;
   request.records = true;
   client.call_all(std::move(request), seconds(2), [&](auto answers) {
     answered = true;
@@ -441,8 +443,9 @@ bool run_to_end(SimCluster& cluster, AsyncClient& client, const Query& query, bo
       status = one;
       const bool has_rows = status.phase == rpc::JobPhase::Done && status.shuffle == rpc::Shuffle::Direct;
       if (!has_rows || !reply.status || reply.more_results || heard.rows) continue;
-      heard.rows.emplace();
-      for (rpc::Parameter& row : reply.results) heard.rows->emplace_back(std::move(row.name), std::move(row.value));
+      auto rows = mapreduce::take_results(reply);
+      FJORD_CHECK(rows.has_value());
+      heard.rows = std::move(*rows);
     }
     if (status.finished_unix_us != 0) return true;
     if (!is_known && without > 0 && without == replies.size() && !submit_it()) return false;

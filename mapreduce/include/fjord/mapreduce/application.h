@@ -42,6 +42,7 @@
 namespace fjord::mapreduce {
 
 class Accumulator;
+class JobRows;
 struct AggregateColumn;
 
 /// A key with its values.
@@ -122,8 +123,8 @@ class Application : public JobFunctions {
   virtual BatchFunctions* batches() { return nullptr; }
   /// The text of a key for users and result documents. Different keys have different texts.
   virtual Result<std::string> key_text(std::string_view key) const { return std::string(key); }
-  /// Sorts all results of a job (key and value) and drops those beyond the limit, if the application has a limit.
-  virtual Status arrange(std::vector<std::pair<std::string, std::string>>& /*results*/) const { return Status::ok(); }
+  /// Sorts all results of a job and drops those beyond the limit, if the application has a limit.
+  virtual Status arrange(JobRows& /*results*/) const { return Status::ok(); }
 };
 
 /// An application that works in batches. A single document or key is a batch of one.

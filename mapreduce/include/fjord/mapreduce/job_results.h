@@ -12,12 +12,18 @@
 #include "fjord/common/result.h"
 #include "fjord/common/unique_function.h"
 #include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/job_messages.h"
 #include "fjord/rpc/transport.h"
 
 namespace fjord::mapreduce {
 
 /// A key and its result as JSON.
 using KeyedResult = std::pair<std::string, std::string>;
+
+/// True if the reply has results, packed or not.
+bool has_results(const rpc::ListJobsReply& reply);
+/// Takes the results out of the reply, packed or not. Errors: Corruption.
+Result<std::vector<KeyedResult>> take_results(rpc::ListJobsReply& reply);
 
 /// Reads the results of a finished job, from the store or from the distributor that ran it.
 ///

@@ -8,14 +8,12 @@
 
 #include "fjord/common/clock.h"
 #include "fjord/common/result.h"
+#include "fjord/mapreduce/job_rows.h"
 #include "fjord/rpc/messages.h"
 
 /// The state of a job: what the process that runs it works with, and what its record stores. The answer to listJobs
 /// (rpc::JobStatus) is made from it by to_status(). Format of the record: mapreduce/record/FORMAT.md.
 namespace fjord::mapreduce {
-
-/// Results of a job: each row has a key and a JSON value.
-using JobRows = std::vector<std::pair<std::string, std::string>>;
 
 /// Counts of one pass. A repeated task counts once.
 struct PassCounts {
