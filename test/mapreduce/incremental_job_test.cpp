@@ -322,7 +322,7 @@ Answer read_in_turns(IncrementalWorld& world, const rpc::JobSpec& job) {
   answer.status.documents_reused = reduce.totals().reused;
   const auto rows = reduce.finish(std::size_t{1} << 30);
   REQUIRE(rows);
-  answer.rows = {rows->begin(), rows->end()};
+  for (const auto& [key, row] : *rows) answer.rows.emplace(key, row);
   return answer;
 }
 
