@@ -61,3 +61,27 @@ TEST_CASE("idle polling: with no time to poll a thread never polls", "[common]")
   for (int i = 0; i < 100; ++i) looks += wait(idle, 1, std::chrono::microseconds(0)).looks;
   CHECK(looks == 0);
 }
+
+TEST_CASE("idle polling: a thread whose processor is wanted for long sleeps at once, each time for longer",
+          "[common]") {
+  if (std::thread::hardware_concurrency() < 2) return;  // With one processor a thread never polls.
+  IdlePolling idle;
+  const auto yield_for_long = [] {
+    const auto end = std::chrono::steady_clock::now() + kLong;
+    while (std::chrono::steady_clock::now() < end) {
+    }
+  };
+  // Waits until the thread polls, and returns how many waits did not.
+  const auto waits_before_polling = [&] {
+    int waits = 0;
+    for (;; ++waits) {
+      int looks = 0;
+      idle.wait([&] { return ++looks > 2; }, [] {}, yield_for_long);
+      if (looks > 0) return waits;
+    }
+  };
+  waits_before_polling();
+  CHECK(waits_before_polling() >= 16);
+  CHECK(waits_before_polling() >= 32);
+  CHECK(waits_before_polling() >= 64);
+}

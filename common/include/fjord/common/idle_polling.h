@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <sched.h>
 #include <thread>
+#include <utility>
 
 namespace fjord {
 
@@ -11,7 +13,8 @@ namespace fjord {
 /// only processor time that no other thread wants.
 ///
 /// It learns from earlier waits: a thread polls only while most of its waits are short. A thread whose work is rare
-/// sleeps at once.
+/// sleeps at once. So does one whose processor another thread wants for long: the kernel lets a thread that has yielded
+/// wait for its next turn, but runs one that wakes up soon.
 ///
 /// Threading: one thread.
 class IdlePolling {
@@ -25,15 +28,21 @@ class IdlePolling {
       : poll_time_(has_many_processors() ? poll_time : std::chrono::microseconds(0)) {}
 
   /// Waits for work. Calls `look` until it returns true, and `sleep` if that takes too long. `sleep` returns when there
-  /// was work. Both may do the work.
-  template <typename Look, typename Sleep>
-  void wait(Look look, Sleep sleep) {
+  /// was work. Both may do the work. `yield` lets other threads run.
+  template <typename Look, typename Sleep, typename Yield = decltype(&::sched_yield)>
+  void wait(Look look, Sleep sleep, Yield yield = &::sched_yield) {
     const SteadyTime begin = std::chrono::steady_clock::now();
     if (credit_ > 0) {
+      SteadyTime now = begin;
       do {
-        if (look()) return gain();
-        ::sched_yield();
-      } while (std::chrono::steady_clock::now() - begin < poll_time_);
+        if (look()) return found();
+        yield();
+        const SteadyTime before = std::exchange(now, std::chrono::steady_clock::now());
+        if (now - before > kBusyTurns * poll_time_) {
+          back_off();
+          return look() ? void() : sleep();
+        }
+      } while (now - begin < poll_time_);
       --credit_;
     }
     sleep();
@@ -43,9 +52,23 @@ class IdlePolling {
 
  private:
   static constexpr int kCreditMax = 4;
+  /// A yield that takes as many poll times was to a thread that needs its processor for long.
+  static constexpr int kBusyTurns = 4;
+  /// Bounds of the number of short waits after such a yield before the thread polls again.
+  static constexpr int kBackOffMin = 16;
+  static constexpr int kBackOffMax = 4096;
 
   void gain() {
     if (credit_ < kCreditMax) ++credit_;
+  }
+  void found() {
+    gain();
+    if (++found_ >= back_off_) back_off_ = kBackOffMin;
+  }
+  void back_off() {
+    credit_ = -back_off_;
+    back_off_ = std::min(2 * back_off_, kBackOffMax);
+    found_ = 0;
   }
   /// With one processor, the work that a thread waits for is done only while it sleeps.
   static bool has_many_processors() {
@@ -54,7 +77,11 @@ class IdlePolling {
   }
 
   std::chrono::microseconds poll_time_;
-  int credit_ = 0;  ///< Number of waits that may be polled in vain before the thread stops polling.
+  /// Number of waits that may be polled in vain before the thread stops polling. Below 0: short waits that are left
+  /// before it polls again.
+  int credit_ = 0;
+  int back_off_ = kBackOffMin;  ///< The number of short waits after the next long yield. It doubles with each.
+  int found_ = 0;               ///< Polls that found work since the last long yield.
 };
 
 }  // namespace fjord
