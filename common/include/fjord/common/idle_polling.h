@@ -63,7 +63,9 @@ class IdlePolling {
   }
   void found() {
     gain();
-    if (++found_ >= back_off_) back_off_ = kBackOffMin;
+    if (++found_ < back_off_) return;
+    back_off_ = kBackOffMin;
+    found_ = 0;
   }
   void back_off() {
     credit_ = -back_off_;
@@ -81,7 +83,7 @@ class IdlePolling {
   /// before it polls again.
   int credit_ = 0;
   int back_off_ = kBackOffMin;  ///< The number of short waits after the next long yield. It doubles with each.
-  int found_ = 0;               ///< Polls that found work since the last long yield.
+  int found_ = 0;  ///< Polls that found work since the last long yield. As many as `back_off_` set that back.
 };
 
 }  // namespace fjord
