@@ -227,7 +227,8 @@ inline constexpr SettingDeclaration kSettings[] = {
      "Threads of a process for sockets, for each direction of calls."},
     {"rpc.poll_us", Integer, 60, 0, 10'000, kAll, "rpc.poll_us", kStart,
      "Microseconds for which a thread for sockets looks for messages before it sleeps, while most of its waits are short. "
-     "It takes processor time that no other thread wants; 0: it sleeps at once."},
+     "It takes processor time that no other thread wants, but which counts against the limit of a container; 0: it sleeps "
+     "at once."},
     {"search.affinity_multipliers", Boolean, 1, 0, 1, kDistributor, "", kLive,
      "Replicas with more load than others are searched less often, by what they say of their load."},
     {"search.affinity_shadow", Boolean, 0, 0, 1, kDistributor, "", kLive,
