@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "fjord/mapreduce/aggregate_spec.h"
-#include "fjord/mapreduce/job_rows.h"
 #include "group_table.h"
 
 namespace fjord::mapreduce {
@@ -74,14 +73,7 @@ class AggregateApplication final : public Application {
     return text;
   }
   Status arrange(JobRows& results) const override {
-    if (plan_->limit() == 0) return Status::ok();
-    std::vector<std::pair<std::string, std::string>> rows;
-    rows.reserve(results.size());
-    for (const auto& [key, row] : results) rows.emplace_back(key, row);
-    FJORD_TRY(plan_->arrange(rows));
-    results = {};
-    for (const auto& [key, row] : rows) results.add(key, row);
-    return Status::ok();
+    return plan_->limit() == 0 ? Status::ok() : plan_->arrange(results);
   }
 
  private:

@@ -569,15 +569,15 @@ Result<ScalarView> scalar_of(std::string_view cell, ColumnKind kind, Texts& text
 
 }  // namespace
 
-Status AggregatePlan::arrange(std::vector<std::pair<std::string, std::string>>& rows) const {
+Result<std::vector<std::uint32_t>> AggregatePlan::arranged(std::span<const JobRows::Row> rows) const {
   std::vector<Order> order = order_;
   for (std::size_t i = 0; i < groups_.size(); ++i) order.push_back({i, false});
   const std::size_t width = order.size();
   std::vector<ScalarView> values;  // the values of the first row, then those of the second, and so on
   values.reserve(rows.size() * width);
   Texts texts;
-  for (const auto& [key, row] : rows) {
-    FJORD_TRY_ASSIGN(const std::vector<std::string_view> cells, row_cells(row));
+  for (const JobRows::Row& row : rows) {
+    FJORD_TRY_ASSIGN(const std::vector<std::string_view> cells, row_cells(row.value));
     if (cells.size() != columns_.size()) return no_row();
     for (const Order& by : order) {
       FJORD_TRY_ASSIGN(const ScalarView value, scalar_of(cells[by.column], columns_[by.column].kind, texts));
@@ -589,7 +589,7 @@ Status AggregatePlan::arrange(std::vector<std::pair<std::string, std::string>>& 
       const int difference = compare(values[a * width + i], values[b * width + i]);
       if (difference != 0) return order[i].descending ? difference > 0 : difference < 0;
     }
-    return rows[a].first < rows[b].first;
+    return rows[a].key < rows[b].key;
   };
   std::vector<std::uint32_t> sorted(rows.size());
   std::iota(sorted.begin(), sorted.end(), 0u);
@@ -599,10 +599,29 @@ Status AggregatePlan::arrange(std::vector<std::pair<std::string, std::string>>& 
     std::partial_sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(limit_), sorted.end(), before);
     sorted.resize(static_cast<std::size_t>(limit_));
   }
-  std::vector<std::pair<std::string, std::string>> arranged;
-  arranged.reserve(sorted.size());
-  for (const std::uint32_t index : sorted) arranged.push_back(std::move(rows[index]));
-  rows = std::move(arranged);
+  return sorted;
+}
+
+Status AggregatePlan::arrange(std::vector<std::pair<std::string, std::string>>& rows) const {
+  std::vector<JobRows::Row> views;
+  views.reserve(rows.size());
+  for (const auto& [key, row] : rows) views.push_back({key, row});
+  FJORD_TRY_ASSIGN(const std::vector<std::uint32_t> order, arranged(views));
+  std::vector<std::pair<std::string, std::string>> kept;
+  kept.reserve(order.size());
+  for (const std::uint32_t index : order) kept.push_back(std::move(rows[index]));
+  rows = std::move(kept);
+  return Status::ok();
+}
+
+Status AggregatePlan::arrange(JobRows& rows) const {
+  std::vector<JobRows::Row> views;
+  views.reserve(rows.size());
+  for (const JobRows::Row& row : rows) views.push_back(row);
+  FJORD_TRY_ASSIGN(const std::vector<std::uint32_t> order, arranged(views));
+  JobRows kept;
+  for (const std::uint32_t index : order) kept.add(views[index].key, views[index].value);
+  rows = std::move(kept);
   return Status::ok();
 }
 

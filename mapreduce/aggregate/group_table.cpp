@@ -349,7 +349,7 @@ Status GroupTable::reduce(Application&, RowBudget& budget, JobRows& rows) {
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
   std::string key;
-  std::size_t uncounted = 0;
+  std::size_t counted = 0;
   for (Record* const record : records_) {
     buffer.Clear();
     json.Reset(buffer);
@@ -364,10 +364,9 @@ Status GroupTable::reduce(Application&, RowBudget& budget, JobRows& rows) {
     if (!passes) continue;
     if (!is_plain_utf8(key)) key = printable_key(key);
     rows.add(key, row);
-    uncounted += key.size() + row.size() + RowBudget::kRowBytes;
-    if (uncounted >= kCountedAtOnce) FJORD_TRY(budget.take(std::exchange(uncounted, 0)));
+    if (rows.bytes_while_sorted() - counted >= kCountedAtOnce) FJORD_TRY(budget.take(rows, counted));
   }
-  return budget.take(uncounted);
+  return budget.take(rows, counted);
 }
 
 Status GroupTable::write_row(const AggregatePlan& plan, const AggregateStates& states, std::string_view key,

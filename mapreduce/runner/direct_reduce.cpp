@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fjord/common/free_memory.h"
 #include "fjord/common/hash.h"
 
 namespace fjord::mapreduce {
@@ -10,6 +11,9 @@ namespace {
 constexpr unsigned kTableBits = 4;
 /// Least number of tuples or groups for which other threads are used.
 constexpr std::size_t kParallelMin = 1000;
+/// If the tables took more than this, in bytes, the memory that they have freed goes back to the system before the rows
+/// are sorted.
+constexpr std::size_t kLargeTables = std::size_t{8} << 20;
 
 }  // namespace
 
@@ -140,6 +144,7 @@ Result<JobRows> DirectReduce::finish(std::size_t bytes_max, std::stop_token stop
     tables_[i]->clear();
     return reduced;
   }));
+  if (table_bytes_ >= kLargeTables) return_free_memory();
   JobRows rows = JobRows::merge(rows_of_tables, bulk_);
   FJORD_TRY(application_.arrange(rows));
   return rows;

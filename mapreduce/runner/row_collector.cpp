@@ -46,8 +46,9 @@ Status RowCollector::take(PageReader& pages, const std::string& docblock) {
   }));
   // Applies the application's limit early to save memory: a row that is dropped now would also be dropped at the end.
   const MemoryLimit limit = parts_.memory();
-  if (parts_.rows.bytes() > limit.bytes) FJORD_TRY(parts_.pass.application().arrange(parts_.rows.rows));
-  if (parts_.rows.bytes() <= limit.bytes) return Status::ok();
+  JobRows& rows = parts_.rows.rows;
+  if (rows.bytes_while_sorted() > limit.bytes) FJORD_TRY(parts_.pass.application().arrange(rows));
+  if (rows.bytes_while_sorted() <= limit.bytes) return Status::ok();
   return Status(StatusCode::TooLarge,
                 fmt::format("the rows that the limit leaves need more than {} bytes; the limit "
                             "is the {}",

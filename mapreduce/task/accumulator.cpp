@@ -184,8 +184,10 @@ std::uint32_t destination_of(std::string_view key, std::uint32_t destinations) {
   return static_cast<std::uint32_t>(hash64(key) % destinations);
 }
 
-Status RowBudget::take(std::size_t bytes) {
+Status RowBudget::take(const JobRows& rows, std::size_t& counted) {
   if (stop_.stop_requested()) return {StatusCode::Cancelled, "the job does not wait for the rows any more"};
+  const std::size_t bytes = rows.bytes_while_sorted() - counted;
+  counted += bytes;
   if (bytes_.fetch_add(bytes) + bytes <= bytes_max_) return Status::ok();
   return Status(StatusCode::TooLarge,
                 "the results need more than " + std::to_string(bytes_max_) +
@@ -207,6 +209,7 @@ Status Accumulator::merge(std::span<const HashedTuple> tuples) {
 }
 
 Status Accumulator::reduce(Application& application, RowBudget& budget, JobRows& rows) {
+  std::size_t counted = 0;
   const auto source = drain(0);
   KeyReducer reducer(application, *source);
   std::string key, value;
@@ -215,8 +218,8 @@ Status Accumulator::reduce(Application& application, RowBudget& budget, JobRows&
     if (!more) return Status::ok();
     FJORD_TRY_ASSIGN(const std::string text, application.key_text(key));
     const std::string shown = printable_key(text);
-    FJORD_TRY(budget.take(shown.size() + value.size() + RowBudget::kRowBytes));
     rows.add(shown, value);
+    FJORD_TRY(budget.take(rows, counted));
   }
 }
 

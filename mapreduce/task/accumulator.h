@@ -34,12 +34,9 @@ class RowBudget {
  public:
   explicit RowBudget(std::size_t bytes_max, std::stop_token stop = {})
       : bytes_max_(bytes_max), stop_(std::move(stop)) {}
-  /// Memory that a row takes beside its text: where it begins, and while rows are sorted a second copy and its place.
-  static constexpr std::size_t kRowBytes = 64;
-
-  /// Counts rows that need `bytes`. Errors: TooLarge once the rows exceed the limit; Cancelled once a stop was
-  /// requested.
-  Status take(std::size_t bytes);
+  /// Counts what `rows` needs beyond `counted` bytes, sorting included, and sets `counted`. Errors: TooLarge once all
+  /// rows exceed the limit; Cancelled once a stop was requested.
+  Status take(const JobRows& rows, std::size_t& counted);
 
  private:
   const std::size_t bytes_max_;
@@ -98,8 +95,8 @@ class Accumulator {
   /// Returns all tuples, sorted by destination and key. With 0 destinations they are unsorted and all have destination
   /// 0. The source is valid until something is added.
   virtual std::unique_ptr<TupleSource> drain(std::uint32_t destinations) = 0;
-  /// Reduces all groups with `application`, for which this accumulator was made. Adds the rows to `rows` in any order.
-  /// Afterwards only clear() may be called. Errors: those of reduce_key(); TooLarge.
+  /// Reduces all groups with `application`, for which this accumulator was made. Adds the rows, in any order, to
+  /// `rows`, which is empty. Afterwards only clear() may be called. Errors: those of reduce_key(); TooLarge.
   virtual Status reduce(Application& application, RowBudget& budget, JobRows& rows);
 };
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <utility>
 
 #include "fjord/common/coding.h"
@@ -104,6 +105,8 @@ std::string_view JobRows::packed(std::size_t first, std::size_t bytes_max, std::
 
 /// Sorts parts and copies their rows to where they belong, in pieces of about equal numbers of rows.
 class JobRows::Sorting {
+  static_assert(sizeof(Place) == kPlaceBytes);
+
  public:
   Sorting(std::span<const JobRows> parts, BulkExecutor* bulk) : parts_(parts), bulk_(bulk) {}
 

@@ -411,6 +411,15 @@ TEST_CASE("rows are arranged by columns, then by their groups, and cut off") {
   CHECK(rows == expected);
   Rows broken = {{"a", "[1]"}};
   CHECK((*plan)->arrange(broken).code() == StatusCode::Corruption);
+
+  JobRows packed = {{"a", R"(["b",1,2.5])"}, {"b", R"(["a",10,3])"},   {"c", R"(["c",9,3])"},
+                    {"d", R"([null,9,3])"},  {"e", R"(["x",1,null])"}, {"f", R"(["x",1,"Infinity"])"}};
+  JobRows kept;
+  for (const auto& [key, row] : expected) kept.add(key, row);
+  REQUIRE((*plan)->arrange(packed).is_ok());
+  CHECK(packed == kept);
+  packed = {{"a", "[1]"}};
+  CHECK((*plan)->arrange(packed).code() == StatusCode::Corruption);
 }
 
 TEST_CASE("what is wrong with a specification is said, with where and what was expected") {

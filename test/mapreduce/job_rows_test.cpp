@@ -44,6 +44,7 @@ TEST_CASE("rows come back as they were added") {
   CHECK(rows.size() == 3);
   CHECK(rows[2].key == std::string_view("\0\xff", 2));
   CHECK(pairs_of(rows) == Pairs{{"b", "1"}, {"", "2"}, {std::string("\0\xff", 2), ""}});
+  CHECK(rows.bytes_while_sorted() > 2 * rows.bytes());
   CHECK(JobRows().empty());
   CHECK_FALSE(JobRows() == rows);
 }

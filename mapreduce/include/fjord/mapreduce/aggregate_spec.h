@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "fjord/common/result.h"
 #include "fjord/document/document_type.h"
 #include "fjord/document/value_expression.h"
+#include "fjord/mapreduce/job_rows.h"
 
 /// Declarative aggregation: what `fjord aggregate` computes. The page for users is docs/reference/aggregate.md.
 namespace fjord::mapreduce {
@@ -108,6 +110,7 @@ class AggregatePlan {
   /// Sorts rows (key and JSON array) by `order_by`, then by the values of their groups, and drops the rows beyond the
   /// limit. A second call changes nothing. Errors: Corruption.
   Status arrange(std::vector<std::pair<std::string, std::string>>& rows) const;
+  Status arrange(JobRows& rows) const;
 
  private:
   struct Having;
@@ -117,6 +120,9 @@ class AggregatePlan {
   };
   friend class AggregateCompiler;
   AggregatePlan() = default;
+
+  /// Returns the numbers of the rows that arrange() keeps, in their order. Errors: Corruption.
+  Result<std::vector<std::uint32_t>> arranged(std::span<const JobRows::Row> rows) const;
 
   std::vector<AggregateColumn> columns_;
   std::vector<ValueExpression> groups_;

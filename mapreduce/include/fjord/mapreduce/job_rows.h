@@ -56,6 +56,8 @@ class JobRows {
   void add(std::string_view key, std::string_view value);
   /// Memory of the rows in bytes.
   std::size_t bytes() const { return packed_.size() + begins_.size() * sizeof(begins_[0]); }
+  /// Memory of the rows in bytes while sort() or merge() makes a sorted copy of them.
+  std::size_t bytes_while_sorted() const { return 2 * bytes() + size() * kPlaceBytes; }
   /// Returns packed rows from `first` on, as many as fit into `bytes_max`, but at least one if there is one. Sets `end`
   /// to the number of the row after them.
   std::string_view packed(std::size_t first, std::size_t bytes_max, std::size_t& end) const;
@@ -67,6 +69,7 @@ class JobRows {
 
  private:
   class Sorting;
+  static constexpr std::size_t kPlaceBytes = 24;  ///< What sorting needs for a row beside its copy.
 
   std::size_t end_of(std::size_t row) const { return row + 1 < begins_.size() ? begins_[row + 1] : packed_.size(); }
 
