@@ -17,6 +17,7 @@
 #include "fjord/common/env.h"
 #include "fjord/common/log.h"
 #include "fjord/common/lost_pages.h"
+#include "fjord/common/posix_space.h"
 
 namespace fjord {
 
@@ -311,8 +312,7 @@ class PosixEnv final : public Env {
       result = ::statvfs(path.c_str(), &info);
     } while (result != 0 && errno == EINTR);
     if (result != 0) return errno_status(errno, "statvfs", path);
-    const std::uint64_t block = info.f_frsize;
-    return SpaceInfo{.total_bytes = info.f_blocks * block, .free_bytes = info.f_bavail * block};
+    return to_space_info(info);
   }
 
  private:

@@ -55,8 +55,9 @@ class RandomAccessFile {
   virtual Status truncate(std::uint64_t size) = 0;
 };
 
+/// Space of a file system without what it keeps for root.
 struct SpaceInfo {
-  std::uint64_t total_bytes = 0;
+  std::uint64_t total_bytes = 0;  ///< Used and free together.
   std::uint64_t free_bytes = 0;
 };
 
