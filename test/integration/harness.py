@@ -64,6 +64,7 @@ def wait_until(condition, what, seconds=60, pause=0.02):
 
 
 ATTEMPTS = 4  # To start a new cluster.
+SPACE_LIMIT_PERCENT = 95  # Used space from which storage nodes warn and slow writes down, as writes are refused.
 
 
 class Finished:
@@ -90,6 +91,18 @@ def run_program(name, *arguments, stdin=None, env=None, timeout=120, cwd=None):
     completed = subprocess.run([str(BIN / name), *arguments], input=stdin, capture_output=True, text=True, timeout=timeout,
                                env={**os.environ, **(env or {})}, cwd=cwd)
     return Finished(arguments, completed)
+
+
+def with_little_space(settings):
+    """Adds to settings in YAML that storage nodes do not mind a disk that is nearly full.
+
+    The machine that runs the tests may have little space left. Settings that say something about space stay as they are.
+    """
+    if "  space_" in settings:
+        return settings
+    section = "storage_options:\n"
+    added = section + "".join(f"  space_{stage}_percent: {SPACE_LIMIT_PERCENT}\n" for stage in ("warn", "throttle"))
+    return settings.replace(section, added) if section in settings else settings + added
 
 
 class Cluster:
@@ -136,7 +149,8 @@ class Cluster:
         for _ in range(ATTEMPTS):
             self.local("create", *self.shape, "--gateways", self.gateways, "--ports", "any")
             config = self.directory / "cluster.yaml"
-            config.write_text(config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings) + self.settings)
+            config.write_text(config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings) +
+                              with_little_space(self.settings))
             started = self.run_start()
             if "cannot listen on" not in started.err:
                 break
