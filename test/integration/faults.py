@@ -68,7 +68,7 @@ class Processes:
         lines += ["storage:"]
         for name in self.storage:
             lines += [f"  - address: {self.addresses[name]}", f"    directory: {name}"]
-        (self.folder / "cluster.yaml").write_text("\n".join(lines) + "\n" + options)
+        (self.folder / "cluster.yaml").write_text(harness.with_little_space(options) + "\n".join(lines) + "\n")
 
     def __enter__(self):
         try:

@@ -64,7 +64,6 @@ def wait_until(condition, what, seconds=60, pause=0.02):
 
 
 ATTEMPTS = 4  # To start a new cluster.
-SPACE_LIMIT_PERCENT = 95  # Used space from which storage nodes warn and slow writes down, as writes are refused.
 
 
 class Finished:
@@ -93,16 +92,18 @@ def run_program(name, *arguments, stdin=None, env=None, timeout=120, cwd=None):
     return Finished(arguments, completed)
 
 
-def with_little_space(settings):
-    """Adds to settings in YAML that storage nodes do not mind a disk that is nearly full.
+LITTLE_SPACE = """storage_options:
+  space_warn_percent: 95
+  space_throttle_percent: 95
+"""  # As `fjord local` writes it: the tests run on a machine with a nearly full disk, too.
 
-    The machine that runs the tests may have little space left. Settings that say something about space stay as they are.
-    """
+
+def with_little_space(settings):
+    """Returns settings in YAML with LITTLE_SPACE; those that say something about space stay as they are."""
     if "  space_" in settings:
         return settings
     section = "storage_options:\n"
-    added = section + "".join(f"  space_{stage}_percent: {SPACE_LIMIT_PERCENT}\n" for stage in ("warn", "throttle"))
-    return settings.replace(section, added) if section in settings else settings + added
+    return settings.replace(section, LITTLE_SPACE) if section in settings else LITTLE_SPACE + settings
 
 
 class Cluster:
@@ -149,8 +150,8 @@ class Cluster:
         for _ in range(ATTEMPTS):
             self.local("create", *self.shape, "--gateways", self.gateways, "--ports", "any")
             config = self.directory / "cluster.yaml"
-            config.write_text(config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings) +
-                              with_little_space(self.settings))
+            text = config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings)
+            config.write_text(text.replace(LITTLE_SPACE, "") + with_little_space(self.settings))
             started = self.run_start()
             if "cannot listen on" not in started.err:
                 break

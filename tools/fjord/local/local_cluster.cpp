@@ -104,6 +104,18 @@ std::string gateways_yaml(std::span<const int> ports) {
   return yaml;
 }
 
+/// Returns where the list of storage nodes ends: at the next section, or at the end.
+std::size_t end_of_storage(std::string_view yaml) {
+  bool is_inside = false;
+  for (std::size_t line = 0; line < yaml.size(); line = yaml.find('\n', line) + 1) {
+    const std::string_view rest = yaml.substr(line);
+    if (rest.starts_with(' ') || rest.starts_with('-')) continue;
+    if (is_inside) return line;
+    is_inside = rest.starts_with("storage:");
+  }
+  return yaml.size();
+}
+
 Result<std::string> make_local_yaml(const LocalShape& shape) {
   std::vector<int> ports;
   for (int http = 0; http <= kHttpOffset; http += kHttpOffset) {
@@ -136,7 +148,10 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
     storage += "  - " + addresses("    ") + fmt::format("    directory: storage.{}\n", i);
   return fmt::format(
       "# A cluster on this machine, made by `fjord local start`. All keys: fjordd --help-config\n"
-      "cluster:\n  redundancy: {}\nfleetcontroller:\n{}distributors:\n{}{}storage:\n{}",
+      "cluster:\n  redundancy: {}\n"
+      "# All nodes share a disk with other programs, so nothing would be won by moving data at the usual 85 and 92 %.\n"
+      "storage_options:\n  space_warn_percent: 95\n  space_throttle_percent: 95\n"
+      "fleetcontroller:\n{}distributors:\n{}{}storage:\n{}",
       shape.redundancy, controller, distributors, gateways, storage);
 }
 
@@ -164,12 +179,14 @@ Status LocalCluster::add_storage(const std::string& directory, ProcessName name)
   const std::string file = cluster.directory_ + "/cluster.yaml";
   std::string yaml = read_text(file);
   if (!yaml.ends_with('\n')) yaml += '\n';
-  yaml += fmt::format("  - address: 127.0.0.1:{}\n    http: 127.0.0.1:{}\n    directory: {}\n", ports[0], ports[1],
-                      name.to_string());
-  if (name.index != before) yaml += fmt::format("    index: {}\n", name.index);
+  std::string node = fmt::format("  - address: 127.0.0.1:{}\n    http: 127.0.0.1:{}\n    directory: {}\n", ports[0],
+                                 ports[1], name.to_string());
+  if (name.index != before) node += fmt::format("    index: {}\n", name.index);
+  yaml.insert(end_of_storage(yaml), node);
   const auto parsed = config::parse_config(yaml, file);
   if (!parsed || parsed->storage.size() != before + 1) {
-    return Status(StatusCode::InvalidArgument, file + " does not end with the list of storage nodes");
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("cannot add a node to the list `storage:` of {}: add it there by hand:\n{}", file, node));
   }
   return write_text(file, yaml);
 }

@@ -395,6 +395,8 @@ class LocalCluster:
 
         config: Dict[str, Any] = {
             "cluster": {"redundancy": self.redundancy},
+            # Tests run on disks that are nearly full, too, where a cluster with the usual 85 % would not become healthy.
+            "storage_options": {"space_warn_percent": 95, "space_throttle_percent": 95},
             "fleetcontroller": node("fleetcontroller.0", directory="fleetcontroller.0", poll_interval_ms=100),
             "distributors": [node(f"distributor.{index}") for index in range(self.distributors)],
             "storage": [
