@@ -33,7 +33,9 @@ long count_entries(const char* folder) {
 
 ResourceSampler::ResourceSampler(MetricRegistry& registry)
     : cpu_seconds_(registry.gauge("fjord_process_cpu_seconds", "CPU time used by the process, user and system.")),
-      resident_bytes_(registry.gauge("fjord_process_resident_bytes", "Memory of the process that is in RAM.")),
+      resident_bytes_(registry.gauge("fjord_process_resident_bytes",
+                                     "Memory of the process that is in RAM, with mapped files that were read.")),
+      own_bytes_(registry.gauge("fjord_process_own_bytes", "Memory of the process that is in RAM, without files.")),
       available_bytes_(registry.gauge("fjord_machine_memory_available_bytes",
                                       "Memory of the machine that could be used, cached files included.")),
       open_fds_(registry.gauge("fjord_process_open_fds", "Open file descriptors of the process.")),
@@ -48,8 +50,11 @@ void ResourceSampler::sample() {
   std::ifstream statm("/proc/self/statm");
   double total_pages = 0;
   double resident_pages = 0;
-  if (statm >> total_pages >> resident_pages) {
-    resident_bytes_.set(resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  double file_pages = 0;
+  if (statm >> total_pages >> resident_pages >> file_pages) {
+    const auto page = static_cast<double>(::sysconf(_SC_PAGESIZE));
+    resident_bytes_.set(resident_pages * page);
+    own_bytes_.set((resident_pages - file_pages) * page);
   }
   std::ifstream meminfo("/proc/meminfo");
   for (std::string word; meminfo >> word;) {

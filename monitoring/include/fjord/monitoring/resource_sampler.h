@@ -4,9 +4,9 @@
 
 namespace fjord {
 
-/// Writes the resource usage of the process into metrics: fjord_process_cpu_seconds, _resident_bytes, _open_fds,
-/// _threads; its clock into fjord_process_clock_seconds; and fjord_machine_memory_available_bytes. Threading: one
-/// thread at a time. Lifetime: the registry outlives the sampler.
+/// Writes the resource usage of the process into metrics: fjord_process_cpu_seconds, _resident_bytes, _own_bytes,
+/// _open_fds, _threads; its clock into fjord_process_clock_seconds; and fjord_machine_memory_available_bytes.
+/// Threading: one thread at a time. Lifetime: the registry outlives the sampler.
 class ResourceSampler {
  public:
   explicit ResourceSampler(MetricRegistry& registry);
@@ -16,6 +16,7 @@ class ResourceSampler {
  private:
   Gauge& cpu_seconds_;
   Gauge& resident_bytes_;
+  Gauge& own_bytes_;
   Gauge& available_bytes_;
   Gauge& open_fds_;
   Gauge& threads_;
