@@ -92,10 +92,11 @@ class Fjord:
         return run([self.binaries / name, *arguments], env=self.environment, **options)
 
     def start(self, settings=""):
+        """`settings`: lines of the section storage_options."""
         local = [self.binaries / "fjord", "local"]
         run([*local, "create", "--dir", self.folder, "--storage", 3, "--redundancy", 1, "--gateways", 0, "--ports", "any"])
         config = self.folder / "cluster.yaml"
-        config.write_text(config.read_text() + settings)
+        config.write_text(config.read_text().replace("storage_options:\n", "storage_options:\n" + settings))
         self.is_running = True
         line = run([*local, "start", "--dir", self.folder]).strip()
         self.environment = {**os.environ, "FJORD_CLUSTER": line.split("=", 1)[1]}
@@ -135,7 +136,7 @@ class Fjord:
         check("documents imported", imported["ok"], len(documents))
         figures["put"] = imported["docs_per_s"]
         self.stop()
-        self.start("storage_options:\n  durability: sync\n")
+        self.start("  durability: sync\n")
         figures["put_synced"] = self.bench("feed", len(documents))["docs_per_s"]
         self.stop()
         return figures
