@@ -151,7 +151,11 @@ class Cluster:
             self.local("create", *self.shape, "--gateways", self.gateways, "--ports", "any")
             config = self.directory / "cluster.yaml"
             text = config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings)
-            config.write_text(text.replace(LITTLE_SPACE, "") + with_little_space(self.settings))
+            if "storage_options:" in self.settings:
+                text = text.replace(LITTLE_SPACE, "") + with_little_space(self.settings)
+            else:
+                text += self.settings
+            config.write_text(text)
             started = self.run_start()
             if "cannot listen on" not in started.err:
                 break
