@@ -1216,7 +1216,7 @@ struct BalanceReply {
   2: optional list<string> refusals = []
   3: optional string mode = ""
   4: optional string algorithm = ""
-  /** What loads are: "time" (nanoseconds of execution a second) or "operations" (thousandths of one a second). */
+  /** What loads are: "time" (nanoseconds a second) or "operations" (thousandths of one a second). */
   5: optional string unit = ""
   6: optional u64 round = 0
   7: optional i64 round_us = 0

@@ -88,9 +88,7 @@ void add_nodes(rpc::BalanceReply& reply, const NodeInput& input) {
     rpc::BalanceNode said;
     said.node = i;
     if (const NodeLoads* node = input.loads.of(i); node != nullptr) {
-      said.load =
-          whole(input.round.by_operations ? (node->total.reads + node->total.writes + node->total.candidates) * 1000
-                                          : node->total.read_ns + node->total.write_ns + node->total.search_ns);
+      said.load = whole(measured(node->total, input.round.measure).sum());
       said.reads = whole(node->total.reads);
       said.writes = whole(node->total.writes);
       said.bytes = std::accumulate(node->stored_bytes.begin(), node->stored_bytes.end(), std::uint64_t{0});
@@ -245,7 +243,7 @@ rpc::BalanceReply BalanceAnswers::status(const rpc::Balance& request) const {
   const ClusterRecord& record = records_.cluster();
   reply.mode = setting_text(*find_setting("balancer.mode"), static_cast<std::int64_t>(balance_mode(config())));
   reply.algorithm = balance_algorithm(config()).name();
-  reply.unit = balances_by_operations(config()) ? "operations" : "time";
+  reply.unit = load_measure(config()) == LoadMeasure::Operations ? "operations" : "time";
   reply.round = known_.round.number;
   reply.round_us = balance_round_time(config()).count();
   if (known_.round.number != 0) reply.round_age_us = (clock_.now() - known_.round.ended_at).count();

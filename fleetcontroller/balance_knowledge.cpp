@@ -25,7 +25,9 @@ BalanceMode balance_mode(const SettingValues& config) {
   return static_cast<BalanceMode>(value_or_default(config, "balancer.mode"));
 }
 
-bool balances_by_operations(const SettingValues& config) { return value_or_default(config, "balancer.load") == 1; }
+LoadMeasure load_measure(const SettingValues& config) {
+  return static_cast<LoadMeasure>(value_or_default(config, "balancer.load"));
+}
 
 const balancer::BalancingAlgorithm& balance_algorithm(const SettingValues& config) {
   const SettingDeclaration& setting = *find_setting("balancer.algorithm");

@@ -19,7 +19,7 @@ namespace fjord::fleetcontroller {
 struct BalanceRound {
   std::uint64_t number = 0;
   MonotonicTime ended_at;
-  bool by_operations = false;
+  LoadMeasure measure = LoadMeasure::Work;
   /// Absent: the loads of a node are not known.
   std::optional<balancer::BalanceModel> model;
   double imbalance = 1.0;
@@ -74,7 +74,7 @@ enum class BalanceMode { Off, Advise, On };
 
 // The settings of the balancer in a live configuration.
 BalanceMode balance_mode(const SettingValues& config);
-bool balances_by_operations(const SettingValues& config);
+LoadMeasure load_measure(const SettingValues& config);
 const balancer::BalancingAlgorithm& balance_algorithm(const SettingValues& config);
 Duration balance_round_time(const SettingValues& config);
 

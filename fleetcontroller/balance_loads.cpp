@@ -24,6 +24,8 @@ std::vector<rpc::BucketLoad> folded(const std::vector<rpc::BucketLoad>& counts, 
     sum.writes += counts[i].writes;
     sum.search_ns += counts[i].search_ns;
     sum.search_candidates += counts[i].search_candidates;
+    sum.read_bytes += counts[i].read_bytes;
+    sum.written_bytes += counts[i].written_bytes;
   }
   return sums;
 }
@@ -34,14 +36,39 @@ LoadRate rate_of(const rpc::BucketLoad& before, const rpc::BucketLoad& now, doub
   const auto rate = [&](std::uint64_t from, std::uint64_t to) {
     return static_cast<double>(risen(from, to)) / seconds / parts;
   };
-  return {rate(before.read_ns, now.read_ns),     rate(before.write_ns, now.write_ns),
-          rate(before.reads, now.reads),         rate(before.writes, now.writes),
-          rate(before.search_ns, now.search_ns), rate(before.search_candidates, now.search_candidates)};
+  return {.read_ns = rate(before.read_ns, now.read_ns),
+          .write_ns = rate(before.write_ns, now.write_ns),
+          .reads = rate(before.reads, now.reads),
+          .writes = rate(before.writes, now.writes),
+          .search_ns = rate(before.search_ns, now.search_ns),
+          .candidates = rate(before.search_candidates, now.search_candidates),
+          .read_bytes = rate(before.read_bytes, now.read_bytes),
+          .written_bytes = rate(before.written_bytes, now.written_bytes)};
 }
+
+// Processor time in a storage node, with messages and changes of threads (docs/experiments/balance-live.md).
+constexpr double kReadNs = 35'000;
+constexpr double kReadByteNs = 1;
+constexpr double kWriteNs = 75'000;
+constexpr double kWrittenByteNs = 3;
+constexpr double kCandidateNs = 1'000;
 
 std::uint64_t operations_of(const rpc::BucketLoad& load) { return load.reads + load.writes + load.search_candidates; }
 
 }  // namespace
+
+MeasuredLoad measured(const LoadRate& rate, LoadMeasure measure) {
+  switch (measure) {
+    case LoadMeasure::Time:
+      return {rate.read_ns, rate.write_ns, rate.search_ns};
+    case LoadMeasure::Operations:
+      return {rate.reads * 1000, rate.writes * 1000, rate.candidates * 1000};
+    case LoadMeasure::Work:
+      break;
+  }
+  return {rate.reads * kReadNs + rate.read_bytes * kReadByteNs,
+          rate.writes * kWriteNs + rate.written_bytes * kWrittenByteNs, rate.candidates * kCandidateNs};
+}
 
 bool BalanceLoads::add(std::uint16_t node, const rpc::GetLoadsReply& reply) {
   if (!reply.status || reply.incarnation == 0 || reply.bits > 16) return false;

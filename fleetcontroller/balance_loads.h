@@ -16,7 +16,27 @@ struct LoadRate {
   double writes = 0;
   double search_ns = 0;
   double candidates = 0;  ///< Keywords that matched a search.
+  double read_bytes = 0;
+  double written_bytes = 0;
 };
+
+/// What counts as load (`balancer.load`, whose choices have this order).
+enum class LoadMeasure {
+  Time,        ///< Nanoseconds of execution in a second.
+  Operations,  ///< Thousandths of operations in a second.
+  Work,        ///< Nanoseconds of processor time in a second that operations take on average, by their number and size.
+};
+
+/// The load of a second.
+struct MeasuredLoad {
+  double reads = 0;
+  double writes = 0;
+  double searches = 0;
+
+  double sum() const { return reads + writes + searches; }
+};
+
+MeasuredLoad measured(const LoadRate& rate, LoadMeasure measure);
 
 /// The loads of one storage node, from its last two answers.
 struct NodeLoads {

@@ -142,7 +142,7 @@ void BalanceLoop::make_round_model() {
   if (unknown.empty()) unknown = unknown_loads(known_.places, known_.loads);
   known_.round.model.reset();
   known_.proposal.reset();
-  known_.round.by_operations = balances_by_operations(config());
+  known_.round.measure = load_measure(config());
   rows_.set(static_cast<double>(table_of(records_.active()).rows()));
   if (!unknown.empty() || known_.places.holders().empty()) {
     known_.round.waits_for.insert(known_.round.waits_for.end(), unknown.begin(), unknown.end());
@@ -157,7 +157,7 @@ void BalanceLoop::make_round_model() {
                                    .loads = known_.loads,
                                    .last = known_.last_moves,
                                    .full = full,
-                                   .by_operations = known_.round.by_operations,
+                                   .measure = known_.round.measure,
                                    .reads_at_random = value_or_default(config(), "balancer.reads") == 0,
                                    .bytes_part = part,
                                    .round = known_.round.number});

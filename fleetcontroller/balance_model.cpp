@@ -10,14 +10,6 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-double reads_of(const LoadRate& rate, bool by_operations) { return by_operations ? rate.reads * 1000 : rate.read_ns; }
-double writes_of(const LoadRate& rate, bool by_operations) {
-  return by_operations ? rate.writes * 1000 : rate.write_ns;
-}
-double searches_of(const LoadRate& rate, bool by_operations) {
-  return by_operations ? rate.candidates * 1000 : rate.search_ns;
-}
-
 /// Shares load that was measured on nodes which hold no replica any more. The replicas that have no load of their own
 /// yet get it: they have just come. If all have load, all get a part.
 void add_load_of_gone(balancer::Holders& holders, double load) {
@@ -85,11 +77,10 @@ void add_loads(const ModelInput& input, balancer::BalanceModel& model) {
     if (node == nullptr || !node->has_rates || node->rates.size() != model.slices.size()) continue;
     for (std::size_t bucket = 0; bucket < model.slices.size(); ++bucket) {
       balancer::Slice& slice = model.slices[bucket];
-      const LoadRate& rate = node->rates[bucket];
-      const double reads = reads_of(rate, input.by_operations);
-      const double own = searches_of(rate, input.by_operations) + (input.reads_at_random ? 0 : reads);
-      slice.reads += input.reads_at_random ? reads : 0;
-      slice.writes += writes_of(rate, input.by_operations);
+      const MeasuredLoad load = measured(node->rates[bucket], input.measure);
+      const double own = load.searches + (input.reads_at_random ? 0 : load.reads);
+      slice.reads += input.reads_at_random ? load.reads : 0;
+      slice.writes += load.writes;
       slice.bytes = std::max(slice.bytes, node->stored_bytes[bucket]);
       balancer::Holder* holder = slice.holders.find(i);
       (holder == nullptr ? of_gone[bucket] : holder->own_load) += own;

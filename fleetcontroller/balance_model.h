@@ -32,9 +32,9 @@ struct ModelInput {
   const BalanceLoads& loads;
   const BalanceMoves& last;
   std::span<const std::uint16_t> full;  ///< Nodes whose disk has reached the warn stage.
-  bool by_operations = false;           ///< Load is the number of operations, in thousandths; else time in ns.
-  bool reads_at_random = true;          ///< balancer.reads is random: the read shares alone say where reads go.
-  double bytes_part = 0.01;             ///< Part of all bytes that a step may move.
+  LoadMeasure measure = LoadMeasure::Work;
+  bool reads_at_random = true;  ///< balancer.reads is random: the read shares alone say where reads go.
+  double bytes_part = 0.01;     ///< Part of all bytes that a step may move.
   std::uint64_t round = 0;
 };
 

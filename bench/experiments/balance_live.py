@@ -19,7 +19,7 @@ BITS = 8
 PERIOD_US = 20_000
 QUOTA = 0.10  # Of a processor, for each storage node.
 GETS, PUTS, SEARCHES = 3000, 750, 30
-PHASES = ("no hot spot", "off", "on", "on by operations", "on, a node killed")
+PHASES = ("no hot spot", "off", "on", "on by time", "on, a node killed")
 RUNS = int(os.environ.get("FJORD_EXPERIMENT_RUNS", "5"))
 CGROUPS = pathlib.Path("/sys/fs/cgroup/cpu")
 
@@ -84,7 +84,7 @@ class Phase:
             time.sleep(1 if self.quick else 5)  # Documents that were fed are merged into files meanwhile.
             mode = "on" if self.name.startswith("on") else "off"
             cluster.must("config", "set", "balancer.round=1s", "balancer.operations_min=50", f"balancer.mode={mode}",
-                         f"balancer.load={'operations' if 'operations' in self.name else 'time'}")
+                         f"balancer.load={'time' if 'time' in self.name else 'work'}")
             quotas = Quotas(cluster)
             try:
                 limited = quotas.set()

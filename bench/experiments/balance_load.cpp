@@ -210,7 +210,7 @@ class HotLoad {
  public:
   HotLoad(Client& client, const HotOptions& options)
       : client_(client), options_(options), spot_(options), out_(options.output) {
-    out_ << "due_us,kind,latency_us,status\n";
+    out_ << "due_us,kind,latency_us,status,why\n";
   }
 
   int run() {
@@ -259,7 +259,10 @@ class HotLoad {
     const SteadyTime now = SteadyClock::now();
     const std::lock_guard lock(mutex_);
     if (!status) ++failed_;
-    out_ << fmt::format("{},{},{},{}\n", micros(due), kind, micros(now) - micros(due), to_string(status.code()));
+    std::string why = status.message();
+    std::replace(why.begin(), why.end(), '"', '\'');
+    out_ << fmt::format("{},{},{},{},\"{}\"\n", micros(due), kind, micros(now) - micros(due), to_string(status.code()),
+                        why);
     ++ended_;
   }
 

@@ -126,13 +126,44 @@ TEST_CASE("balance loads: searches are load of the replica that had them, and th
   ClusterState state = ClusterState::parse("version:3 bits:1 distributor:1 storage:2").value();
   places.update(ClusterView::make(std::move(state), DistributionConfig::flat(2, 2)));
   const BalanceMoves last;
-  ModelInput input{.places = places, .loads = loads, .last = last, .full = {}};
+  ModelInput input{.places = places, .loads = loads, .last = last, .full = {}, .measure = LoadMeasure::Time};
   CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{2000, 5000});
   CHECK(make_model(input).slices[1].reads == 0);
   CHECK(make_model(input).slices[1].writes == 0);
   CHECK(make_model(input).slices[0].load() == 0);
-  input.by_operations = true;
+  input.measure = LoadMeasure::Operations;
   CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{100'000, 300'000});
+}
+
+TEST_CASE("balance loads: work is by number and size of operations, whatever time they took") {
+  const LoadRate rate{.read_ns = 5e9,
+                      .write_ns = 5e9,
+                      .reads = 100,
+                      .writes = 10,
+                      .search_ns = 5e9,
+                      .candidates = 50,
+                      .read_bytes = 80'000,
+                      .written_bytes = 8'000};
+  const MeasuredLoad work = measured(rate, LoadMeasure::Work);
+  CHECK(work.reads == Approx(3'580'000));
+  CHECK(work.writes == Approx(774'000));
+  CHECK(work.searches == Approx(50'000));
+  CHECK(work.sum() == Approx(4'404'000));
+  CHECK(measured(rate, LoadMeasure::Time).sum() == Approx(15e9));
+  CHECK(measured(rate, LoadMeasure::Operations).sum() == Approx(160'000));
+}
+
+TEST_CASE("balance loads: bytes and searches of a node become rates") {
+  BalanceLoads loads;
+  for (const std::uint64_t count : {0, 10}) {
+    rpc::GetLoadsReply reply = answer(7, 10 + static_cast<std::int64_t>(count), 1, 0);
+    reply.buckets[1].read_bytes = reply.total.read_bytes = 300 * count;
+    reply.buckets[1].written_bytes = reply.total.written_bytes = 70 * count;
+    REQUIRE(loads.add(0, reply));
+  }
+  CHECK(loads.of(0)->rates[1].read_bytes == Approx(300));
+  CHECK(loads.of(0)->rates[1].written_bytes == Approx(70));
+  CHECK(loads.of(0)->total.read_bytes == Approx(300));
 }
 
 TEST_CASE("balance loads: reads at random belong to all replicas, other reads to the replica that had them") {
@@ -149,7 +180,7 @@ TEST_CASE("balance loads: reads at random belong to all replicas, other reads to
   ClusterState state = ClusterState::parse("version:3 bits:1 distributor:1 storage:2 features:read_shares").value();
   places.update(ClusterView::make(std::move(state), DistributionConfig::flat(2, 2)));
   const BalanceMoves last;
-  ModelInput input{.places = places, .loads = loads, .last = last, .full = {}};
+  ModelInput input{.places = places, .loads = loads, .last = last, .full = {}, .measure = LoadMeasure::Time};
   CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{350, 350});
   input.reads_at_random = false;
   CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{50, 650});
@@ -173,7 +204,8 @@ TEST_CASE("balance loads: what a node had of a bucket that has left it counts fo
     }
   }
   const BalanceMoves last;
-  const balancer::BalanceModel model = make_model({.places = places, .loads = loads, .last = last, .full = {}});
+  const balancer::BalanceModel model =
+      make_model({.places = places, .loads = loads, .last = last, .full = {}, .measure = LoadMeasure::Time});
   CHECK(model.slices[0].holders.find(holders[0])->own_load == Approx(200));
   CHECK(model.slices[0].holders.find(holders[1])->own_load == Approx(500));
 }

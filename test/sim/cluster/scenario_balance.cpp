@@ -13,6 +13,13 @@ namespace {
 
 constexpr int kBytesPercent[] = {10, 30, 100};
 constexpr const char* kReadsBy[] = {"balancer.reads=random", "balancer.reads=least-loaded", "balancer.reads=affinity"};
+// Not `time`: an execution takes no simulated time.
+constexpr const char* kLoads[] = {"balancer.load=work", "balancer.load=operations"};
+
+struct Drawn {
+  const char* reads;
+  const char* load;
+};
 
 /// Changes the balancer's settings now and then.
 class SettingsDrawer {
@@ -48,12 +55,11 @@ class SettingsDrawer {
   bool stopped_ = false;
 };
 
-void turn_on(SimCluster& cluster, Operator& operator_, Random& random, const char* reads, int bytes_percent) {
-  // The time of execution is zero in simulated time.
+void turn_on(SimCluster& cluster, Operator& operator_, Random& random, const Drawn& drawn, int bytes_percent) {
   for (const std::string& setting :
-       {std::string("balancer.mode=on"), std::string("balancer.load=operations"),
+       {std::string("balancer.mode=on"), std::string(drawn.load),
         fmt::format("balancer.round={}ms", 300 + random.below(1000)), std::string("balancer.operations_min=1"),
-        fmt::format("balancer.bytes_part={:.2f}", bytes_percent / 100.0), std::string(reads)}) {
+        fmt::format("balancer.bytes_part={:.2f}", bytes_percent / 100.0), std::string(drawn.reads)}) {
     operator_.change_config(setting, {});
   }
   cluster.run_until([&] { return operator_.is_idle(); }, seconds(60));
@@ -86,8 +92,9 @@ ScenarioResult run_balance(const ScenarioOptions& options) {
 
   Operator operator_(cluster);
   Random draws_of_reads(mix64(options.seed, 0x7265616473));
-  const char* reads = kReadsBy[draws_of_reads.below(std::size(kReadsBy))];
-  turn_on(cluster, operator_, random, reads, bytes_percent);
+  const Drawn drawn = {kReadsBy[draws_of_reads.below(std::size(kReadsBy))],
+                       kLoads[Random(mix64(options.seed, 0x6c6f6164)).below(std::size(kLoads))]};
+  turn_on(cluster, operator_, random, drawn, bytes_percent);
   if (!is_calm) cluster.network().set_faults(random_faults(random));
   OperationsWorkload workload(cluster, 3, 8 + static_cast<unsigned>(random.below(60)));
   Chaos chaos(cluster);
@@ -120,10 +127,10 @@ ScenarioResult run_balance(const ScenarioOptions& options) {
   if (result.failure.empty()) result.failure = check_end(cluster, history, {all_ended, steady, readable});
   result.summary = fmt::format(
       "{} storage nodes, {} distributors, {} controllers, redundancy {}, {} bits, {} crashes, {} steps with {} moves, "
-      "{} applied and {} reverted by hand, {} outdated, {} reports of loads, {} at first, {} operations",
+      "{} applied and {} reverted by hand, {} outdated, {} reports of loads, {} and {} at first, {} operations",
       shape.storage_nodes, shape.distributors, shape.controllers, shape.redundancy, shape.bits, chaos.crashes(),
       recorder.balance().steps(), recorder.balance().moves(), balances.applied(), balances.reverted(),
-      balances.outdated(), recorder.balance().loads_seen(), reads, history.events().size());
+      balances.outdated(), recorder.balance().loads_seen(), drawn.reads, drawn.load, history.events().size());
   add_trace(cluster, result);
   return result;
 }

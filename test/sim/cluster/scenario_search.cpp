@@ -22,7 +22,7 @@ SimClusterOptions shape_of(const ScenarioOptions& options, Random& random) {
 
 /// Moves buckets by load, so that slices change their nodes while they are searched.
 void turn_on_balancer(SimCluster& cluster, Operator& operator_) {
-  for (const char* setting : {"balancer.mode=on", "balancer.load=operations", "balancer.round=500ms",
+  for (const char* setting : {"balancer.mode=on", "balancer.load=work", "balancer.round=500ms",
                               "balancer.operations_min=1", "balancer.bytes_part=0.3"}) {
     operator_.change_config(setting, {});
   }

@@ -72,9 +72,10 @@ inline constexpr SettingDeclaration kSettings[] = {
      "descent|weighted-move|two-tier|autoplacer|diffusion|local-search"},
     {"balancer.bytes_part", Ratio, 1, 0, 100, kController, "", kLive,
      "Share of the bytes of all replicas that one step of the balancer may move."},
-    {"balancer.load", Choice, 0, 0, 1, kController, "", kLive,
-     "What counts as load of a storage node: the time for which it executes users' operations, or their number.",
-     "time|operations"},
+    {"balancer.load", Choice, 2, 0, 2, kController, "", kLive,
+     "What counts as load of a storage node. work: the processor time that its operations take on average, by their "
+     "number and size. time: the time for which it executes them. operations: their number.",
+     "time|operations|work"},
     {"balancer.mode", Choice, 1, 0, 2, kController, "", kLive,
      "off: loads are not collected. advise: the balancer shows what it would move. on: it moves buckets from hot storage "
      "nodes to cool ones.",
