@@ -124,12 +124,14 @@ class Visit::Impl {
   }
   bool would_wait() const { return status_.is_ok() && !is_over_ && reader_.remaining() == 0 && stream_->is_empty(); }
 
-  std::string cursor() const {
-    VisitCursor cursor{slice_cursors_, before_};
-    for (const auto& [bucket, gids] : open_buckets_) {
-      for (const GlobalId& gid : gids) cursor.given.add(gid);
-    }
-    return cursor.to_text();
+  std::function<std::string()> cursor_of_now() const {
+    std::vector<GlobalId> given;
+    for (const auto& [bucket, gids] : open_buckets_) given.insert(given.end(), gids.begin(), gids.end());
+    return [cursor = VisitCursor{slice_cursors_, before_}, given = std::move(given)] {
+      VisitCursor whole = cursor;
+      for (const GlobalId& gid : given) whole.given.add(gid);
+      return whole.to_text();
+    };
   }
   std::string bucket_cursor() const { return VisitCursor{slice_cursors_, before_}.to_text(); }
 
@@ -299,7 +301,8 @@ bool Visit::would_wait() const { return impl_->would_wait(); }
 Timestamp Visit::version() const { return impl_->version(); }
 std::shared_ptr<const DocumentTypeRepo> Visit::types() const { return impl_->types(); }
 const Status& Visit::status() const { return impl_->status(); }
-std::string Visit::cursor() const { return impl_->cursor(); }
+std::string Visit::cursor() const { return impl_->cursor_of_now()(); }
+std::function<std::string()> Visit::cursor_of_now() const { return impl_->cursor_of_now(); }
 std::string Visit::bucket_cursor() const { return impl_->bucket_cursor(); }
 VisitStatistics Visit::statistics() const { return impl_->statistics(); }
 void Visit::stop() { impl_->stop(); }

@@ -1,5 +1,6 @@
 #include <atomic>
 #include <cerrno>
+#include <functional>
 #include <mutex>
 #include <utility>
 
@@ -75,8 +76,12 @@ class ArrowVisit::Impl {
     return status_;
   }
   std::string cursor() const {
-    const std::lock_guard lock(mutex_);
-    return cursor_;
+    std::function<std::string()> cursor;
+    {
+      const std::lock_guard lock(mutex_);
+      cursor = cursor_;
+    }
+    return cursor ? cursor() : std::string();
   }
   VisitStatistics statistics() const { return visit_.statistics(); }
   void stop() { visit_.stop(); }
@@ -90,7 +95,7 @@ class ArrowVisit::Impl {
   }
 
   void note(const Status& status) {
-    std::string cursor = visit_.cursor();
+    std::function<std::string()> cursor = visit_.cursor_of_now();
     const std::lock_guard lock(mutex_);
     status_ = status;
     cursor_ = std::move(cursor);
@@ -104,7 +109,7 @@ class ArrowVisit::Impl {
   std::atomic<bool> has_stream_ = false;
   mutable std::mutex mutex_;
   Status status_;
-  std::string cursor_;
+  std::function<std::string()> cursor_;
 };
 
 ArrowVisit::ArrowVisit(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

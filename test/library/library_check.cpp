@@ -217,6 +217,9 @@ void check_slices(Client& client) {
       is_over = document == nullptr;
       CHECK_OK(visit.status());
       cursor = visit.cursor();
+      const std::function<std::string()> cursor_before = visit.cursor_of_now();
+      visit.next();  // Behind the cursor, so that the next visit gives it again.
+      CHECK(cursor_before() == cursor);
     }
     CHECK(seen.size() == kDocuments / 2);
     for (const auto& [id, times] : seen) CHECK(times == 1);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -165,6 +166,9 @@ class Visit {
   /// Returns a text that identifies the documents given so far. A visit with this text in VisitOptions::resume gives
   /// the others.
   std::string cursor() const;
+  /// Returns a function that makes the text of cursor() as of now, on any thread and as often as wanted. That takes
+  /// microseconds, where the text takes one for each document of the buckets that are not complete yet.
+  std::function<std::string()> cursor_of_now() const;
   /// As cursor(), but counts complete buckets only, so that the text stays short. A visit that resumes from it gives
   /// the documents of incomplete buckets again.
   std::string bucket_cursor() const;
