@@ -243,7 +243,7 @@ rpc::BalanceReply BalanceAnswers::status(const rpc::Balance& request) const {
   const ClusterRecord& record = records_.cluster();
   reply.mode = setting_text(*find_setting("balancer.mode"), static_cast<std::int64_t>(balance_mode(config())));
   reply.algorithm = balance_algorithm(config()).name();
-  reply.unit = load_measure(config()) == LoadMeasure::Operations ? "operations" : "time";
+  reply.unit = load_measure(config()) == LoadMeasure::Time ? "time" : "operations";
   reply.round = known_.round.number;
   reply.round_us = balance_round_time(config()).count();
   if (known_.round.number != 0) reply.round_age_us = (clock_.now() - known_.round.ended_at).count();

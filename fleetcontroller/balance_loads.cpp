@@ -46,12 +46,14 @@ LoadRate rate_of(const rpc::BucketLoad& before, const rpc::BucketLoad& now, doub
           .written_bytes = rate(before.written_bytes, now.written_bytes)};
 }
 
-// Processor time in a storage node, with messages and changes of threads (docs/experiments/balance-live.md).
-constexpr double kReadNs = 35'000;
-constexpr double kReadByteNs = 1;
-constexpr double kWriteNs = 75'000;
-constexpr double kWrittenByteNs = 3;
-constexpr double kCandidateNs = 1'000;
+// Processor time in a storage node, with messages and changes of threads (docs/experiments/balance-live.md), in
+// thousandths of that of a read.
+constexpr double kThousandthNs = 35;
+constexpr double kReadCost = 35'000 / kThousandthNs;
+constexpr double kReadByteCost = 1 / kThousandthNs;
+constexpr double kWriteCost = 75'000 / kThousandthNs;
+constexpr double kWrittenByteCost = 3 / kThousandthNs;
+constexpr double kCandidateCost = 1'000 / kThousandthNs;
 
 std::uint64_t operations_of(const rpc::BucketLoad& load) { return load.reads + load.writes + load.search_candidates; }
 
@@ -66,8 +68,8 @@ MeasuredLoad measured(const LoadRate& rate, LoadMeasure measure) {
     case LoadMeasure::Work:
       break;
   }
-  return {rate.reads * kReadNs + rate.read_bytes * kReadByteNs,
-          rate.writes * kWriteNs + rate.written_bytes * kWrittenByteNs, rate.candidates * kCandidateNs};
+  return {rate.reads * kReadCost + rate.read_bytes * kReadByteCost,
+          rate.writes * kWriteCost + rate.written_bytes * kWrittenByteCost, rate.candidates * kCandidateCost};
 }
 
 bool BalanceLoads::add(std::uint16_t node, const rpc::GetLoadsReply& reply) {

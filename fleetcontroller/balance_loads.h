@@ -24,7 +24,7 @@ struct LoadRate {
 enum class LoadMeasure {
   Time,        ///< Nanoseconds of execution in a second.
   Operations,  ///< Thousandths of operations in a second.
-  Work,        ///< Nanoseconds of processor time in a second that operations take on average, by their number and size.
+  Work,        ///< As Operations, and an operation counts as many reads as it takes the processor time of.
 };
 
 /// The load of a second.

@@ -73,8 +73,9 @@ inline constexpr SettingDeclaration kSettings[] = {
     {"balancer.bytes_part", Ratio, 1, 0, 100, kController, "", kLive,
      "Share of the bytes of all replicas that one step of the balancer may move."},
     {"balancer.load", Choice, 2, 0, 2, kController, "", kLive,
-     "What counts as load of a storage node. work: the processor time that its operations take on average, by their "
-     "number and size. time: the time for which it executes them. operations: their number.",
+     "What counts as load of a storage node. work: the number of its operations, where a write, a large document and a "
+     "search count more than a read, by the processor time that they take. time: the time for which it executes them. "
+     "operations: their number.",
      "time|operations|work"},
     {"balancer.mode", Choice, 1, 0, 2, kController, "", kLive,
      "off: loads are not collected. advise: the balancer shows what it would move. on: it moves buckets from hot storage "
