@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 from pathlib import Path
 
 import pyarrow
@@ -122,6 +123,27 @@ def import_table(client, table):
         sys.exit(f"bench: {table.num_rows - summary.stored} of {table.num_rows} rows were not stored")
 
 
+def processor_time(cluster):
+    """Seconds of all nodes."""
+    total = 0.0
+    for address in cluster.metrics:
+        with urllib.request.urlopen(f"http://{address}/metrics") as page:
+            lines = page.read().decode().splitlines()
+        total += sum(float(line.split()[1]) for line in lines if line.startswith("fjord_process_cpu_seconds "))
+    return total
+
+
+def wait_for_rest(cluster):
+    """Waits until the nodes have merged what was overwritten: they take less than a twentieth of a processor for a second."""
+    before = processor_time(cluster)
+    while True:
+        time.sleep(1)
+        now = processor_time(cluster)
+        if now - before < 0.05:
+            return
+        before = now
+
+
 def visit_arrow(client, documents):
     size = rows = 0
     with client.visit_arrow(type="listing").reader() as reader:
@@ -194,6 +216,7 @@ def main():
         with contextlib.ExitStack() as stack:
             load_by_turns(client, table, rows, Copy(stack) if options.postgresql else None, options.turns)
         del rows
+        report("until nodes rest", [seconds_of(lambda: wait_for_rest(cluster))], "s")
         sizes = []
         took = [seconds_of(lambda: sizes.append(visit_arrow(client, options.documents))) for _ in turns]
         report("visit to Arrow", [size / seconds / 1e6 for size, seconds in zip(sizes, took)], "MB/s")
