@@ -95,10 +95,15 @@ class Descent final : public BalancingAlgorithm {
     /// Returns the smaller of two loads: the load whose move from `hot` to `cool` makes both equally loaded, and the
     /// load whose move brings `hot` down to the mean.
     double level_between(std::uint16_t hot, std::uint16_t cool) const {
+      const double above_mean = (planner_.load(hot) - planner_.mean()) * planner_.model().nodes[hot].capacity;
+      return std::min(equal_between(hot, cool), above_mean);
+    }
+
+    /// Returns the load whose move from `hot` to `cool` makes both equally loaded.
+    double equal_between(std::uint16_t hot, std::uint16_t cool) const {
       const double a = planner_.model().nodes[hot].capacity;
       const double b = planner_.model().nodes[cool].capacity;
-      const double equal = (planner_.load(hot) - planner_.load(cool)) / (1.0 / a + 1.0 / b);
-      return std::min(equal, (planner_.load(hot) - planner_.mean()) * a);
+      return (planner_.load(hot) - planner_.load(cool)) / (1.0 / a + 1.0 / b);
     }
 
     /// Moves one replica off `hot`. Returns false if no move lowers the greater of the two nodes' loads.
@@ -140,7 +145,7 @@ class Descent final : public BalancingAlgorithm {
     /// the two nodes clearly more equal.
     bool swap_two(std::uint16_t hot) {
       const std::uint16_t cool = planner_.coolest();
-      const double wanted = (planner_.load(hot) - planner_.load(cool)) / 2.0;
+      const double wanted = equal_between(hot, cool);
       std::optional<std::pair<Planner::Index, Planner::Index>> best;
       // Smallest distance so far between a swap's load and the load that makes both nodes equal.
       double closest = wanted;

@@ -82,7 +82,11 @@ TEST_CASE("algorithms: a step ends also when slices have loads and no bytes") {
     model.round = 5;
     model.redundancy = 1 + static_cast<unsigned>(random.below(2));
     const auto nodes = 3 + static_cast<std::uint32_t>(random.below(4));
-    for (std::uint32_t node = 0; node < nodes; ++node) model.nodes.push_back({.group = node});
+    Random capacities(seed + 1000);
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      const double capacity = seed % 2 == 0 ? 1.0 : 0.5 + 0.5 * static_cast<double>(capacities.below(4));
+      model.nodes.push_back({.capacity = capacity, .group = node});
+    }
     for (std::uint32_t begin = 0; begin < 16; ++begin) {
       Slice slice;
       slice.range = {begin, begin + 1};
