@@ -155,8 +155,10 @@ class NodeChange {
       case NodeAction::Retire:
         for (NodeId id : ids_) {
           if (id.type != NodeType::Storage) return invalid("a distributor holds nothing: take it down instead");
+          // A request that is repeated, for example because its answer was lost, takes nothing away.
+          const auto wanted = changed.wanted.find(id.to_string());
+          takes_data_away_ |= wanted == changed.wanted.end() || wanted->second.state != NodeState::Retired;
         }
-        takes_data_away_ = true;
         want(NodeState::Retired);
         break;
       case NodeAction::Remove:

@@ -578,6 +578,27 @@ TEST_CASE("node changes: so many nodes keep data as there are replicas, also by 
   CHECK_FALSE(refused(rpc::NodeAction::Retire, 3));
 }
 
+TEST_CASE("node changes: a node that is retired may be retired again, however few nodes are left meanwhile") {
+  ClusterRecord record;
+  record.nodes = {"redundancy:2 (root 0-3)", {"d0:1", "d1:1"}, {"s0:1", "s1:1", "s2:1", "s3:1"}, 6};
+  ClusterFacts facts = well();
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Retire;
+  const auto is_refused = [&](const std::string& node) {
+    request.nodes = {node};
+    return !change_nodes(record, facts, request, 5).refusals.empty();
+  };
+  CHECK_FALSE(is_refused("storage.1"));
+  ClusterState state = *facts.active.state;
+  for (const std::uint16_t away : {std::uint16_t{2}, std::uint16_t{3}}) {
+    state.set_node_state(NodeId::storage(away), NodeState::Down);
+    node_of(facts, NodeId::storage(away)).state = NodeState::Down;
+  }
+  facts.active = ClusterView::make(std::move(state), *facts.active.distribution);
+  CHECK(is_refused("storage.0"));
+  CHECK_FALSE(is_refused("storage.1"));
+}
+
 TEST_CASE("publication: a pending state waits for all who may serve, but not for those whose lease is over") {
   const ClusterState active = *ClusterState::parse("version:4 distributor:2 storage:2 .1.s:d");
   const ClusterState pending = *ClusterState::parse("version:5 distributor:2 .1.s:d storage:2");

@@ -218,7 +218,7 @@ void check_slices(Client& client) {
       CHECK_OK(visit.status());
       cursor = visit.cursor();
       const std::function<std::string()> cursor_before = visit.cursor_of_now();
-      visit.next();  // Behind the cursor, so that the next visit gives it again.
+      CHECK(visit.next() == nullptr || !is_over);  // Behind the cursor, so the next visit gives it again.
       CHECK(cursor_before() == cursor);
     }
     CHECK(seen.size() == kDocuments / 2);
