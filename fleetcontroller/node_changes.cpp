@@ -289,14 +289,15 @@ class NodeChange {
   Status set_capacity() {
     if (request_.capacity.empty()) return invalid("which capacity?");
     FJORD_TRY_ASSIGN(const double capacity, parse_capacity(request_.capacity));
-    takes_data_away_ = capacity == 0;
     for (NodeId id : ids_) {
       if (id.type != NodeType::Storage) return invalid("only storage nodes have a capacity");
       bool is_there = false;
       FJORD_TRY(with_distribution([&](DistributionGroup& root) {
         is_there = with_group_of(root, id.index, [&](DistributionGroup& group) {
           for (DistributionGroup::Node& node : group.nodes) {
-            if (node.index == id.index) node.capacity = capacity;
+            if (node.index != id.index) continue;
+            takes_data_away_ |= capacity == 0 && node.capacity != 0;
+            node.capacity = capacity;
           }
         });
         return Status::ok();

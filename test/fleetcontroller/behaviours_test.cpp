@@ -578,12 +578,14 @@ TEST_CASE("node changes: so many nodes keep data as there are replicas, also by 
   CHECK_FALSE(refused(rpc::NodeAction::Retire, 3));
 }
 
-TEST_CASE("node changes: a node that is retired may be retired again, however few nodes are left meanwhile") {
+TEST_CASE("node changes: an order may be given again, however few nodes are left meanwhile") {
+  const auto order = GENERATE(rpc::NodeAction::Retire, rpc::NodeAction::Capacity);
   ClusterRecord record;
   record.nodes = {"redundancy:2 (root 0-3)", {"d0:1", "d1:1"}, {"s0:1", "s1:1", "s2:1", "s3:1"}, 6};
   ClusterFacts facts = well();
   rpc::ChangeNodes request;
-  request.action = rpc::NodeAction::Retire;
+  request.action = order;
+  request.capacity = "0";
   const auto is_refused = [&](const std::string& node) {
     request.nodes = {node};
     return !change_nodes(record, facts, request, 5).refusals.empty();
