@@ -131,8 +131,11 @@ def test_ctrl_c_cancels_the_job_unless_it_is_detached(client, cluster, how, stat
     if how == "attached":
         assert job.wait(check=False).state in state
     else:
-        assert job.status().state in state
-        job.cancel()
+        # On a busy machine the limit of the script may have ended the job before this asks.
+        found = job.status()
+        assert found.state in state or (found.state == "failed" and "map() failed" in str(found.error))
+        if found.state in state:
+            job.cancel()
 
 
 def test_wait_reports_progress_and_does_not_hold_the_interpreter(client):
