@@ -76,12 +76,8 @@ class ArrowVisit::Impl {
     return status_;
   }
   std::string cursor() const {
-    std::function<std::string()> cursor;
-    {
-      const std::lock_guard lock(mutex_);
-      cursor = cursor_;
-    }
-    return cursor ? cursor() : std::string();
+    const std::lock_guard lock(mutex_);
+    return cursor_ ? cursor_() : std::string();
   }
   VisitStatistics statistics() const { return visit_.statistics(); }
   void stop() { visit_.stop(); }

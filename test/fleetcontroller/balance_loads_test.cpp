@@ -153,7 +153,7 @@ TEST_CASE("balance loads: work is by number and size of operations, whatever tim
   CHECK(measured(rate, LoadMeasure::Operations).sum() == Approx(160'000));
 }
 
-TEST_CASE("balance loads: bytes and searches of a node become rates") {
+TEST_CASE("balance loads: bytes that were read and written become rates") {
   BalanceLoads loads;
   for (const std::uint64_t count : {0, 10}) {
     rpc::GetLoadsReply reply = answer(7, 10 + static_cast<std::int64_t>(count), 1, 0);
