@@ -1,11 +1,28 @@
 #include "fjord/balancer/model.h"
 
+#include <cmath>
+
 namespace fjord::balancer {
 
 std::uint64_t BalanceModel::bytes() const {
   std::uint64_t sum = 0;
   for (const Slice& slice : slices) sum += slice.bytes * slice.holders.size();
   return sum;
+}
+
+bool has_uneven_reads(const Slice& slice) {
+  return std::any_of(slice.holders.begin(), slice.holders.end(), [&](const Holder& holder) {
+    return std::abs(holder.read_share - slice.holders[0].read_share) > 1e-6;
+  });
+}
+
+std::size_t rows_of(const BalanceModel& model, const Slice& slice) {
+  if (model.homes == nullptr) return 0;
+  std::size_t rows = has_uneven_reads(slice) ? slice.range.size() : 0;
+  for (std::uint32_t bucket = slice.range.begin; bucket < slice.range.end; ++bucket) {
+    for (const Holder& holder : slice.holders) rows += (*model.homes)[bucket].contains(holder.node) ? 0 : 1;
+  }
+  return rows;
 }
 
 std::vector<double> node_loads(const BalanceModel& model) {

@@ -45,6 +45,18 @@ Status shift_reads(const Move& move, Slice& slice) {
   return Status::ok();
 }
 
+/// What leaves a node that is gone needs no row, as the cluster itself finds it another place.
+bool needs_rows(const Move& move, const BalanceModel& model) {
+  if (move.kind == MoveKind::ReadShare) return true;
+  return move.kind == MoveKind::Place && move.from != move.to && move.from < model.nodes.size() &&
+         model.nodes[move.from].usable;
+}
+
+std::size_t rows_of_range(BalanceModel& model, const BucketRange& range) {
+  const auto slice = find_slice(model, range);
+  return slice == model.slices.end() ? 0 : rows_of(model, *slice);
+}
+
 Status merge(const Move& move, BalanceModel& model, std::vector<Slice>::iterator slice) {
   const auto next = slice + 1;
   if (next == model.slices.end()) return refused(move, "there is no slice behind it");
@@ -96,6 +108,8 @@ std::string_view to_string(MoveReason reason) {
       return "comes back for one that left";
     case MoveReason::Cold:
       return "cold neighbours";
+    case MoveReason::Home:
+      return "it is cold, and needs no row at home";
     case MoveReason::TooHotToMove:
       return "too hot to move whole";
     case MoveReason::Rule:
@@ -127,7 +141,11 @@ Status apply(const Move& move, BalanceModel& model) {
 
 Status check(const Plan& plan, BalanceModel model) {
   std::uint64_t bytes = 0;
+  std::size_t rows = 0;
+  for (const Slice& slice : model.slices) rows += rows_of(model, slice);
   for (const Move& move : plan.moves) {
+    const bool needs_row = needs_rows(move, model);
+    const std::size_t before = needs_row ? rows_of_range(model, move.range) : 0;
     if (move.kind == MoveKind::Place && move.to < model.nodes.size()) {
       const BalanceNode& target = model.nodes[move.to];
       if (!target.usable || !target.accepts) return refused(move, "the target takes nothing");
@@ -145,6 +163,10 @@ Status check(const Plan& plan, BalanceModel model) {
       }
     }
     FJORD_TRY(apply(move, model));
+    if (!needs_row) continue;
+    const std::size_t after = rows_of_range(model, move.range);
+    rows += after - before;
+    if (after > before && rows > model.rows_max) return refused(move, "the table of overrides has no row for it");
   }
   return Status::ok();
 }

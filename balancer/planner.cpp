@@ -12,6 +12,7 @@ Planner::Planner(const BalanceModel& model)
   alive_.assign(count_, true);
   links_.reserve(count_);
   for (Index index = 0; index < count_; ++index) {
+    rows_ += rows_of(model_, slice(index));
     links_.emplace_back(index == 0 ? kNone : index - 1, index + 1 == count_ ? kNone : index + 1);
     for (const Holder& holder : model_.slices[index].holders) by_node_[holder.node].push_back(index);
   }
@@ -63,8 +64,22 @@ bool Planner::is_allowed(Index index, std::uint16_t from, std::uint16_t to) cons
   return found;
 }
 
+std::int64_t Planner::rows_added(Index index, std::uint16_t from, std::uint16_t to) const {
+  if (model_.homes == nullptr || !model_.nodes[from].usable) return 0;
+  std::int64_t added = 0;
+  const BucketRange& range = slice(index).range;
+  for (std::uint32_t bucket = range.begin; bucket < range.end; ++bucket) {
+    const NodeList& home = (*model_.homes)[bucket];
+    added += static_cast<int>(home.contains(from)) - static_cast<int>(home.contains(to));
+  }
+  return added;
+}
+
 bool Planner::may_move(Index index, std::uint16_t from, std::uint16_t to) const {
-  return (slice(index).bytes <= budget_ || !model_.nodes[from].usable) && is_allowed(index, from, to);
+  if (!is_allowed(index, from, to)) return false;
+  if (!model_.nodes[from].usable) return true;
+  const std::int64_t rows = rows_added(index, from, to);
+  return slice(index).bytes <= budget_ && (rows <= 0 || static_cast<std::size_t>(rows) <= rows_left());
 }
 
 double Planner::load_of(Index index, const Holder& holder) const {
@@ -77,6 +92,7 @@ void Planner::move(Index index, std::uint16_t from, std::uint16_t to, MoveReason
   Holder& holder = *moved.holders.find(from);
   const bool counts = model_.nodes[from].usable;
   const double gain = load_of(index, holder);
+  rows_ = static_cast<std::size_t>(static_cast<std::int64_t>(rows_) + rows_added(index, from, to));
   record({.kind = MoveKind::Place,
           .range = moved.range,
           .from = from,
@@ -117,8 +133,10 @@ void Planner::shift_reads(Index index, std::uint16_t from, std::uint16_t to, dou
           .share = share,
           .gain = load / model_.nodes[from].capacity,
           .reason = MoveReason::Hot});
+  rows_ -= rows_of(model_, shifted);
   source.read_share -= share;
   target.read_share += share;
+  rows_ += rows_of(model_, shifted);
   add_load(from, -load / model_.nodes[from].capacity);
   add_load(to, load / model_.nodes[to].capacity);
 }

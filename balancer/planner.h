@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -48,10 +49,18 @@ class Planner {
   /// Returns how many bytes the step may still move.
   std::uint64_t budget() const { return budget_; }
 
-  /// Returns true if the replica of the slice on `from` may move to `to`. The budget is not looked at; see may_move().
+  /// Returns how many rows of the table of overrides are in use, and how many are left.
+  std::size_t rows() const { return rows_; }
+  std::size_t rows_left() const { return model_.rows_max - std::min(rows_, model_.rows_max); }
+  /// Returns how many more rows are in use when the replica on `from` has moved to `to`. A replica of a node that is
+  /// gone needs none: the cluster itself finds it another place.
+  std::int64_t rows_added(Index index, std::uint16_t from, std::uint16_t to) const;
+
+  /// Returns true if the replica of the slice on `from` may move to `to`. The budget and the rows are not looked at;
+  /// see may_move().
   bool is_allowed(Index index, std::uint16_t from, std::uint16_t to) const;
-  /// Returns true if is_allowed() does and the bytes of the slice are within the budget. Moves off a node that is gone
-  /// need no budget.
+  /// Returns true if is_allowed() does, the bytes of the slice are within the budget, and the table of overrides has
+  /// room. Moves off a node that is gone need neither.
   bool may_move(Index index, std::uint16_t from, std::uint16_t to) const;
   /// Returns true if an additional replica of the slice may be placed on `to`.
   bool may_hold(Index index, std::uint16_t to) const;
@@ -87,6 +96,7 @@ class Planner {
   std::set<std::pair<double, std::uint16_t>> by_load_;
   double mean_ = 0.0;
   std::uint64_t budget_ = 0;
+  std::size_t rows_ = 0;
   Plan plan_;
 };
 

@@ -205,7 +205,7 @@ std::string BalanceAnswers::doing() const {
     return fmt::format("nothing: moving begins at an imbalance of {:.2f} in {} rounds, or {:.2f}, and ends at {:.2f}",
                        kBalanceBegin, kBalanceRounds, kBalanceAtOnce, kBalanceStop);
   }
-  if (!known_.proposal || known_.proposal->moves.empty() || known_.proposal->gain() < kBalanceGainMin) {
+  if (!known_.proposal || !known_.proposal->is_worth_it()) {
     return fmt::format("nothing: no step lowers the imbalance by {:.2f}", kBalanceGainMin);
   }
   return balance_mode(config()) == BalanceMode::On ? "moves buckets" : "advises: `fjord balance plan` shows the moves";

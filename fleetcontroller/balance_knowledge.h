@@ -48,6 +48,11 @@ struct BalanceProposal {
   /// Returns by how much the step lowers the imbalance, by the loads of the round or by those expected, whichever is
   /// more.
   double gain() const { return std::max(before - after, expected_before - expected_after); }
+  /// Returns true if the gain is large enough. A step that lowers the expected imbalance alone must not bring the
+  /// imbalance of the round to where moving begins: expectations can be wrong.
+  bool is_worth_it() const {
+    return !moves.empty() && gain() >= kBalanceGainMin && after <= std::max(before, kBalanceBegin);
+  }
 };
 
 /// What the balancer of a leader knows. A new leader begins with nothing.

@@ -190,8 +190,7 @@ void BalanceLoop::judge_round() {
   if (balance_mode(config()) != BalanceMode::On) return;
   if (const std::uint64_t worse = watch_.note(known_.round.imbalance); worse != 0) return take_back(worse);
   if (watch_.is_worse()) return;
-  const bool is_worth_it = !known_.proposal->moves.empty() && known_.proposal->gain() >= kBalanceGainMin;
-  if (known_.trigger.is_on() && is_worth_it) carry_out(*known_.proposal);
+  if (known_.trigger.is_on() && known_.proposal->is_worth_it()) carry_out(*known_.proposal);
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

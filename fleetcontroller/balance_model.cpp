@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "balance_steps.h"
 #include "fjord/cluster/feature.h"
 #include "fjord/cluster/placement.h"
 
@@ -97,18 +98,27 @@ void add_loads(const ModelInput& input, balancer::BalanceModel& model) {
   }
 }
 
+/// Returns the nodes of each bucket, by its bits.
+std::vector<NodeList> nodes_of_buckets(const ClusterView& view) {
+  const auto map = placement_algorithm().prepare(view.state, view.distribution);
+  std::vector<NodeList> nodes;
+  nodes.reserve(std::size_t{1} << view.bits());
+  for (std::uint64_t key = 0; key < std::uint64_t{1} << view.bits(); ++key) {
+    nodes.push_back(map->ideal_nodes(BucketId(view.bits(), key)));
+  }
+  return nodes;
+}
+
 }  // namespace
 
 void BalancePlaces::update(const ClusterView& active) {
   if (active.version() == view_.version()) return;
   view_ = view_of_places(active);
   holders_.clear();
+  homes_.reset();
   if (view_.bits() > kBalanceBitsMax) return;
-  const auto map = placement_algorithm().prepare(view_.state, view_.distribution);
-  holders_.reserve(std::size_t{1} << view_.bits());
-  for (std::uint64_t key = 0; key < std::uint64_t{1} << view_.bits(); ++key) {
-    holders_.push_back(map->ideal_nodes(BucketId(view_.bits(), key)));
-  }
+  holders_ = nodes_of_buckets(view_);
+  homes_ = std::make_shared<std::vector<NodeList>>(nodes_of_buckets(with_exceptions(view_, {})));
 }
 
 std::vector<std::string> unknown_loads(const BalancePlaces& places, const BalanceLoads& loads) {
@@ -141,6 +151,8 @@ balancer::BalanceModel make_model(const ModelInput& input) {
   }
   model.redundancy = static_cast<unsigned>(std::max<std::size_t>(fewest, 1));
   add_loads(input, model);
+  model.homes = input.places.homes();
+  model.rows_max = kBalanceRowsMax;
   model.step_bytes_max = static_cast<std::uint64_t>(static_cast<double>(model.bytes()) * input.bytes_part);
   return model;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -21,10 +22,13 @@ class BalancePlaces {
   const ClusterView& view() const { return view_; }
   /// The nodes of each bucket, by its bits.
   std::span<const NodeList> holders() const { return holders_; }
+  /// The same without the table of overrides.
+  std::shared_ptr<const std::vector<NodeList>> homes() const { return homes_; }
 
  private:
   ClusterView view_;
   std::vector<NodeList> holders_;
+  std::shared_ptr<const std::vector<NodeList>> homes_;
 };
 
 struct ModelInput {

@@ -42,12 +42,6 @@ std::vector<std::uint16_t> without(const std::vector<std::uint16_t>& a, const st
   return left;
 }
 
-ClusterView with_exceptions(const ClusterView& places, std::vector<PlacementException> exceptions) {
-  auto state = std::make_shared<ClusterState>(*places.state);
-  state->set_exceptions(std::move(exceptions));
-  return {std::move(state), places.distribution};
-}
-
 /// Returns the rows with which `bucket` lies on exactly the nodes of `wanted`; false if no rows do that.
 bool find_rows(const ClusterView& bare, BucketId bucket, const std::vector<std::uint16_t>& wanted,
                std::vector<PlacementException>& rows) {
@@ -181,6 +175,12 @@ std::size_t OverrideTable::rows() const {
   std::size_t rows = exceptions.size();
   for (std::size_t i = 0; i < reads.size(); ++i) rows += i == 0 || reads[i].bucket != reads[i - 1].bucket ? 1 : 0;
   return rows;
+}
+
+ClusterView with_exceptions(const ClusterView& places, std::vector<PlacementException> exceptions) {
+  auto state = std::make_shared<ClusterState>(*places.state);
+  state->set_exceptions(std::move(exceptions));
+  return {std::move(state), places.distribution};
 }
 
 OverrideTable table_of(const ClusterState& state) {

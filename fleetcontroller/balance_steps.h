@@ -23,6 +23,9 @@ struct OverrideTable {
   friend bool operator==(const OverrideTable&, const OverrideTable&) = default;
 };
 
+/// Returns the view with these rows in place of its own.
+ClusterView with_exceptions(const ClusterView& places, std::vector<PlacementException> exceptions);
+
 /// The table of a cluster state.
 OverrideTable table_of(const ClusterState& state);
 /// The table of overrides in the record.

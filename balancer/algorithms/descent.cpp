@@ -16,6 +16,8 @@ constexpr double kRounding = 1e-9;    // Relative error that rounding may cause 
 constexpr double kBytesFloor = 1e-4;  // Share of all bytes that is added to the bytes of each move, which are its cost.
 /// Maximum number of slices with uneven read shares. Each of them is a row of the placement (SimulationResult::rows).
 constexpr std::size_t kReadRowsMax = 1024;
+constexpr double kRowsCrowded = 0.75;        // From this part of its rows in use on the table of overrides is emptied.
+constexpr double kHomeBytesPart = 0.5;       // Part of a step's bytes that a full table gets for that.
 constexpr std::size_t kSlicesPerNode = 400;  // While nodes have more slices on average, cold adjacent ones are merged.
 
 class Descent final : public BalancingAlgorithm {
@@ -43,7 +45,7 @@ class Descent final : public BalancingAlgorithm {
    public:
     Step(const BalanceModel& expected, const Memory& memory)
         : planner_(expected), memory_(memory), bytes_floor_(kBytesFloor * static_cast<double>(expected.bytes())) {
-      for (const Slice& slice : expected.slices) uneven_ += is_uneven(slice) ? 1 : 0;
+      for (const Slice& slice : expected.slices) uneven_ += has_uneven_reads(slice) ? 1 : 0;
     }
 
     Plan run() {
@@ -52,18 +54,13 @@ class Descent final : public BalancingAlgorithm {
       if (planner_.imbalance() < kGoal + kGainMin) return planner_.take_plan();
       while (planner_.imbalance() > kGoal && shift_reads(planner_.hottest())) continue;
       while (planner_.imbalance() > kGoal && (move_one(planner_.hottest()) || swap_two(planner_.hottest()))) continue;
+      send_home();
       split_hot();
       merge_cold();
       return planner_.take_plan();
     }
 
    private:
-    static bool is_uneven(const Slice& slice) {
-      return std::any_of(slice.holders.begin(), slice.holders.end(), [&](const Holder& holder) {
-        return std::abs(holder.read_share - slice.holders[0].read_share) > 1e-6;
-      });
-    }
-
     bool may_go(Planner::Index index) const {
       return index < memory_.slices.size() && !is_cooling_down(memory_.slices[index], planner_.model().round);
     }
@@ -76,7 +73,8 @@ class Descent final : public BalancingAlgorithm {
       for (const Planner::Index index : planner_.slices_of(hot)) {
         const Slice& slice = planner_.slice(index);
         if (slice.holders.size() < 2 || slice.in_transfer) continue;
-        if (uneven_ >= kReadRowsMax && !is_uneven(slice)) continue;
+        if (!has_uneven_reads(slice) && (uneven_ >= kReadRowsMax || planner_.rows_left() < slice.range.size()))
+          continue;
         const double readable = slice.reads * slice.holders.find(hot)->read_share;
         for (const Holder& holder : slice.holders) {
           const double amount = std::min(readable, level_between(hot, holder.node));
@@ -87,7 +85,7 @@ class Descent final : public BalancingAlgorithm {
         }
       }
       if (target == hot) return false;
-      uneven_ += is_uneven(planner_.slice(best)) ? 0 : 1;
+      uneven_ += has_uneven_reads(planner_.slice(best)) ? 0 : 1;
       planner_.shift_reads(best, hot, target, most / planner_.slice(best).reads);
       return true;
     }
@@ -116,6 +114,52 @@ class Descent final : public BalancingAlgorithm {
         }
       }
       return false;
+    }
+
+    /// While the table of overrides is more than kRowsCrowded full, moves cold replicas home, where they need no row.
+    /// The fuller the table, the more bytes go for it. Without this the rows of buckets that were hot once would fill
+    /// the table, and hot ones could not move any more.
+    void send_home() {
+      const BalanceModel& model = planner_.model();
+      const double full = static_cast<double>(planner_.rows()) / static_cast<double>(model.rows_max);
+      if (model.homes == nullptr || full < kRowsCrowded) return;
+      const double part = kHomeBytesPart * std::min(1.0, (full - kRowsCrowded) / (1.0 - kRowsCrowded));
+      double bytes_left = part * static_cast<double>(model.step_bytes_max);
+      for (const Way& way : ways_home()) {
+        const Slice& slice = planner_.slice(way.index);
+        if (static_cast<double>(slice.bytes) > bytes_left) break;
+        if (!planner_.may_move(way.index, way.node, way.home)) continue;
+        const double load = way.load / model.nodes[way.home].capacity;
+        if (planner_.load(way.home) + load > planner_.mean()) continue;
+        bytes_left -= static_cast<double>(slice.bytes);
+        planner_.move(way.index, way.node, way.home, MoveReason::Home);
+      }
+    }
+
+    /// A move of a replica that frees rows.
+    struct Way {
+      double load;
+      Planner::Index index;
+      std::uint16_t node;
+      std::uint16_t home;
+    };
+
+    /// Returns all of them that the cool-down allows, the coldest replica first.
+    std::vector<Way> ways_home() const {
+      std::vector<Way> ways;
+      for (Planner::Index index = 0; index < planner_.index_end(); ++index) {
+        if (!planner_.is_alive(index) || !may_go(index)) continue;
+        const Slice& slice = planner_.slice(index);
+        for (const Holder& holder : slice.holders) {
+          for (const std::uint16_t home : (*planner_.model().homes)[slice.range.begin]) {
+            if (planner_.rows_added(index, holder.node, home) >= 0) continue;
+            if (has_just_left(memory_.slices[index], home, planner_.model().round)) continue;
+            ways.push_back({slice.load_at(holder), index, holder.node, home});
+          }
+        }
+      }
+      std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.load < b.load; });
+      return ways;
     }
 
     std::optional<Planner::Index> best_move(std::uint16_t hot, std::uint16_t cool) const {

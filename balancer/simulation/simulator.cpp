@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <numeric>
 
 namespace fjord::balancer {
@@ -48,8 +49,12 @@ class Simulation {
     }
     model_.step_bytes_max = static_cast<std::uint64_t>(options_.step_bytes_part * static_cast<double>(model_.bytes()));
     for (const Slice& slice : model_.slices) {
-      for (std::uint32_t bucket = slice.range.begin; bucket < slice.range.end; ++bucket) home_.push_back(slice.holders);
+      NodeList nodes;
+      for (const Holder& holder : slice.holders) nodes.push_back(holder.node);
+      homes_->insert(homes_->end(), slice.range.size(), nodes);
     }
+    model_.homes = homes_;
+    model_.rows_max = options_.rows_max;
   }
 
   void one_round(std::uint64_t round) {
@@ -166,57 +171,24 @@ class Simulation {
     return pairs;
   }
 
-  /// Carries out the moves for which the table of overrides has room. A later move that builds on one which was left
-  /// out is left out, too.
   void carry_out(const Plan& plan) {
-    const std::size_t left_out = result_.moves_left_out;
     for (const Move& move : plan.moves) {
-      Slice& slice = slice_at(move.range.begin);
-      const Slice before = slice;
       const Status status = apply(move, model_);
-      if (!status) {
-        if (result_.moves_left_out == left_out)
-          check_failed(__FILE__, __LINE__, "the plan can be carried out", status.to_string());
-        ++result_.moves_left_out;
-      } else if (move.kind == MoveKind::Place || move.kind == MoveKind::ReadShare) {
-        keep_within_rows(move, before, slice);
-      }
+      if (!status) check_failed(__FILE__, __LINE__, "the plan can be carried out", status.to_string());
+      const bool is_move = move.kind == MoveKind::Place && move.from != move.to;
+      if (is_move && !model_.nodes[move.from].usable) take_new_home(move);
     }
   }
 
-  /// Counts the rows that a move of `slice` needs, and takes it back if there are too many.
-  void keep_within_rows(const Move& move, const Slice& before, Slice& slice) {
-    const bool is_gone = !model_.nodes[move.from].usable;
-    const std::size_t rows_before = rows_of(before);
-    // The cluster itself places what was on a node that is gone. It needs no row for that.
-    if (is_gone) {
-      for (std::uint32_t bucket = slice.range.begin; bucket < slice.range.end; ++bucket) {
-        if (Holder* const home = home_[bucket].find(move.from)) home->node = move.to;
+  /// The cluster itself finds another place for what was on a node that is gone: its new node is its home.
+  void take_new_home(const Move& move) {
+    for (std::uint32_t bucket = move.range.begin; bucket < move.range.end; ++bucket) {
+      NodeList home{move.to};
+      for (const std::uint16_t node : (*homes_)[bucket]) {
+        if (node != move.from) home.push_back(node);
       }
+      if (home.size() == (*homes_)[bucket].size()) (*homes_)[bucket] = home;
     }
-    const std::size_t rows = rows_ - rows_before + rows_of(slice);
-    if (rows > options_.rows_max && rows > rows_ && !is_gone && move.from != move.to) {
-      slice = before;
-      ++result_.moves_left_out;
-    } else {
-      rows_ = rows;
-    }
-  }
-
-  /// Returns the rows of the table of overrides that a slice needs: for each bucket one for each replica that is not
-  /// where it was at first, and one if reads are shared unevenly.
-  std::size_t rows_of(const Slice& slice) const {
-    const bool is_uneven = std::any_of(slice.holders.begin(), slice.holders.end(), [&](const Holder& holder) {
-      return std::abs(holder.read_share - slice.holders[0].read_share) > 1e-6;
-    });
-    std::size_t rows = is_uneven ? slice.range.size() : 0;
-    for (std::uint32_t bucket = slice.range.begin; bucket < slice.range.end; ++bucket) {
-      rows +=
-          static_cast<std::size_t>(std::count_if(slice.holders.begin(), slice.holders.end(), [&](const Holder& holder) {
-            return home_[bucket].find(holder.node) == nullptr;
-          }));
-    }
-    return rows;
   }
 
   void count_topics(std::uint64_t round) {
@@ -260,7 +232,7 @@ class Simulation {
       result_.rounds_to_balance = round.round - trace_.event_round();
       break;
     }
-    result_.rows = rows_;
+    for (const Slice& slice : model_.slices) result_.rows += rows_of(model_, slice);
     result_.slices = model_.slices.size();
     if (!topic_costs_.empty()) {
       result_.topic_cost =
@@ -276,9 +248,8 @@ class Simulation {
   BalanceModel model_;
   Memory memory_;
   std::vector<double> expected_;
-  // First holders of each bucket; another node in place of one that is gone.
-  std::vector<Holders> home_;
-  std::size_t rows_ = 0;
+  // First holders of each bucket; another node in place of one that is gone. The model refers to it.
+  std::shared_ptr<std::vector<NodeList>> homes_ = std::make_shared<std::vector<NodeList>>();
   std::vector<Transfer> transfers_;
   std::vector<double> topic_costs_;
   SimulationResult result_;

@@ -139,6 +139,20 @@ class DiurnalTrace final : public SteadyTrace {
   std::vector<double> phase_;
 };
 
+/// What users ask for takes two rounds to come by again: each bucket is busy in every other round.
+class AlternatingTrace final : public SteadyTrace {
+ public:
+  explicit AlternatingTrace(const TraceOptions& options)
+      : SteadyTrace(options), other_(lognormal(options.buckets, 0.8, options.operations, random_)) {}
+  void fill(std::uint64_t round, std::span<double> operations) override {
+    const std::vector<double>& now = round % 2 == 0 ? base_ : other_;
+    std::copy(now.begin(), now.end(), operations.begin());
+  }
+
+ private:
+  std::vector<double> other_;
+};
+
 /// At the event a third of the buckets changes its load.
 class StepTrace final : public SteadyTrace {
  public:
@@ -208,7 +222,7 @@ class TopicsTrace final : public SteadyTrace {
   std::vector<Topic> topics_;
 };
 
-constexpr std::array<std::string_view, 8> kNames{"zipf", "moving-hotspot", "flash",     "diurnal",
+constexpr std::array<std::string_view, 9> kNames{"zipf", "moving-hotspot", "flash",     "diurnal", "alternating",
                                                  "step", "node-add",       "node-loss", "topics"};
 
 }  // namespace
@@ -222,6 +236,7 @@ std::unique_ptr<Trace> make_trace(std::string_view name, const TraceOptions& opt
   if (name == "moving-hotspot") return std::make_unique<MovingHotspotTrace>(options);
   if (name == "flash") return std::make_unique<FlashTrace>(options);
   if (name == "diurnal") return std::make_unique<DiurnalTrace>(options);
+  if (name == "alternating") return std::make_unique<AlternatingTrace>(options);
   if (name == "step") return std::make_unique<StepTrace>(options);
   if (name == "node-add") return std::make_unique<NodeAddTrace>(options);
   if (name == "node-loss") return std::make_unique<NodeLossTrace>(options);

@@ -280,6 +280,126 @@ TEST_CASE("a requested step of bin-packing levels bytes, and one of random scatt
   CHECK(imbalance_of_bytes(model) > 1.1);
 }
 
+/// Returns a model of `buckets` slices with one replica each, by turns on the nodes where they are at home.
+/// `load(bucket)` is the load of a slice.
+template <typename Load>
+BalanceModel homely_model(std::uint32_t buckets, std::uint16_t nodes, Load load) {
+  BalanceModel model;
+  for (std::uint32_t node = 0; node < nodes; ++node) model.nodes.push_back({.group = node});
+  std::vector<NodeList> homes;
+  for (std::uint32_t bucket = 0; bucket < buckets; ++bucket) {
+    Slice slice;
+    slice.range = {bucket, bucket + 1};
+    slice.holders.push_back({.node = static_cast<std::uint16_t>(bucket % nodes), .read_share = 1.0});
+    slice.bytes = 100;
+    slice.reads = load(bucket);
+    homes.push_back({slice.holders[0].node});
+    model.slices.push_back(slice);
+  }
+  model.homes = std::make_shared<std::vector<NodeList>>(std::move(homes));
+  model.round = 1;
+  return model;
+}
+
+std::size_t rows_of(const BalanceModel& model) {
+  std::size_t rows = 0;
+  for (const Slice& slice : model.slices) rows += rows_of(model, slice);
+  return rows;
+}
+
+TEST_CASE("algorithms: a step needs no more rows of the table of overrides than there are") {
+  for (const BalancingAlgorithm* algorithm : algorithms()) {
+    CAPTURE(algorithm->name());
+    for (const std::size_t rows_max : {std::size_t{0}, std::size_t{3}, SIZE_MAX}) {
+      BalanceModel model = homely_model(64, 4, [](std::uint32_t bucket) { return bucket % 4 == 0 ? 40.0 : 10.0; });
+      model.rows_max = rows_max;
+      model.is_requested = true;
+      Memory memory;
+      Random random(1);
+      carry_out(algorithm->step(model, memory, random), model);
+      CHECK(rows_of(model) <= rows_max);
+      if (algorithm->name() == "descent") CHECK(rows_of(model) >= std::min<std::size_t>(rows_max, 8));
+    }
+  }
+}
+
+TEST_CASE("descent sends cold slices home when the table of overrides is nearly full") {
+  // Buckets 0 to 15 are not at home; those of node 0 are hot from bucket 16 on.
+  BalanceModel model = homely_model(64, 4, [](std::uint32_t bucket) {
+    if (bucket < 16) return 1.0 + bucket;
+    return bucket % 4 == 0 ? 40.0 : 20.0;
+  });
+  for (std::uint32_t bucket = 0; bucket < 16; ++bucket) model.slices[bucket].holders[0].node ^= 2;
+  const BalancingAlgorithm& descent = *find_algorithm("descent");
+  const auto moved_home = [&](std::size_t rows_max, std::uint64_t bytes_max, const Memory& remembered) {
+    model.rows_max = rows_max;
+    model.step_bytes_max = bytes_max;
+    Memory memory = remembered;
+    Random random(1);
+    std::vector<std::uint32_t> buckets;
+    for (const Move& move : descent.step(model, memory, random).moves) {
+      if (move.reason == MoveReason::Home) buckets.push_back(move.range.begin);
+    }
+    return buckets;
+  };
+  CHECK(moved_home(100, 100'000, {}).empty());
+  const std::vector<std::uint32_t> home = moved_home(18, 2'000, {});
+  REQUIRE(home.size() >= 2);
+  CHECK(std::is_sorted(home.begin(), home.end()));  // The coldest first.
+  // A slice does not go back to a node that it left less than 60 rounds ago.
+  Memory memory;
+  for (const Slice& slice : model.slices) {
+    const std::uint16_t other = slice.holders[0].node ^ 2;
+    memory.slices.push_back({.range = slice.range, .level = slice.reads, .moved_round = 100, .moved_from = other});
+  }
+  model.round = 159;
+  CHECK(moved_home(18, 2'000, memory).empty());
+  model.round = 160;
+  CHECK_FALSE(moved_home(18, 2'000, memory).empty());
+}
+
+TEST_CASE("descent does not take loads that alternate for a trend") {
+  BalanceModel model = homely_model(64, 4, [](std::uint32_t) { return 10.0; });
+  model.step_bytes_max = 0;
+  Memory memory;
+  Random random(1);
+  double measured = 0.0;
+  for (std::uint64_t round = 1; round <= 20; ++round) {
+    model.round = round;
+    // Nodes 0 and 1 are hot in turns.
+    for (Slice& slice : model.slices) slice.reads = slice.range.begin % 4 == round % 2 ? 15.0 : 10.0;
+    measured = imbalance(model, node_loads(model));
+    const Plan plan = find_algorithm("descent")->step(model, memory, random);
+    if (round > 4) CHECK(plan.imbalance_before < measured);
+  }
+  // A load that goes on rising is a trend.
+  for (std::uint64_t round = 21; round <= 26; ++round) {
+    model.round = round;
+    for (Slice& slice : model.slices) {
+      const double rise = static_cast<double>(round - 20);
+      slice.reads = slice.range.begin % 4 == 0 ? 10.0 + 2.0 * rise : 10.0;
+    }
+    measured = imbalance(model, node_loads(model));
+    const Plan plan = find_algorithm("descent")->step(model, memory, random);
+    if (round > 24) CHECK(plan.imbalance_before > measured + 0.02);
+  }
+}
+
+TEST_CASE("descent expects that a load which has jumped stays where it is") {
+  BalanceModel model = homely_model(64, 4, [](std::uint32_t) { return 10.0; });
+  model.step_bytes_max = 0;
+  Memory memory;
+  Random random(1);
+  for (std::uint64_t round = 1; round <= 8; ++round) {
+    model.round = round;
+    // What is hot changes in round 3. Node 1 goes on with a tenth of what it had.
+    for (Slice& slice : model.slices) slice.reads = slice.range.begin % 4 == 1 ? (round < 3 ? 100.0 : 10.0) : 10.0;
+    const Plan plan = find_algorithm("descent")->step(model, memory, random);
+    if (round > 4) CHECK(plan.imbalance_before < 1.5);
+    if (round > 5) CHECK(plan.imbalance_before < 1.05);
+  }
+}
+
 TEST_CASE("descent moves no slice again within the cool-down, and none back") {
   TraceOptions options{.buckets = 2048, .nodes = 8, .operations = 80'000, .seed = 3};
   const auto trace = make_trace("moving-hotspot", options);

@@ -93,6 +93,28 @@ TEST_CASE("a move to a node is refused that takes nothing or is beside another r
   }
 }
 
+TEST_CASE("a plan is refused that needs more rows of the table of overrides than there are") {
+  BalanceModel model;
+  for (std::uint32_t node = 0; node < 3; ++node) model.nodes.push_back({.group = node});
+  for (std::uint32_t bucket = 0; bucket < 2; ++bucket) {
+    Slice slice;
+    slice.range = {bucket, bucket + 1};
+    slice.holders.push_back({.node = 0, .read_share = 1.0});
+    model.slices.push_back(slice);
+  }
+  model.homes = std::make_shared<std::vector<NodeList>>(2, NodeList{0});
+  model.rows_max = 1;
+  const Move away{.range = {0, 1}, .from = 0, .to = 1};
+  const Move other_away{.range = {1, 2}, .from = 0, .to = 1};
+  const Move home{.range = {0, 1}, .from = 1, .to = 0};
+  CHECK(check({.moves = {away}}, model));
+  CHECK_FALSE(check({.moves = {away, other_away}}, model));
+  CHECK(check({.moves = {away, home, other_away}}, model));
+  CHECK(check({.moves = {away, {.range = {0, 1}, .from = 1, .to = 2}}}, model));
+  model.nodes[0].usable = false;
+  CHECK(check({.moves = {away, other_away}}, model));
+}
+
 TEST_CASE("a slice that is split and merged again is what it was") {
   BalanceModel model = two_slices();
   REQUIRE(apply({.kind = MoveKind::Split, .range = {0, 4}, .at = 1}, model) == Status::ok());

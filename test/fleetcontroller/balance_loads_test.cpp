@@ -3,6 +3,7 @@
 #include "balance_loads.h"
 
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 
 #include "balance_model.h"
 
@@ -185,6 +186,27 @@ TEST_CASE("balance loads: reads at random belong to all replicas, other reads to
   input.reads_at_random = false;
   CHECK(balancer::node_loads(make_model(input)) == std::vector<double>{50, 650});
   CHECK(make_model(input).slices[0].reads == 0);  // Nothing that read shares could move.
+}
+
+TEST_CASE("balance loads: the model knows where buckets lie without the table of overrides") {
+  const auto places_of = [](std::string_view text) {
+    BalancePlaces places;
+    places.update(ClusterView::make(ClusterState::parse(text).value(), DistributionConfig::flat(3, 1)));
+    return places;
+  };
+  const NodeList home = places_of("version:3 bits:1 distributor:1 storage:3").holders()[1];
+  const int other = (home[0] + 1) % 3;
+  const BalancePlaces places =
+      places_of(fmt::format("version:4 bits:1 distributor:1 storage:3 except:1={}>{}", home[0], other));
+  REQUIRE(places.holders()[1][0] == other);
+  const BalanceLoads loads;
+  const BalanceMoves last;
+  const balancer::BalanceModel model = make_model({.places = places, .loads = loads, .last = last, .full = {}});
+  REQUIRE(model.homes != nullptr);
+  CHECK((*model.homes)[1][0] == home[0]);
+  CHECK(rows_of(model, model.slices[0]) == 0);
+  CHECK(rows_of(model, model.slices[1]) == 1);
+  CHECK(model.rows_max == kBalanceRowsMax);
 }
 
 TEST_CASE("balance loads: what a node had of a bucket that has left it counts for the replica that has just come") {

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "balance_knowledge.h"
 #include "balance_steps.h"
 
 namespace fjord::fleetcontroller {
@@ -306,6 +307,25 @@ TEST_CASE("balance rules: reads cost no bytes, and a bucket whose reads were shi
   CHECK(imbalance_after(now, shifts) < before);
   const std::vector<BalancedReplica> mixed = {{0, 0, 1, 0, 250}, {0, 0, 2, 0, 0}};
   CHECK(check_moves(mixed, now, {}).moves.size() == 1);
+}
+
+TEST_CASE("balance rules: a step that only the expected loads speak for must do little harm by the measured ones") {
+  BalanceProposal proposal;
+  proposal.moves = {{0, 0, 1, 100}};
+  const auto is_worth_it = [&](double before, double after, double expected_before, double expected_after) {
+    proposal.before = before;
+    proposal.after = after;
+    proposal.expected_before = expected_before;
+    proposal.expected_after = expected_after;
+    return proposal.is_worth_it();
+  };
+  CHECK(is_worth_it(1.20, 1.10, 1.0, 1.0));
+  CHECK_FALSE(is_worth_it(1.20, 1.19, 1.20, 1.19));
+  CHECK(is_worth_it(1.04, 1.06, 1.30, 1.10));
+  CHECK_FALSE(is_worth_it(1.04, 1.14, 1.30, 1.10));
+  CHECK(is_worth_it(1.30, 1.30, 1.40, 1.20));
+  proposal.moves.clear();
+  CHECK_FALSE(is_worth_it(1.20, 1.10, 1.0, 1.0));
 }
 
 TEST_CASE("balance rules: what moves onto a node without a known load does not count") {

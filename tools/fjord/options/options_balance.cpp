@@ -12,13 +12,13 @@ constexpr const char* kSimulationColumns =
 
 /// Adds the options of the commands that simulate.
 void add_simulation(CLI::App& app, BalanceArgs& args) {
-  auto* trace =
-      app.add_option("--trace", args.trace,
-                     "Loads that are made: zipf, moving-hotspot, flash, diurnal, step, node-add, node-loss or topics "
-                     "(default: moving-hotspot)")
-          ->check(
-              CLI::IsMember({"zipf", "moving-hotspot", "flash", "diurnal", "step", "node-add", "node-loss", "topics"}))
-          ->type_name("NAME");
+  auto* trace = app.add_option("--trace", args.trace,
+                               "Loads that are made: zipf, moving-hotspot, flash, diurnal, alternating, step, "
+                               "node-add, node-loss or topics "
+                               "(default: moving-hotspot)")
+                    ->check(CLI::IsMember({"zipf", "moving-hotspot", "flash", "diurnal", "alternating", "step",
+                                           "node-add", "node-loss", "topics"}))
+                    ->type_name("NAME");
   app.add_option("--file", args.file, "Loads that `fjord balance record` has written, over and over")
       ->excludes(trace)
       ->type_name("FILE");

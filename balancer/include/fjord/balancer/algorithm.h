@@ -15,6 +15,10 @@ struct SliceMemory {
   BucketRange range;
   double level = 0.0;             ///< Smoothed load of a round.
   double trend = 0.0;             ///< Smoothed change of the load from round to round.
+  double expected = 0.0;          ///< Change of the load that the next round is expected to have.
+  double load = 0.0;              ///< Load of the last round.
+  double change = 0.0;            ///< Smoothed change of the load from round to round, slower than the trend.
+  double change_size = 0.0;       ///< The same without the sign of the changes.
   std::uint64_t moved_round = 0;  ///< Round in which a replica of the range last moved; 0: never.
   std::uint16_t moved_from = 0;   ///< The node that the replica left in `moved_round`.
 };

@@ -4,10 +4,12 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "fjord/cluster/distribution.h"
+#include "fjord/cluster/placement.h"
 #include "fjord/common/check.h"
 
 namespace fjord::balancer {
@@ -134,6 +136,10 @@ struct BalanceModel {
   std::vector<Topic> topics;   ///< Empty if topics are not counted.
   /// Bytes that one step may move, over all nodes together.
   std::uint64_t step_bytes_max = UINT64_MAX;
+  /// The nodes that each bucket, by its number, lies on without a row in the table of overrides. Null: rows cost
+  /// nothing.
+  std::shared_ptr<const std::vector<NodeList>> homes;
+  std::size_t rows_max = SIZE_MAX;  ///< Rows that the table of overrides may have.
   /// An operator asks for this step: an algorithm that places again only now and then does it now.
   bool is_requested = false;
 
@@ -141,6 +147,13 @@ struct BalanceModel {
   /// Returns the bytes of all replicas.
   std::uint64_t bytes() const;
 };
+
+/// Returns true if the holders of the slice serve different shares of its reads.
+bool has_uneven_reads(const Slice& slice);
+
+/// Returns the rows of the table of overrides that a slice needs: for each of its buckets one for each replica that
+/// does not lie at home, and one if reads are shared unevenly.
+std::size_t rows_of(const BalanceModel& model, const Slice& slice);
 
 /// Returns the load of each node divided by its capacity, by the loads and read shares of the slices.
 std::vector<double> node_loads(const BalanceModel& model);

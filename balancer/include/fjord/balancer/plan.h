@@ -24,6 +24,7 @@ enum class MoveReason : std::uint8_t {
   Hot,           ///< The node is the hottest, or hotter than the algorithm allows.
   Swap,          ///< The slice was exchanged for a slice that moved the other way.
   Cold,          ///< The slice was cold: it was joined with a neighbour, to keep the number of slices small.
+  Home,          ///< The slice was cold and moved where it needs no row of the table of overrides.
   TooHotToMove,  ///< The slice was split, because moving it whole would only make another node the hottest.
   Rule,          ///< The algorithm's rule of placement puts the slice there, whatever its load.
 };
@@ -60,7 +61,8 @@ Status apply(const Move& move, BalanceModel& model);
 
 /// Checks what must hold whatever algorithm made the plan. Each move fits the model that the earlier moves leave. No
 /// replica goes to a node that is not usable, accepts nothing or is in the group of another replica. No slice in
-/// transfer moves. The bytes are within model.step_bytes_max, not counting moves off a node that is gone.
+/// transfer moves. The bytes are within model.step_bytes_max, and the rows of the table of overrides within
+/// model.rows_max, not counting moves off a node that is gone.
 /// Errors: InvalidArgument that names the first move that breaks a rule.
 Status check(const Plan& plan, BalanceModel model);
 

@@ -22,7 +22,7 @@ struct SimulationOptions {
   /// Cost of copying all bytes once, at each of the two ends, as a multiple of a round's operations.
   double copy_cost = 0.1;
   /// Rows of the cluster's table of overrides. A replica of a bucket that lies elsewhere than at first needs one, and
-  /// so does a bucket whose reads are shared unevenly. A move for which there is no row is left out.
+  /// so does a bucket whose reads are shared unevenly.
   std::size_t rows_max = 4096;
 };
 
@@ -46,9 +46,8 @@ struct SimulationResult {
   double bytes_part_mean = 0.0;
   /// Greatest RoundFigures::bytes_part, without the bytes that left a node that was gone.
   double bytes_part_max = 0.0;
-  std::size_t rows = 0;            ///< Number of rows of the table of overrides at the end.
-  std::size_t moves_left_out = 0;  ///< Number of moves of all rounds for which the table had no row.
-  std::size_t slices = 0;          ///< Number of slices at the end.
+  std::size_t rows = 0;    ///< Number of rows of the table of overrides at the end.
+  std::size_t slices = 0;  ///< Number of slices at the end.
   Duration planning_max{};
   /// Unevenness of matches: the sum over topics of frequency times the most matches on one node, divided by the same
   /// sum for an even spread; mean over the rounds. 1 without topics [KBD 2020, 9.3].

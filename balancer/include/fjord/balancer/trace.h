@@ -39,8 +39,8 @@ class Trace {
   virtual std::vector<Topic> topics() const { return {}; }
 };
 
-/// Returns `zipf`, `moving-hotspot`, `flash` (one bucket at a time is suddenly hot), `diurnal`, `step`, `node-add`,
-/// `node-loss` and `topics`.
+/// Returns `zipf`, `moving-hotspot`, `flash` (one bucket at a time is suddenly hot), `diurnal`, `alternating` (two
+/// loads take turns, round by round), `step`, `node-add`, `node-loss` and `topics`.
 std::span<const std::string_view> trace_names();
 /// Returns null if there is no trace of that name.
 std::unique_ptr<Trace> make_trace(std::string_view name, const TraceOptions& options);
