@@ -12,6 +12,7 @@ namespace fjord::search {
 namespace {
 
 constexpr std::size_t kWriteBytes = 64 * kPageBytes;
+constexpr std::size_t kReadAheadBytes = 64 * kPageContent;
 
 std::uint64_t place(std::uint64_t file, std::uint64_t page) { return mix64(file, page); }
 
@@ -64,14 +65,15 @@ std::uint64_t PageFile::pages(std::uint64_t offset, std::size_t length) {
 Result<std::string> PageFile::read(std::uint64_t offset, std::size_t length) const {
   const std::uint64_t first = offset / kPageContent;
   const auto count = static_cast<std::size_t>(pages(offset, length));
-  std::string raw(count * kPageBytes, '\0');
-  FJORD_TRY_ASSIGN(const std::size_t got, file_->read(first * kPageBytes, std::span(raw.data(), raw.size())));
-  file_->will_not_need(first * kPageBytes, raw.size());
-  if (got != raw.size()) return Status(StatusCode::Corruption, "a segment of the keyword index is too short");
+  const std::size_t bytes = count * kPageBytes;
+  const std::unique_ptr<char[]> raw(new char[bytes]);
+  FJORD_TRY_ASSIGN(const std::size_t got, file_->read(first * kPageBytes, std::span(raw.get(), bytes)));
+  file_->will_not_need(first * kPageBytes, bytes);
+  if (got != bytes) return Status(StatusCode::Corruption, "a segment of the keyword index is too short");
   std::string content;
   content.reserve(count * kPageContent);
   for (std::size_t i = 0; i < count; ++i) {
-    const std::string_view page = std::string_view(raw).substr(i * kPageBytes, kPageContent);
+    const std::string_view page(raw.get() + i * kPageBytes, kPageContent);
     if (checksum32(page, place(number_, first + i)) != load_fixed<std::uint32_t>(page.data() + kPageContent)) {
       return Status(StatusCode::Corruption, "a page of a segment of the keyword index does not verify");
     }
@@ -80,6 +82,16 @@ Result<std::string> PageFile::read(std::uint64_t offset, std::size_t length) con
   content.erase(0, static_cast<std::size_t>(offset - first * kPageContent));
   content.resize(length);
   return content;
+}
+
+Result<std::string_view> PageStream::read(std::uint64_t offset, std::size_t length) {
+  if (offset < begin_ || offset + length > begin_ + content_.size()) {
+    const std::uint64_t left = end_ - std::min(offset, end_);
+    const std::size_t wanted = std::max<std::size_t>(length, std::min<std::uint64_t>(left, kReadAheadBytes));
+    FJORD_TRY_ASSIGN(content_, file_->read(offset, wanted));
+    begin_ = offset;
+  }
+  return std::string_view(content_).substr(static_cast<std::size_t>(offset - begin_), length);
 }
 
 }  // namespace fjord::search

@@ -55,4 +55,22 @@ class PageFile {
   std::uint64_t number_;
 };
 
+/// Reads parts of a file whose offsets rise, many pages at a time.
+///
+/// Threading: confined to its owner. Lifetime: the file outlives it.
+class PageStream {
+ public:
+  /// `end`: content behind it is not read.
+  PageStream(const PageFile& file, std::uint64_t end) : file_(&file), end_(end) {}
+
+  /// Returns bytes that are valid until the next call. Errors: those of PageFile::read.
+  Result<std::string_view> read(std::uint64_t offset, std::size_t length);
+
+ private:
+  const PageFile* file_;
+  std::uint64_t end_;
+  std::uint64_t begin_ = 0;
+  std::string content_;  ///< What lies from begin_ on.
+};
+
 }  // namespace fjord::search

@@ -174,19 +174,26 @@ Status Segment::for_each_keyword(std::string_view word, const std::function<void
   return is_whole && in_range ? Status::ok() : malformed_part(place_, "a posting list");
 }
 
-Result<std::string> Segment::read_list(std::size_t word) const {
+Result<std::string_view> Segment::read_list(PageStream& stream, std::size_t word) const {
   const SegmentDirectory::Word& one = directory_.words[word];
-  return file_.read(one.offset, one.bytes);
+  return stream.read(one.offset, one.bytes);
 }
 
-Result<ListCache::Bytes> Segment::run(DocumentList list, std::size_t run, bool use_cache) const {
+std::pair<std::uint64_t, std::size_t> Segment::place_of_run(DocumentList list, std::size_t run) const {
   const SegmentDirectory::Documents& documents = directory_.of(list);
   const std::uint64_t offset = documents.runs[run].offset;
   const std::uint64_t end = run + 1 < documents.runs.size() ? documents.runs[run + 1].offset : documents.end;
-  const auto bytes = static_cast<std::size_t>(end - offset);
-  if (use_cache) return read(offset, bytes, 0);
-  FJORD_TRY_ASSIGN(std::string content, file_.read(offset, bytes));
-  return ListCache::Bytes(std::make_shared<const std::string>(std::move(content)));
+  return {offset, static_cast<std::size_t>(end - offset)};
+}
+
+Result<std::string_view> Segment::read_run(PageStream& stream, DocumentList list, std::size_t run) const {
+  const auto [offset, bytes] = place_of_run(list, run);
+  return stream.read(offset, bytes);
+}
+
+Result<ListCache::Bytes> Segment::run(DocumentList list, std::size_t run) const {
+  const auto [offset, bytes] = place_of_run(list, run);
+  return read(offset, bytes, 0);
 }
 
 std::size_t Segment::run_of(DocumentList list, const DocumentKey& key) const {
@@ -200,7 +207,7 @@ Result<std::optional<Segment::Found>> Segment::find(DocumentList list, const Glo
   const SegmentDirectory::Documents& documents = directory_.of(list);
   if (documents.count == 0 || !documents.may_contain(gid)) return std::optional<Found>();
   const std::size_t at = run_of(list, document_key(gid));
-  FJORD_TRY_ASSIGN(const ListCache::Bytes bytes, run(list, at, true));
+  FJORD_TRY_ASSIGN(const ListCache::Bytes bytes, run(list, at));
   std::optional<Found> found;
   std::uint32_t number = documents.runs[at].number;
   const bool is_whole = for_each_document(*bytes, [&](const StoredDocument& document) {
@@ -219,7 +226,7 @@ Status Segment::for_each_in(DocumentList list, const DocumentKey& from, std::uin
   bool at_end = documents.count == 0;
   for (std::size_t i = at_end ? 0 : run_of(list, from); !at_end && i < documents.runs.size(); ++i) {
     if (documents.runs[i].first.first >= end_position) break;
-    FJORD_TRY_ASSIGN(const ListCache::Bytes bytes, run(list, i, true));
+    FJORD_TRY_ASSIGN(const ListCache::Bytes bytes, run(list, i));
     std::uint32_t number = documents.runs[i].number;
     const bool is_whole = for_each_document(*bytes, [&](const StoredDocument& document) {
       const DocumentKey key = document_key(document.gid);
@@ -237,7 +244,7 @@ Result<std::uint32_t> Segment::count_before(DocumentList list, const DocumentKey
   const SegmentDirectory::Documents& documents = directory_.of(list);
   if (documents.count == 0) return std::uint32_t{0};
   const std::size_t at = run_of(list, key);
-  FJORD_TRY_ASSIGN(const ListCache::Bytes bytes, run(list, at, true));
+  FJORD_TRY_ASSIGN(const ListCache::Bytes bytes, run(list, at));
   std::uint32_t number = documents.runs[at].number;
   const bool is_whole = for_each_document(*bytes, [&](const StoredDocument& document) {
     const bool is_before = document_key(document.gid) < key;

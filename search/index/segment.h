@@ -160,8 +160,12 @@ class Segment {
 
   /// Calls `sink` with the keywords of a word that are alive.
   Status for_each_keyword(std::string_view word, const std::function<void(const KeywordEntry&)>& sink) const;
-  /// Reads the posting list of the word at this place of the directory, without the cache.
-  Result<std::string> read_list(std::size_t word) const;
+  /// For reading lists and runs in the order of the directory, without the cache.
+  PageStream stream() const { return PageStream(file_, place_.directory_offset); }
+  /// Reads the posting list of the word at this place of the directory. It is valid until the stream reads again.
+  Result<std::string_view> read_list(PageStream& stream, std::size_t word) const;
+  /// The same for the run at this place of the directory.
+  Result<std::string_view> read_run(PageStream& stream, DocumentList list, std::size_t run) const;
   /// Returns the number of pages of the word's posting list; 0 if there is none.
   std::uint64_t pages_of(std::string_view word) const;
   /// Returns the document with this gid, if it is alive.
@@ -169,8 +173,6 @@ class Segment {
   /// Calls `sink` with all documents from `from` to before `end_position`, dead ones included.
   Status for_each_in(DocumentList list, const DocumentKey& from, std::uint64_t end_position,
                      const std::function<void(const Found&)>& sink) const;
-  /// Returns the run at this place of the directory. Without `use_cache` it is read from the file.
-  Result<ListCache::Bytes> run(DocumentList list, std::size_t run, bool use_cache) const;
   /// Marks the documents of the positions from `begin` to before `end` as dead.
   Status kill_positions(std::uint64_t begin, std::uint64_t end);
 
@@ -179,6 +181,9 @@ class Segment {
   /// Returns the number of documents with a smaller key.
   Result<std::uint32_t> count_before(DocumentList list, const DocumentKey& key) const;
   std::size_t run_of(DocumentList list, const DocumentKey& key) const;
+  /// Returns the offset and the bytes of the run at this place of the directory.
+  std::pair<std::uint64_t, std::size_t> place_of_run(DocumentList list, std::size_t run) const;
+  Result<ListCache::Bytes> run(DocumentList list, std::size_t run) const;
   /// Returns the entry of a word in the directory; null if there is none.
   const SegmentDirectory::Word* find_word(std::string_view word) const;
   Result<ListCache::Bytes> read(std::uint64_t offset, std::size_t bytes, affinity::WordId word) const;

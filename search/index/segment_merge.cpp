@@ -11,6 +11,7 @@ Status malformed_source() { return {StatusCode::Corruption, "a segment of the ke
 
 SegmentMerge::SegmentMerge(std::unique_ptr<SegmentWriter> writer, std::vector<Segment*> sources)
     : writer_(std::move(writer)), sources_(std::move(sources)), cursors_(sources_.size()), words_(sources_.size()) {
+  for (const Segment* source : sources_) streams_.push_back(source->stream());
   for (const DocumentList list : kDocumentLists) {
     for (const Segment* source : sources_) {
       numbers_[static_cast<std::size_t>(list)].emplace_back(source->directory().of(list).count, kNotCopied);
@@ -55,8 +56,8 @@ Result<bool> SegmentMerge::fill(std::size_t source) {
     cursor.number = documents.runs[cursor.run].number;
     cursor.documents.clear();
     cursor.at = 0;
-    FJORD_TRY_ASSIGN(cursor.bytes, sources_[source]->run(list, cursor.run++, false));
-    const bool is_whole = for_each_document(*cursor.bytes, [&](const StoredDocument& document) {
+    FJORD_TRY_ASSIGN(const std::string_view run, sources_[source]->read_run(streams_[source], list, cursor.run++));
+    const bool is_whole = for_each_document(run, [&](const StoredDocument& document) {
       cursor.documents.push_back(document);
       return true;
     });
@@ -95,7 +96,7 @@ Result<bool> SegmentMerge::copy_word() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     const auto& words = sources_[i]->directory().words;
     if (words_[i] == words.size() || words[words_[i]].word != *word) continue;
-    FJORD_TRY_ASSIGN(const std::string list, sources_[i]->read_list(words_[i]++));
+    FJORD_TRY_ASSIGN(const std::string_view list, sources_[i]->read_list(streams_[i], words_[i]++));
     const std::vector<std::uint32_t>& numbers = numbers_[0][i];
     bool in_range = true;
     const bool is_whole = for_each_posting(list, [&](Posting posting) {

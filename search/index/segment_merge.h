@@ -32,7 +32,6 @@ class SegmentMerge {
     std::uint32_t number = 0;
     std::vector<StoredDocument> documents;  ///< Documents of the run that is read.
     std::size_t at = 0;
-    ListCache::Bytes bytes;
   };
 
   SegmentMerge(std::unique_ptr<SegmentWriter> writer, std::vector<Segment*> sources);
@@ -45,7 +44,8 @@ class SegmentMerge {
 
   std::unique_ptr<SegmentWriter> writer_;
   std::vector<Segment*> sources_;
-  std::size_t list_ = 0;  ///< The list of documents that is being copied; behind the last list: words.
+  std::vector<PageStream> streams_;  ///< One for each source; the documents of cursors lie in their buffers.
+  std::size_t list_ = 0;             ///< The list of documents that is being copied; behind the last list: words.
   std::vector<Cursor> cursors_;
   std::vector<std::size_t> words_;  ///< Next word of each source.
   /// New numbers by list, source and old number.

@@ -399,6 +399,35 @@ TEST_CASE(
   CHECK(ranges == NotedFile::Ranges{{kPageBytes, kPageBytes}});
 }
 
+TEST_CASE("a stream reads many small parts of a file at once") {
+  sim::SimEnv env;
+  Random random(3);
+  std::string content;
+  for (int i = 0; i < 500'000; ++i) content.push_back(static_cast<char>(random.below(256)));
+  const auto writer = PageFileWriter::create(env, "/pages", 7);
+  REQUIRE(writer.has_value());
+  REQUIRE((*writer)->append(content));
+  REQUIRE((*writer)->finish());
+  NotedFile::Ranges ranges;
+  const PageFile file(std::make_unique<NotedFile>(std::move(*env.open_random_access("/pages")), ranges), 7);
+  PageStream stream(file, content.size());
+  std::size_t at = 0;
+  while (at < content.size()) {
+    const std::size_t length = std::min<std::size_t>(content.size() - at, random.below(2000));
+    REQUIRE(stream.read(at, length).value() == std::string_view(content).substr(at, length));
+    at += length;
+  }
+  CHECK(ranges.size() == 2);
+  REQUIRE(stream.read(0, content.size()).value() == content);
+  CHECK(stream.read(100, 50).value() == std::string_view(content).substr(100, 50));
+  CHECK(ranges.size() == 3);
+  // A stream does not read behind its end: what follows need not be whole.
+  REQUIRE(env.flip_bit("/pages", 300'000, 0));
+  PageStream bound(file, 250'000);
+  CHECK(bound.read(0, 10).has_value());
+  CHECK_FALSE(PageStream(file, content.size()).read(200'000, 10).has_value());
+}
+
 TEST_CASE("a page with a changed bit does not verify, nor one of another file") {
   sim::SimEnv env;
   const auto writer = PageFileWriter::create(env, "/pages", 7);
