@@ -130,20 +130,22 @@ void SearchService::Impl::start(rpc::SearchSlices request, rpc::Responder respon
 
 void SearchService::Impl::search_stripe(Search& search, const SliceSet& slices, spi::PersistenceProvider& provider) {
   const Duration waited = clock_.now() - search.arrived;
+  const Duration limit(search.request.timeout_us);
   Result<StripeIndex::Answer> answer = Status(StatusCode::Timeout, "the stripe came to the search too late");
   // Timeout: the broker no longer waits for this search, and another search may wait behind it, so this one is skipped.
   const auto state = snapshots_.get();
   if (state->state_version() != search.request.state_version) {
     answer = Status(StatusCode::WrongDistribution, "the storage node has just got another cluster state");
-  } else if (search.request.timeout_us == 0 || waited < Duration(search.request.timeout_us)) {
+  } else if (limit == Duration::zero() || waited < limit) {
     auto& indexed = dynamic_cast<IndexedProvider&>(provider);
-    answer = indexed.index().search({.slices = slices,
-                                     .variants = search.variants,
-                                     .context = search.context,
-                                     .hits_max = search.request.hits_max,
-                                     .reserve_micros = search.request.reserve_micros,
-                                     .session = search.request.session},
-                                    *state);
+    StripeIndex::Question question{.slices = slices,
+                                   .variants = search.variants,
+                                   .context = search.context,
+                                   .hits_max = search.request.hits_max,
+                                   .reserve_micros = search.request.reserve_micros,
+                                   .session = search.request.session};
+    if (limit != Duration::zero()) question.deadline = search.arrived + limit;
+    answer = indexed.index().search(question, *state);
     if (answer) access_.count_searches(answer->loads);
     report_index(search, slices, indexed.index());
     busy_.add(clock_.now() - search.arrived - waited, clock_.now());

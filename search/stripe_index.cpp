@@ -1,6 +1,7 @@
 #include "fjord/search/stripe_index.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -15,6 +16,8 @@ namespace {
 constexpr Duration kLookInterval = milliseconds(50);
 /// The interval while no type takes part in searches.
 constexpr Duration kIdleInterval = seconds(1);
+/// Candidates after which a search looks whether its time limit is over. Each may cost some reads of the disk.
+constexpr std::size_t kCandidatesPerLook = 16;
 
 /// Returns the types of a repo that take part in searches, as text. When it changes, indexes are made again.
 std::string roles_of(const DocumentTypeRepo& types) {
@@ -348,7 +351,9 @@ Result<StripeIndex::Answer> StripeIndex::search(const Question& question, const 
             [](const Candidate& a, const Candidate& b) { return std::tie(a.group, a.gid) < std::tie(b.group, b.gid); });
   Auction auction(question.variants, question.context, question.reserve_micros);
   GroupMembers group;
-  for (std::size_t i = 0; i < found.size(); ++i) {
+  std::size_t i = 0;
+  for (; i < found.size(); ++i) {
+    if (i % kCandidatesPerLook == 0 && clock_.now() >= question.deadline) break;
     const Candidate& one = found[i];
     if (i == 0 || found[i - 1].group != one.group) {
       FJORD_TRY_ASSIGN(group, members_of(*index_, one.group));
@@ -359,10 +364,16 @@ Result<StripeIndex::Answer> StripeIndex::search(const Question& question, const 
     auction.add(one.gid, one.words, one.kind, one.variant, *data, group);
   }
   answer.lists = index_->list_use() - lists_before;
-  answer.candidates = auction.candidates();
-  answer.hits = auction.best(question.hits_max);
   answer.loads = costs_.divide(answer.searched.bits(),
                                {found_at - begun, clock_.now() - found_at, index_->pages_read() - pages_before});
+  if (i < found.size()) {
+    answer.searched = SliceSet(question.slices.bits());
+    answer.refused = {StatusCode::Timeout,
+                      fmt::format("the time limit was over after {} of {} keywords that match", i, found.size())};
+    return answer;
+  }
+  answer.candidates = auction.candidates();
+  answer.hits = auction.best(question.hits_max);
   return answer;
 }
 

@@ -25,12 +25,15 @@ const std::string kSchemaWithoutSearch = "document note { field text type string
 
 class HandClock final : public Clock {
  public:
-  MonotonicTime now() const override { return now_; }
+  MonotonicTime now() const override { return now_ = now_ + each_look_; }
   WallTime wall_now() const override { return {}; }
   void pass(Duration duration) { now_ = now_ + duration; }
+  /// From now on this much time passes whenever somebody looks.
+  void pass_at_each_look(Duration duration) { each_look_ = duration; }
 
  private:
-  MonotonicTime now_{1'000'000};
+  mutable MonotonicTime now_{1'000'000};
+  Duration each_look_{};
 };
 
 std::unique_ptr<IndexStore> memory_index() { return memory_indexes()(0, 1).value(); }
@@ -101,7 +104,8 @@ class Stripe {
     write("id:a:ad" + at, {{"title", std::string("Car")}}, false, 0, bits);
     write("id:a:keyword" + at, {{"text", text}, {"bid_micros", std::int64_t{100'000}}}, false, 0, bits);
   }
-  StripeIndex::Answer search(const std::string& query, bool session = true, std::string slices = "\x0f") {
+  StripeIndex::Answer search(const std::string& query, bool session = true, std::string slices = "\x0f",
+                             MonotonicTime deadline = {INT64_MAX}) {
     const SliceSet asked(kBits, slices);
     const auto variants = *parse_query(query);
     const SearchContext context;
@@ -110,7 +114,8 @@ class Stripe {
                                              .context = context,
                                              .hits_max = 10,
                                              .reserve_micros = 1,
-                                             .session = session},
+                                             .session = session,
+                                             .deadline = deadline},
                                             *snapshots_.get());
     REQUIRE(answer);
     return std::move(*answer);
@@ -202,6 +207,24 @@ TEST_CASE("a replica that is filled, was left, or missed the sets of a while is 
   CHECK(stripe.searched() == 0);
   stripe.set_replicas(BucketId(kBits, 2), ReplicaSet::make_epoch(6, 1), {0, 1});
   CHECK(stripe.searched() == 1);
+}
+
+TEST_CASE("a search whose time limit is over gives up, has searched nothing, and its cost counts") {
+  Stripe stripe;
+  for (std::uint64_t group = 0; group < 100; ++group) stripe.put_group(group);
+  stripe.clock().pass_at_each_look(milliseconds(1));
+  const StripeIndex::Answer whole = stripe.search("a red car", true, "\x0f", stripe.clock().now() + milliseconds(100));
+  CHECK(whole.searched.count() == 4);
+  CHECK(whole.candidates == 100);
+  const StripeIndex::Answer late = stripe.search("a red car", true, "\x0f", stripe.clock().now() + milliseconds(6));
+  CHECK(late.searched.count() == 0);
+  CHECK(late.hits.empty());
+  CHECK(late.candidates == 0);
+  CHECK(late.refused.code() == StatusCode::Timeout);
+  CHECK_THAT(late.refused.message(), Catch::Contains(" of 100 keywords"));
+  std::uint64_t counted = 0;
+  for (const spi::SearchLoad& load : late.loads) counted += load.candidates;
+  CHECK(counted == 100);
 }
 
 TEST_CASE("a slice is searched whole or not at all, however its bucket is split") {

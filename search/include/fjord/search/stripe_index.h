@@ -50,6 +50,8 @@ class StripeIndex {
     std::size_t hits_max = 0;
     std::int64_t reserve_micros = 0;
     bool session = false;
+    /// A search that is not done by then gives up.
+    MonotonicTime deadline{INT64_MAX};
   };
   struct Answer {
     explicit Answer(unsigned bits) : searched(bits) {}
@@ -61,8 +63,9 @@ class StripeIndex {
     std::vector<spi::SearchLoad> loads;  ///< The cost of the search, divided among the slices.
     ListUse lists;                       ///< How this search used lists.
   };
-  /// Searches the slices that this node holds as an in-sync member under `state`, in one version of the index. Errors:
-  /// those of the index.
+  /// Searches the slices that this node holds as an in-sync member under `state`, in one version of the index. A search
+  /// that gives up at its deadline has searched no slice; `refused` says Timeout, and its cost counts. Errors: those of
+  /// the index.
   Result<Answer> search(const Question& question, const rpc::ClusterSnapshot& state);
   /// Returns IndexStore::cache_changes() of the index.
   const affinity::CacheChanges* cache_changes() const { return index_->cache_changes(); }
