@@ -1,7 +1,10 @@
 #include "fjord/common/idle_polling.h"
 
 #include <catch2/catch.hpp>
+#include <functional>
+#include <memory>
 #include <thread>
+#include <vector>
 
 using namespace fjord;
 
@@ -53,6 +56,34 @@ TEST_CASE("idle polling: a thread whose waits are long stops polling", "[common]
   CHECK(polled > 0);
   CHECK(polled <= 8);
   CHECK(wait(idle, kNever, kLong).looks == 0);
+}
+
+TEST_CASE("idle polling: no more threads poll at a time than there are processors", "[common]") {
+  const unsigned processors = std::thread::hardware_concurrency();
+  if (processors < 2) return;  // With one processor a thread never polls.
+  std::vector<std::unique_ptr<IdlePolling>> idle;
+  for (unsigned i = 0; i <= processors; ++i) {
+    idle.push_back(std::make_unique<IdlePolling>());
+    while (wait(*idle.back(), 1, std::chrono::microseconds(0)).looks == 0) {
+    }
+  }
+  // Each polls inside of the look of the one before. The last one may not.
+  unsigned polled = 0;
+  unsigned slept = 0;
+  std::function<void(unsigned)> nest = [&](unsigned i) {
+    if (i > processors) return;
+    idle[i]->wait(
+        [&] {
+          ++polled;
+          nest(i + 1);
+          return true;
+        },
+        [&] { ++slept; });
+  };
+  nest(0);
+  CHECK(polled == processors);
+  CHECK(slept == 1);
+  CHECK(wait(*idle[0], 1, kLong).looks == 1);
 }
 
 TEST_CASE("idle polling: with no time to poll a thread never polls", "[common]") {
