@@ -9,10 +9,10 @@ case $name in
   slotfile-size | background-work | many-documents | placement | elasticity | tuner-grid) ;;
   visiting-empty | output-documents | visitor-threads | bandwidth | tuner-grid-real | job-foreground) ;;
   balance-simulated | balance-causality | balance-live | balance-sklik | tars-simulated | tars-live) ;;
-  ring-offload | ring-offload-live | keyword-search | load-counting) ;;
+  ring-offload | ring-offload-live | keyword-search | load-counting | distributor-cores) ;;
   *)
     printf 'Usage: ./run experiment NAME [--quick]\nNAME: slotfile-size, background-work, many-documents, placement, elasticity, tuner-grid,\n' >&2
-    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground,\n      balance-simulated, balance-causality, balance-live, balance-sklik, tars-simulated, tars-live,\n      ring-offload, ring-offload-live, keyword-search, load-counting (docs/experiments)\n' >&2
+    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground,\n      balance-simulated, balance-causality, balance-live, balance-sklik, tars-simulated, tars-live,\n      ring-offload, ring-offload-live, keyword-search, load-counting,\n      distributor-cores (docs/experiments)\n' >&2
     exit 2
     ;;
 esac

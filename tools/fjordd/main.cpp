@@ -1,11 +1,15 @@
-// fjordd: one node of a cluster.
+// fjordd: one node of a cluster, or several of them in one process.
 
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <memory>
 #include <string>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 #include "fjord/common/clock.h"
 #include "fjord/common/fatal_signals.h"
@@ -70,35 +74,50 @@ std::unique_ptr<fjord::fleetcontroller::ClusterStateStore> make_zookeeper_store(
   return std::make_unique<fjord::fleetcontroller::ZooKeeperStateStore>(options, fjord::Random(seed));
 }
 
-int run(const std::string& file, const std::string& node_text) {
-  const auto name = fjord::config::ProcessName::parse(node_text);
-  if (!name) return fail(name.error().with_context("--node"), kUsage);
+int run(const std::string& file, const std::vector<std::string>& node_texts) {
+  std::vector<fjord::config::ProcessName> names;
+  for (const std::string& text : node_texts) {
+    const auto name = fjord::config::ProcessName::parse(text);
+    if (!name) return fail(name.error().with_context("--node"), kUsage);
+    names.push_back(*name);
+  }
   const auto config = fjord::config::load_config(file);
   if (!config) return fail(config.error(), kUsage);
   fjord::log::set_level(fjord::log::level_from_string(config->log_level));
-  fjord::report_fatal_signals(node_text);
+  const std::string all = fmt::format("{}", fmt::join(node_texts, ", "));
+  fjord::report_fatal_signals(all);
   const sigset_t signals = block_signals();
-  auto node = fjord::Node::start(*config, *name, &make_zookeeper_store);
-  if (!node) {
-    return fail(node.error(), node.error().code() == fjord::StatusCode::InvalidArgument ? kUsage : kFailed);
+  std::vector<std::unique_ptr<fjord::Node>> nodes;
+  for (const fjord::config::ProcessName& name : names) {
+    auto node = fjord::Node::start(*config, name, &make_zookeeper_store);
+    if (!node) {
+      return fail(node.error(), node.error().code() == fjord::StatusCode::InvalidArgument ? kUsage : kFailed);
+    }
+    nodes.push_back(std::move(*node));
   }
-  wait_for_end(signals, node_text);
-  node->reset();
+  wait_for_end(signals, all);
   return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("One process of a Fjord cluster.\n\nExample: fjordd --config cluster.yaml --node storage.2", "fjordd");
+  CLI::App app(
+      "One process of a Fjord cluster.\n\nExamples:\n  fjordd --config cluster.yaml --node storage.2\n"
+      "  fjordd --config cluster.yaml --node distributor.0 --node distributor.1",
+      "fjordd");
   std::string file;
-  std::string node;
+  std::vector<std::string> nodes;
   std::string help_format;
   CLI::Option* config_option =
       app.add_option("--config", file, "The YAML file that describes the cluster")->type_name("FILE");
   CLI::Option* node_option =
-      app.add_option("--node", node, "Which process this is: storage.N, distributor.N, fleetcontroller.N or gateway.N")
-          ->type_name("NODE");
+      app.add_option(
+             "--node", nodes,
+             "Which node this is: storage.N, distributor.N, fleetcontroller.N or gateway.N; several: all in one "
+             "process, as distributors on a machine of many cores")
+          ->type_name("NODE")
+          ->allow_extra_args(false);
   app.add_flag("--help-config{text}", help_format,
                "Lists all keys of the configuration file; =markdown prints the reference page")
       ->check(CLI::IsMember({"text", "markdown"}));
@@ -118,5 +137,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "fjordd: --config and --node are needed, see fjordd --help\n");
     return kUsage;
   }
-  return run(file, node);
+  return run(file, nodes);
 }
