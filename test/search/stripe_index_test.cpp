@@ -28,7 +28,7 @@ class HandClock final : public Clock {
   MonotonicTime now() const override { return now_ = now_ + each_look_; }
   WallTime wall_now() const override { return {}; }
   void pass(Duration duration) { now_ = now_ + duration; }
-  /// From now on this much time passes whenever somebody looks.
+  /// From now on this much time passes at each call of now().
   void pass_at_each_look(Duration duration) { each_look_ = duration; }
 
  private:
