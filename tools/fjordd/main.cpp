@@ -103,7 +103,7 @@ int run(const std::string& file, const std::vector<std::string>& node_texts) {
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "One process of a Fjord cluster.\n\nExamples:\n  fjordd --config cluster.yaml --node storage.2\n"
+      "One process of a Fjord cluster.\n\nExample:\n  fjordd --config cluster.yaml --node storage.2\n"
       "  fjordd --config cluster.yaml --node distributor.0 --node distributor.1",
       "fjordd");
   std::string file;
