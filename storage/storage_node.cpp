@@ -37,6 +37,9 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
       began_at_(runtime.clock.now()),
       damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
                                              "Buckets that have lost something and wait for an intact replica")),
+      poll_wait_(runtime.metrics.histogram("fjord_storage_poll_wait_seconds",
+                                           "Time that polls of the fleet controller waited for all stripes, each of "
+                                           "which does one thing at a time")),
       name_(NodeId::storage(options.index).to_string()),
       settings_(runtime.tunables, options.settings_from_file),
       budget_(std::make_unique<MaintenanceBudget>(runtime)),
@@ -384,15 +387,17 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
     std::vector<Status> health;
     std::atomic<std::size_t> left;
   };
+  const MonotonicTime came = clock_.now();
   // Every stripe takes part in the answer, because a node with a blocked stripe is not healthy.
   auto collected = std::make_shared<Collected>(stripes_.size());
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));
   for (std::size_t s = 0; s < stripes_.size(); ++s) {
-    stripes_[s]->executor().post([this, s, collected, answer, wants_settings = request.wants_settings] {
+    stripes_[s]->executor().post([this, s, collected, answer, came, wants_settings = request.wants_settings] {
       stripes_[s]->follow_bits();
       collected->totals[s] = stripes_[s]->buckets().totals();
       collected->health[s] = stripes_[s]->health();
       if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      poll_wait_.observe(clock_.now() - came);
       std::shared_ptr<const rpc::ClusterSnapshot> snapshot = received_.get();
       rpc::PollReply reply;
       for (const Status& health : collected->health) {

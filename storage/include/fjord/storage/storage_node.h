@@ -117,6 +117,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::uint64_t incarnation_;
   MonotonicTime began_at_;  // Time since which loads are counted.
   Gauge& damaged_buckets_;
+  Histogram& poll_wait_;
   const std::string name_;  ///< Name of this node, for example "storage.2".
   mutable std::mutex mutex_;
   std::string misnamed_ FJORD_GUARDED_BY(mutex_);  ///< See StorageNodeHealth::misnamed.
