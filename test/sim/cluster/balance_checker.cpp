@@ -166,6 +166,7 @@ std::string BalanceChecker::check() const {
 std::string BalanceChecker::replay(std::map<std::uint64_t, Tables>& tables) const {
   Table table;
   std::uint32_t bits = 0;
+  std::uint64_t last_version = 0;
   for (const auto& [id, step] : steps_) {
     // A change of the number of bits empties the table, as all buckets are placed again. Until then nothing is checked
     // after a step that was never seen.
@@ -177,9 +178,18 @@ std::string BalanceChecker::replay(std::map<std::uint64_t, Tables>& tables) cons
       continue;
     }
     bits = step.bits;
+    Table before = table;
+    std::string problem = replay(step, table);
+    if (!problem.empty() && had_other_bits(last_version, step)) {
+      // Balancing by bytes may have emptied the table meanwhile, which is no step.
+      before.clear();
+      table.clear();
+      problem = replay(step, table);
+    }
+    if (!problem.empty()) return problem;
+    last_version = step.state_version;
     Tables& known = tables[id];
-    known.before = table;
-    if (std::string problem = replay(step, table); !problem.empty()) return problem;
+    known.before = std::move(before);
     known.after = table;
     if (step.reverts == 0) continue;
     const auto reverted = tables.find(step.reverts);
@@ -188,6 +198,12 @@ std::string BalanceChecker::replay(std::map<std::uint64_t, Tables>& tables) cons
     }
   }
   return {};
+}
+
+bool BalanceChecker::had_other_bits(std::uint64_t after, const rpc::BalanceStep& step) const {
+  if (step.state_version <= after) return false;
+  return std::any_of(states_.upper_bound(after), states_.upper_bound(step.state_version),
+                     [&](const auto& state) { return state.second.bits() != step.bits; });
 }
 
 std::string BalanceChecker::check_states(const std::map<std::uint64_t, Tables>& tables) const {

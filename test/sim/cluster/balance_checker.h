@@ -60,6 +60,9 @@ class BalanceChecker {
   static std::string replay(const rpc::BalanceStep& step, Table& table);
   /// Replays the steps. Fills `tables` by the step's id; steps behind a gap have none.
   std::string replay(std::map<std::uint64_t, Tables>& tables) const;
+  /// Returns true if a state after that version, and up to the one that the step was made on, had another number of
+  /// bits than the step.
+  bool had_other_bits(std::uint64_t after, const rpc::BalanceStep& step) const;
   std::string check_states(const std::map<std::uint64_t, Tables>& tables) const;
   std::string check_rules() const;
 
