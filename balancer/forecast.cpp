@@ -11,8 +11,7 @@ constexpr double kTrendWeight = 0.5;   // Weight of the newest change when the t
 constexpr double kChangeWeight = 0.3;  // Weight of the newest change when it is judged whether there is a trend at all.
 constexpr double kMoveRounds = 2.0;  // Rounds that a move takes, and so the rounds ahead for which loads are forecast.
 
-/// Computes the memory of a range from older entries: each contributes level and trend by the part of it inside of the
-/// range.
+/// Computes the memory of a range from older entries: each contributes its loads by the part of it inside of the range.
 SliceMemory recall(const std::vector<SliceMemory>& known, std::size_t& first, const BucketRange& range) {
   while (first < known.size() && known[first].range.end <= range.begin) ++first;
   SliceMemory found{.range = range};

@@ -5,20 +5,14 @@
 namespace fjord::balancer {
 
 /// Takes the loads of this round into the memory. Returns the model with the loads that are expected when a move that
-/// begins now has ended, by Holt's method: level and trend, each smoothed. The trend of a slice counts
-/// as far as its changes have one direction, and for no more than its last change. Afterwards the memory has one entry
-/// for each slice of the model, in its order. Entries of other ranges are divided among the slices that overlap them.
+/// begins now has ended, by Holt's method: level and trend, each smoothed. The trend of a slice counts as far as
+/// its changes have one direction, and for no more than its last change. Afterwards the memory has one entry for each
+/// slice of the model, in its order. Entries of other ranges are divided among the slices that overlap them.
 BalanceModel forecast(const BalanceModel& model, Memory& memory);
 
 /// Notes in the memory which replicas the plan moves, so that they do not move again for kCoolDownRounds. To be called
 /// with the memory that forecast() has updated.
 void remember_moves(const Plan& plan, std::uint64_t round, Memory& memory);
-
-/// Rounds that pass before a moved slice may move again.
-inline constexpr std::uint64_t kCoolDownRounds = 6;
-
-/// Rounds that pass before a slice may move back to the node that it left.
-inline constexpr std::uint64_t kNotBackRounds = 60;
 
 /// Returns true if the slice moved less than kCoolDownRounds ago.
 bool is_cooling_down(const SliceMemory& memory, std::uint64_t round);

@@ -8,19 +8,20 @@
 #include <vector>
 
 #include "cluster_record.h"
+#include "fjord/balancer/algorithm.h"
 #include "fjord/balancer/plan.h"
 #include "stop_check.h"
 
 /// The guard rails of balancing by load. Pure functions and values.
 namespace fjord::fleetcontroller {
 
-inline constexpr double kBalanceBegin = 1.10;         ///< Moving begins when the imbalance is at least this.
-inline constexpr unsigned kBalanceRounds = 2;         ///< Successive rounds with that imbalance, before moving begins.
-inline constexpr double kBalanceAtOnce = 1.30;        ///< Moving begins in the first round with this: it is no chance.
-inline constexpr double kBalanceStop = 1.03;          ///< Moving ends when the imbalance is at most this.
-inline constexpr double kBalanceGainMin = 0.02;       ///< A step that lowers the imbalance by less is not made.
-inline constexpr std::uint64_t kBalanceCoolDown = 6;  ///< Rounds after a move in which a bucket is not moved.
-inline constexpr std::uint64_t kBalanceNotBack = 60;  ///< Rounds in which a bucket is not moved back to its source.
+inline constexpr double kBalanceBegin = 1.10;    ///< Moving begins when the imbalance is at least this.
+inline constexpr unsigned kBalanceRounds = 2;    ///< Successive rounds with that imbalance, before moving begins.
+inline constexpr double kBalanceAtOnce = 1.30;   ///< Moving begins in the first round with this: it is no chance.
+inline constexpr double kBalanceStop = 1.03;     ///< Moving ends when the imbalance is at most this.
+inline constexpr double kBalanceGainMin = 0.02;  ///< A step that lowers the imbalance by less is not made.
+inline constexpr auto kBalanceCoolDown = balancer::kCoolDownRounds;  ///< Rounds after a move in which a bucket rests.
+inline constexpr auto kBalanceNotBack = balancer::kNotBackRounds;    ///< Rounds in which it is not moved back.
 inline constexpr std::size_t kBalanceRowsMax = 4096;  ///< Largest number of rows of the table of overrides.
 inline constexpr double kBalanceWorse = 1.05;         ///< In a bad round the imbalance exceeds the old one times this.
 inline constexpr unsigned kBalanceWorseRounds = 3;    ///< After this many bad rounds the last step is taken back.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "algorithms/all.h"
 #include "forecast.h"
@@ -61,6 +62,11 @@ class Descent final : public BalancingAlgorithm {
     }
 
    private:
+    void move(Planner::Index index, std::uint16_t from, std::uint16_t to, MoveReason reason) {
+      planner_.move(index, from, to, reason);
+      touched_.insert(index);
+    }
+
     bool may_go(Planner::Index index) const {
       return index < memory_.slices.size() && !is_cooling_down(memory_.slices[index], planner_.model().round);
     }
@@ -86,6 +92,7 @@ class Descent final : public BalancingAlgorithm {
       }
       if (target == hot) return false;
       uneven_ += has_uneven_reads(planner_.slice(best)) ? 0 : 1;
+      touched_.insert(best);
       planner_.shift_reads(best, hot, target, most / planner_.slice(best).reads);
       return true;
     }
@@ -109,7 +116,7 @@ class Descent final : public BalancingAlgorithm {
       for (const auto& [load, cool] : planner_.by_load()) {
         if (load >= planner_.mean()) return false;
         if (const auto index = best_move(hot, cool)) {
-          planner_.move(*index, hot, cool, MoveReason::Hot);
+          move(*index, hot, cool, MoveReason::Hot);
           return true;
         }
       }
@@ -128,11 +135,11 @@ class Descent final : public BalancingAlgorithm {
       for (const Way& way : ways_home()) {
         const Slice& slice = planner_.slice(way.index);
         if (static_cast<double>(slice.bytes) > bytes_left) break;
-        if (!planner_.may_move(way.index, way.node, way.home)) continue;
+        if (touched_.contains(way.index) || !planner_.may_move(way.index, way.node, way.home)) continue;
         const double load = way.load / model.nodes[way.home].capacity;
         if (planner_.load(way.home) + load > planner_.mean()) continue;
         bytes_left -= static_cast<double>(slice.bytes);
-        planner_.move(way.index, way.node, way.home, MoveReason::Home);
+        move(way.index, way.node, way.home, MoveReason::Home);
       }
     }
 
@@ -207,8 +214,8 @@ class Descent final : public BalancingAlgorithm {
         }
       }
       if (!best || closest > 0.9 * wanted) return false;
-      planner_.move(best->first, hot, cool, MoveReason::Hot);
-      planner_.move(best->second, cool, hot, MoveReason::Swap);
+      move(best->first, hot, cool, MoveReason::Hot);
+      move(best->second, cool, hot, MoveReason::Swap);
       return true;
     }
 
@@ -250,6 +257,7 @@ class Descent final : public BalancingAlgorithm {
     const Memory& memory_;
     double bytes_floor_;
     std::size_t uneven_ = 0;
+    std::set<Planner::Index> touched_;  ///< Slices of which this step has moved a replica or reads.
   };
 };
 

@@ -350,12 +350,43 @@ TEST_CASE("descent sends cold slices home when the table of overrides is nearly 
   Memory memory;
   for (const Slice& slice : model.slices) {
     const std::uint16_t other = slice.holders[0].node ^ 2;
-    memory.slices.push_back({.range = slice.range, .level = slice.reads, .moved_round = 100, .moved_from = other});
+    memory.slices.push_back({.range = slice.range,
+                             .level = slice.reads,
+                             .load = slice.reads,
+                             .moved_round = slice.range.begin % 2 * 100,
+                             .moved_from = other});
   }
   model.round = 159;
   CHECK(moved_home(18, 2'000, memory).empty());
   model.round = 160;
-  CHECK_FALSE(moved_home(18, 2'000, memory).empty());
+  CHECK(moved_home(18, 2'000, memory) == home);
+}
+
+TEST_CASE("descent sends no slice home that it has moved in the same step") {
+  for (std::uint64_t seed = 1; seed < 40; ++seed) {
+    BalanceModel model = uneven_model(2, seed);
+    std::vector<NodeList> homes;
+    for (Slice& slice : model.slices) {
+      slice.in_transfer = false;
+      const NodeList away{static_cast<std::uint16_t>(slice.range.begin % 12),
+                          static_cast<std::uint16_t>((slice.range.begin + 1) % 12)};
+      homes.insert(homes.end(), slice.range.size(), away);
+    }
+    model.homes = std::make_shared<std::vector<NodeList>>(std::move(homes));
+    model.rows_max = rows_of(model) + 10;
+    model.step_bytes_max = model.bytes();
+    Memory memory;
+    Random random(1);
+    std::set<std::uint32_t> touched;
+    std::size_t home = 0;
+    for (const Move& move : find_algorithm("descent")->step(model, memory, random).moves) {
+      const bool is_new = touched.insert(move.range.begin).second;
+      if (move.reason != MoveReason::Home) continue;
+      ++home;
+      CHECK(is_new);
+    }
+    CHECK(home > 0);
+  }
 }
 
 TEST_CASE("descent does not take loads that alternate for a trend") {

@@ -10,6 +10,11 @@
 
 namespace fjord::balancer {
 
+/// Rounds that pass before a moved slice may move again.
+inline constexpr std::uint64_t kCoolDownRounds = 6;
+/// Rounds that pass before a slice may move back to the node that it left.
+inline constexpr std::uint64_t kNotBackRounds = 60;
+
 /// What an algorithm remembers about a range of buckets from one step to the next.
 struct SliceMemory {
   BucketRange range;
