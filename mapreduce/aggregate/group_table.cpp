@@ -154,7 +154,7 @@ std::vector<std::string> GroupTable::values() const {
   return texts;
 }
 
-void GroupTable::map_columns(const FoundColumns& columns) {
+Status GroupTable::map_columns(const FoundColumns& columns) {
   settle();
   const std::size_t documents = columns.columns->documents;
   documents_ += documents;
@@ -169,6 +169,7 @@ void GroupTable::map_columns(const FoundColumns& columns) {
       states_.add_rows(i, some, input < 0 ? nullptr : &columns.of(value), first, heap_bytes_);
     }
   }
+  return Status::ok();
 }
 
 void GroupTable::find_groups(const FoundColumns& columns, std::size_t first, std::span<char*> states) {

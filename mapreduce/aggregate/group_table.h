@@ -24,7 +24,7 @@ class GroupTable final : public Accumulator {
   Status map(const DocumentView& document) override;
   std::vector<std::string> values() const override;
   void record(ColumnsBuilder* columns) override { recorder_ = columns; }
-  void map_columns(const FoundColumns& columns) override;
+  Status map_columns(const FoundColumns& columns) override;
   Status map_alone(const DocumentView& document, std::string& tuples) override;
   bool retract(std::string_view key, std::string_view value) override;
   Status merge(std::string_view key, std::string_view value) override;

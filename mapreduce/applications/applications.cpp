@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "aggregate/aggregate_application.h"
 #include "fjord/common/coding.h"
@@ -59,11 +60,17 @@ class HeavyCpu final : public Application {
 };
 
 /// Counts documents by the text of a field. A tuple's value is a count in eight bytes.
-class CityCount : public Application {
+class CityCount : public Application, public ValueFunctions {
  public:
   Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {
     FJORD_TRY_ASSIGN(field_, scalar_field(type, parameters.text("field")));
+    values_ = values_of({&field_, 1}, type, parameters.types());
     return Status::ok();
+  }
+  ValueFunctions* by_values() override { return values_.empty() ? nullptr : this; }
+  std::span<const ValueExpression> values() const override { return values_; }
+  void map_values(std::span<const ScalarView> values, Emitter& emitter) override {
+    if (values[0].kind != ScalarView::Kind::Absent) emitter.emit(value_text(values[0], *field_, scratch_), encode(1));
   }
   Status map(const DocumentView& document, Emitter& emitter) override {
     if (const auto value = document.field(*field_)) emitter.emit(scalar_text(*value, scratch_), encode(1));
@@ -91,6 +98,7 @@ class CityCount : public Application {
   }
 
   const Field* field_ = nullptr;
+  std::vector<ValueExpression> values_;  ///< Empty: documents are needed.
   std::string scratch_;
   char encoded_[8] = {};
 };
@@ -101,6 +109,7 @@ class HeavyCity final : public CityCount {
     FJORD_TRY(roots_.configure(parameters));
     return CityCount::configure(parameters, type);
   }
+  ValueFunctions* by_values() override { return nullptr; }
   Status map(const DocumentView& document, Emitter& emitter) override {
     roots_.compute(emitter);
     return CityCount::map(document, emitter);
@@ -111,6 +120,26 @@ class HeavyCity final : public CityCount {
 };
 
 }  // namespace
+
+std::vector<ValueExpression> values_of(std::span<const Field* const> fields, const DocumentType& type,
+                                       const DocumentTypeRepo* types) {
+  std::vector<ValueExpression> values;
+  for (const Field* field : fields) {
+    const TypeTag tag = field->type->tag();
+    if (types == nullptr || tag == TypeTag::Float || tag == TypeTag::Double) return {};
+    auto value = ValueExpression::compile(type.name() + "." + field->name, *types, type);
+    if (!value) return {};
+    values.push_back(std::move(*value));
+  }
+  return values;
+}
+
+std::string_view value_text(const ScalarView& value, const Field& field, std::string& scratch) {
+  if (value.kind == ScalarView::Kind::String) return value.string;
+  if (field.type->tag() == TypeTag::Bool) return value.integer != 0 ? "true" : "false";
+  scratch = std::to_string(value.integer);
+  return scratch;
+}
 
 void add_builtin_applications(ApplicationRegistry& registry) {
   const ParameterInfo iterations{"iterations", "Square roots computed for each document.", "40000000"};

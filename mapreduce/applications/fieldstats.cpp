@@ -5,6 +5,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 #include <string>
+#include <vector>
 
 #include "aggregate/exact_sum.h"
 #include "applications.h"
@@ -119,7 +120,7 @@ struct DoubleStats {
   }
 };
 
-class FieldStats final : public Application {
+class FieldStats final : public Application, public ValueFunctions {
  public:
   Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {
     FJORD_TRY_ASSIGN(group_, scalar_field(type, parameters.text("group")));
@@ -131,9 +132,19 @@ class FieldStats final : public Application {
     missing_is_error_ = missing == "error";
     const TypeTag tag = value_->type->tag();
     is_double_ = tag == TypeTag::Float || tag == TypeTag::Double;
+    const Field* const fields[] = {group_, value_};
+    values_ = missing_is_error_ ? std::vector<ValueExpression>() : values_of(fields, type, parameters.types());
     return Status::ok();
   }
 
+  ValueFunctions* by_values() override { return values_.empty() ? nullptr : this; }
+  std::span<const ValueExpression> values() const override { return values_; }
+  void map_values(std::span<const ScalarView> values, Emitter& emitter) override {
+    const ScalarView& group = values[0];
+    const ScalarView& value = values[1];
+    if (group.kind == ScalarView::Kind::Absent || value.kind == ScalarView::Kind::Absent) return;
+    emit_integer(value_text(group, *group_, scratch_), value.integer, emitter);
+  }
   Status map(const DocumentView& document, Emitter& emitter) override {
     const auto group = document.field(*group_);
     const auto value = document.field(*value_);
@@ -141,16 +152,14 @@ class FieldStats final : public Application {
       if (!missing_is_error_) return Status::ok();
       return Status(StatusCode::InvalidField, "it has no " + (group ? value_ : group_)->name);
     }
-    char bytes[IntegerStats::kBytes];
-    std::size_t size = sizeof(double);
+    const std::string_view key = scalar_text(*group, scratch_);
     if (is_double_) {
+      char bytes[sizeof(double)];
       store_fixed(bytes, value->as_double());
+      emitter.emit(key, {bytes, sizeof(bytes)});
     } else {
-      const std::int64_t number = value->as_int64();
-      IntegerStats{1, number, number, number}.store(bytes);
-      size = IntegerStats::kBytes;
+      emit_integer(key, value->as_int64(), emitter);
     }
-    emitter.emit(scalar_text(*group, scratch_), {bytes, size});
     return Status::ok();
   }
 
@@ -174,6 +183,12 @@ class FieldStats final : public Application {
   }
 
  private:
+  static void emit_integer(std::string_view key, std::int64_t number, Emitter& emitter) {
+    char bytes[IntegerStats::kBytes];
+    IntegerStats{1, number, number, number}.store(bytes);
+    emitter.emit(key, {bytes, sizeof(bytes)});
+  }
+
   template <typename Stats>
   static Status finish(std::span<const std::string_view> values, ResultEmitter& result) {
     Stats total;
@@ -197,6 +212,7 @@ class FieldStats final : public Application {
   const Field* value_ = nullptr;
   bool is_double_ = false;
   bool missing_is_error_ = false;
+  std::vector<ValueExpression> values_;  ///< Empty: documents are needed.
   std::string scratch_;
 };
 

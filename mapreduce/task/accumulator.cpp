@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "columns/column_cache.h"
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
 #include "key_reducer.h"
@@ -63,11 +64,28 @@ class TableAccumulator final : public Accumulator, private Emitter {
     emitted_.clear();
     emitted_tuples_ = 0;
     FJORD_TRY(application_.map(document, *this));
+    if (recorder_ != nullptr) record_values(document);
     tuples_ += emitted_tuples_;
-    ByteReader in(emitted_);
-    while (in.remaining() > 0) {
-      const std::string_view key = in.string();
-      FJORD_TRY(table_->add(key, in.string()));
+    return add_all(emitted_);
+  }
+  std::vector<std::string> values() const override {
+    std::vector<std::string> texts;
+    if (ValueFunctions* const functions = application_.by_values(); functions != nullptr) {
+      for (const ValueExpression& value : functions->values()) texts.push_back(value.to_string());
+    }
+    return texts;
+  }
+  void record(ColumnsBuilder* columns) override { recorder_ = columns; }
+  Status map_columns(const FoundColumns& columns) override {
+    const std::size_t documents = columns.columns->documents;
+    const std::size_t count = application_.by_values()->values().size();
+    if (count == 1 && columns.of(0).has_dictionary()) return map_dictionary(columns.of(0), documents);
+    std::vector<ScalarView> values(count);
+    for (std::size_t row = 0; row < documents; ++row) {
+      for (std::size_t i = 0; i < count; ++i) values[i] = columns.of(i).at(row);
+      emit_for(values);
+      tuples_ += emitted_tuples_;
+      FJORD_TRY(add_all(emitted_));
     }
     return Status::ok();
   }
@@ -83,11 +101,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
   Result<MappedDocuments> map_many(std::span<const DocumentView> documents) override {
     FJORD_TRY_ASSIGN(MappedDocuments mapped, application_.batches()->map(documents, is_cancelled_));
     tuples_ += mapped.tuples;
-    ByteReader in(mapped.emitted);
-    while (in.remaining() > 0) {
-      const std::string_view key = in.string();
-      FJORD_TRY(table_->add(key, in.string()));
-    }
+    FJORD_TRY(add_all(mapped.emitted));
     mapped.emitted.clear();
     FJORD_TRY(combine_if_large());
     return mapped;
@@ -121,6 +135,42 @@ class TableAccumulator final : public Accumulator, private Emitter {
     put_string(emitted_, value);
   }
   bool cancelled() const override { return is_cancelled_ && is_cancelled_(); }
+
+  /// Adds keys and values, as emit() writes them, to the table.
+  Status add_all(std::string_view tuples) {
+    ByteReader in(tuples);
+    while (in.remaining() > 0) {
+      const std::string_view key = in.string();
+      FJORD_TRY(table_->add(key, in.string()));
+    }
+    return Status::ok();
+  }
+
+  void record_values(const DocumentView& document) {
+    ValueExpression::clear(scratch_);
+    std::size_t column = 0;
+    for (const ValueExpression& value : application_.by_values()->values())
+      recorder_->add(column++, canonical(value.evaluate(document, scratch_)));
+  }
+
+  /// Stores the tuples of a document with these values in `emitted_`.
+  void emit_for(std::span<const ScalarView> values) {
+    emitted_.clear();
+    emitted_tuples_ = 0;
+    application_.by_values()->map_values(values, *this);
+  }
+
+  /// Equal values emit the same tuples, so these are made once for each different value.
+  Status map_dictionary(const Column& column, std::size_t documents) {
+    std::vector<std::uint32_t> rows(column.dictionary().size());
+    for (std::size_t row = 0; row < documents; ++row) ++rows[column.code(row)];
+    for (std::size_t code = 0; code < rows.size(); ++code) {
+      emit_for({&column.dictionary()[code].value, 1});
+      tuples_ += emitted_tuples_ * rows[code];
+      for (std::uint32_t row = 0; row < rows[code]; ++row) FJORD_TRY(add_all(emitted_));
+    }
+    return Status::ok();
+  }
 
   Status combine_if_large() { return table_->bytes() < combine_from_ ? Status::ok() : combine_values(); }
 
@@ -173,6 +223,8 @@ class TableAccumulator final : public Accumulator, private Emitter {
   std::uint64_t tuples_ = 0;
   std::string emitted_;  ///< Tuples that map() emitted for the current document.
   std::uint64_t emitted_tuples_ = 0;
+  ColumnsBuilder* recorder_ = nullptr;
+  ValueExpression::Scratch scratch_;
   bool combines_ = true;  ///< False once combine() has proved to do nothing.
   const std::size_t combine_from_min_;
   std::size_t combine_from_ = combine_from_min_;
@@ -193,6 +245,10 @@ Status RowBudget::take(const JobRows& rows, std::size_t& counted) {
                 "the results need more than " + std::to_string(bytes_max_) +
                     " bytes; the limit is the setting mapreduce.job_memory_bytes",
                 {.limit = std::to_string(bytes_max_), .setting = "mapreduce.job_memory_bytes"});
+}
+
+Status Accumulator::map_columns(const FoundColumns&) {
+  return Status(StatusCode::NotImplemented, "this accumulator takes no columns");
 }
 
 Result<MappedDocuments> Accumulator::map_many(std::span<const DocumentView>) {

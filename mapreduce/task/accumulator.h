@@ -73,8 +73,8 @@ class Accumulator {
   virtual std::vector<std::string> values() const { return {}; }
   /// From now on map() also adds the values() of each document to `columns`, one column for each; null: no longer.
   virtual void record(ColumnsBuilder* /*columns*/) {}
-  /// Adds all documents of a bucket by their columns. Only if there are values().
-  virtual void map_columns(const FoundColumns& /*columns*/) {}
+  /// Adds all documents of a bucket by their columns. Only if there are values(). Errors: those of merge().
+  virtual Status map_columns(const FoundColumns& columns);
 
   /// Appends the tuples of a document to `tuples` (keys and values that merge() takes, put_string() of each) without
   /// adding them to the groups. Errors: those of Application::map(); then nothing is appended.

@@ -1,8 +1,7 @@
-#include <optional>
 #include <set>
 #include <utility>
 
-#include "columns/column_reader.h"
+#include "column_inputs.h"
 #include "task_visitors.h"
 
 namespace fjord::mapreduce {
@@ -22,7 +21,7 @@ class DirectMapVisitor final : public visitors::Visitor {
         application_(std::move(application)),
         table_(make_accumulator(*application_, [&visit = context] { return visit.cancelled(); })),
         batch_(shared_->clock),
-        lookup_(make_lookup()) {}
+        columns_(ColumnInputs::make(shared_, context_, spec_, *input_, table_->values())) {}
 
   Status begin_bucket(BucketId bucket) override {
     if (reports_.empty()) begin_unit(bucket);
@@ -33,16 +32,13 @@ class DirectMapVisitor final : public visitors::Visitor {
   }
 
   std::shared_ptr<visitors::BucketReader> make_reader(BucketId bucket) override {
-    if (lookup_ == nullptr) return nullptr;
-    BucketInput& input = inputs_.emplace(bucket, columns_).first->second;
-    input.reader = std::make_shared<ColumnReader>(lookup_, bucket);
-    return input.reader;
+    return columns_ == nullptr ? nullptr : columns_->make_reader(bucket);
   }
 
   Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     if (is_broken_) return broken();
     TaskReport& report = reports_.at(bucket);
-    const Recording recording(*table_, inputs_, bucket);
+    const ColumnInputs::Recording recording(columns_.get(), bucket, *table_);
     const std::uint64_t documents = report.documents;
     const std::uint64_t tuples = table_->tuples();
     const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
@@ -52,7 +48,6 @@ class DirectMapVisitor final : public visitors::Visitor {
     report.tuples += table_->tuples() - tuples;
     shared_->metrics.documents.add(report.documents - documents);
     shared_->metrics.tuples.add(table_->tuples() - tuples);
-    give_up_large_columns(bucket);
     return end;
   }
 
@@ -67,7 +62,7 @@ class DirectMapVisitor final : public visitors::Visitor {
   void abandon_bucket(BucketId bucket) override {
     open_.erase(bucket);
     input_->forget(bucket);
-    inputs_.erase(bucket);
+    if (columns_ != nullptr) columns_->drop(bucket);
     reports_.erase(bucket);
     is_broken_ = true;
     table_->clear();
@@ -75,67 +70,17 @@ class DirectMapVisitor final : public visitors::Visitor {
   }
 
  private:
-  /// A bucket whose documents are read, or found in columns.
-  struct BucketInput {
-    explicit BucketInput(std::size_t count) : columns(std::in_place, count) {}
-    std::shared_ptr<ColumnReader> reader;
-    std::optional<ColumnsBuilder> columns;  ///< Made of the documents that are read; nullopt: given up.
-  };
-  /// While it exists, documents that are added to `table` also fill the columns of the bucket, if it has any.
-  class Recording {
-   public:
-    Recording(Accumulator& table, std::map<BucketId, BucketInput>& inputs, BucketId bucket) : table_(table) {
-      const auto input = inputs.find(bucket);
-      if (input != inputs.end() && input->second.columns) table.record(&*input->second.columns);
-    }
-    ~Recording() { table_.record(nullptr); }
-    Recording(const Recording&) = delete;
-    Recording& operator=(const Recording&) = delete;
-
-   private:
-    Accumulator& table_;
-  };
-
-  /// Null if there are no columns for this application, or rows are read and no documents.
-  std::shared_ptr<ColumnLookup> make_lookup() {
-    const std::vector<std::string> values = table_->values();
-    if (values.empty() || input_->has_rows() || spec_.once) return nullptr;
-    columns_ = values.size();
-    return std::make_shared<ColumnLookup>(shared_->columns,
-                                          ColumnQuery{context_.types(), spec_.document_type, "", values});
-  }
-
-  /// The columns of one bucket take a small part of the room at most.
-  void give_up_large_columns(BucketId bucket) {
-    constexpr std::size_t kBucketsAtLeast = 8;
-    const auto input = inputs_.find(bucket);
-    if (input == inputs_.end() || !input->second.columns) return;
-    if (input->second.columns->bytes() > shared_->columns.limit() / kBucketsAtLeast) input->second.columns.reset();
-  }
-
   /// Adds the documents of a bucket whose columns were found. Keeps the columns of one whose documents were read.
   Status end_input(BucketId bucket) {
-    const auto node = inputs_.extract(bucket);
-    if (node.empty() || is_broken_) return Status::ok();
-    BucketInput& input = node.mapped();
-    TaskReport& report = reports_.at(bucket);
-    if (const auto& found = input.reader->found()) {
-      const BusyTime busy(*shared_, spec_, context_, report);
-      const std::uint64_t documents = found->columns->documents;
-      table_->map_columns(*found);
-      report.documents += documents;
-      report.bytes += found->columns->read_bytes;
-      report.tuples += documents;
-      shared_->metrics.in_columns.add(documents);
-      shared_->metrics.tuples.add(documents);
-      return table_->bytes() > static_cast<std::size_t>(shared_->memory.value()) ? ship() : Status::ok();
+    if (columns_ == nullptr) return Status::ok();
+    if (is_broken_) {
+      columns_->drop(bucket);
+      return Status::ok();
     }
-    const bool is_kept = input.columns && input.reader->content() && report.dead_letters.empty();
-    if (!is_kept) return Status::ok();
-    BucketColumns columns = input.columns->finish(report.documents, report.bytes);
-    columns.version = *input.reader->content();
-    lookup_->put(bucket, std::move(columns));
-    return Status::ok();
+    TaskReport& report = reports_.at(bucket);
+    const BusyTime busy(*shared_, spec_, context_, report);
+    FJORD_TRY(columns_->end(bucket, *table_, report));
+    return table_->bytes() > static_cast<std::size_t>(shared_->memory.value()) ? ship() : Status::ok();
   }
 
   static Status broken() {
@@ -188,8 +133,7 @@ class DirectMapVisitor final : public visitors::Visitor {
   std::unique_ptr<Application> application_;
   std::unique_ptr<Accumulator> table_;
   BatchSize batch_;
-  std::size_t columns_ = 0;  ///< Number of columns of a bucket.
-  std::shared_ptr<ColumnLookup> lookup_;
+  std::unique_ptr<ColumnInputs> columns_;  ///< Null: this application has none.
 
   // State of the current unit.
   BucketId carrier_;  ///< First bucket of the unit. All chunks of the unit are sent in its name.
@@ -199,7 +143,6 @@ class DirectMapVisitor final : public visitors::Visitor {
   bool is_broken_ = false;
   Status failure_;  ///< The error of a bucket that had ended before.
   std::set<BucketId> open_;
-  std::map<BucketId, BucketInput> inputs_;
   std::map<BucketId, TaskReport> reports_;
   std::vector<std::pair<BucketId, visitors::BucketDone>> waiting_;
 };

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "column_inputs.h"
 #include "fjord/common/check.h"
 #include "fjord/common/log.h"
 #include "task_visitors.h"
@@ -30,15 +31,21 @@ class MapVisitor final : public visitors::Visitor {
         input_(std::move(input)),
         application_(std::move(application)),
         types_(context.types()),
-        batch_(shared_->clock) {}
+        batch_(shared_->clock),
+        columns_(ColumnInputs::make(shared_, context_, spec_, *input_, make_accumulator(*application_)->values())) {}
 
   Status begin_bucket(BucketId bucket) override {
     tasks_[bucket] = std::make_unique<MapTask>(*application_, *shared_, context_, spec_.output_buckets);
     return Status::ok();
   }
 
+  std::shared_ptr<visitors::BucketReader> make_reader(BucketId bucket) override {
+    return columns_ == nullptr ? nullptr : columns_->make_reader(bucket);
+  }
+
   Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     MapTask& task = *tasks_.at(bucket);
+    const ColumnInputs::Recording recording(columns_.get(), bucket, task.groups.table());
     const std::uint64_t documents = task.report.documents;
     const std::uint64_t tuples = task.report.tuples;
     const BusyTime busy(*shared_, spec_, context_, task.report);
@@ -53,7 +60,8 @@ class MapVisitor final : public visitors::Visitor {
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
     MapTask& task = *tasks_.at(bucket);
     input_->forget(bucket);
-    auto tuples = task.groups.finish();
+    const Status added = end_input(bucket, task);
+    auto tuples = added ? task.groups.finish() : Result<std::unique_ptr<TupleSource>>(added);
     if (!tuples) {
       tasks_.erase(bucket);
       done({tuples.error(), {}});
@@ -76,9 +84,18 @@ class MapVisitor final : public visitors::Visitor {
   void abandon_bucket(BucketId bucket) override {
     tasks_.erase(bucket);
     input_->forget(bucket);
+    if (columns_ != nullptr) columns_->drop(bucket);
   }
 
  private:
+  /// Adds the documents of a bucket whose columns were found. Keeps the columns of one whose documents were read.
+  Status end_input(BucketId bucket, MapTask& task) {
+    if (columns_ == nullptr) return Status::ok();
+    const BusyTime busy(*shared_, spec_, context_, task.report);
+    FJORD_TRY(columns_->end(bucket, task.groups.table(), task.report));
+    return task.groups.keep_within_memory();
+  }
+
   Result<bool> next(BucketId bucket, MapTask& task, SinkOperation& operation) {
     if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
     FJORD_TRY_ASSIGN(auto block, task.documents->next());
@@ -108,6 +125,7 @@ class MapVisitor final : public visitors::Visitor {
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   BatchSize batch_;
+  std::unique_ptr<ColumnInputs> columns_;  ///< Null: this application has none.
   std::map<BucketId, std::unique_ptr<MapTask>> tasks_;
 };
 
@@ -123,7 +141,7 @@ TaskMetrics::TaskMetrics(MetricRegistry& registry)
       reused(
           registry.counter("fjord_job_documents_reused_total", "Documents that incremental jobs did not read again.")),
       in_columns(registry.counter("fjord_job_documents_in_columns_total",
-                                  "Documents that aggregations did not read, because columns had their values.")) {}
+                                  "Documents that jobs did not read, because columns had their values.")) {}
 
 Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
                                                       const DocumentTypeRepo& types) {

@@ -14,6 +14,7 @@
 #include "fjord/common/coding.h"
 #include "fjord/common/result.h"
 #include "fjord/document/document_type.h"
+#include "fjord/document/value_expression.h"
 #include "fjord/mapreduce/job_functions.h"
 #include "fjord/rpc/common_messages.h"
 
@@ -94,6 +95,19 @@ class BatchFunctions {
   virtual Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues> keys) = 0;
 };
 
+/// The functions of an application whose map() takes nothing of a document but a few values. The engine keeps these
+/// values in columns, so that a later job need not read the documents (docs/design/0024-columns.md).
+class ValueFunctions {
+ public:
+  virtual ~ValueFunctions() = default;
+
+  /// What map() takes of a document.
+  virtual std::span<const ValueExpression> values() const = 0;
+  /// Emits what map() emits for a document with these values, one for each of values(). Floating-point numbers that are
+  /// integers come as integers. What is emitted depends on the values alone, and map() fails on no document.
+  virtual void map_values(std::span<const ScalarView> values, Emitter& emitter) = 0;
+};
+
 /// An application as the job engine runs it: the functions of a job, and questions about them. Each task has its own
 /// object.
 ///
@@ -121,6 +135,9 @@ class Application : public JobFunctions {
   /// Returns the functions in batch form, if the application prefers that; they live as long as this object. Null: the
   /// functions are called for one document or key at a time.
   virtual BatchFunctions* batches() { return nullptr; }
+  /// Returns the functions for values, if map() needs no more than these; they live as long as this object. Null: map()
+  /// needs documents.
+  virtual ValueFunctions* by_values() { return nullptr; }
   /// The text of a key for users and result documents. Different keys have different texts.
   virtual Result<std::string> key_text(std::string_view key) const { return std::string(key); }
   /// Sorts all results of a job and drops those beyond the limit, if the application has a limit.
