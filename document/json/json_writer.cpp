@@ -14,6 +14,17 @@
 namespace fjord {
 namespace {
 
+/// Returns true if each of 16 bytes stands in a JSON string as it is.
+bool are_plain(const char* text) {
+  using Bytes [[gnu::vector_size(16)]] = unsigned char;
+  Bytes bytes;
+  std::memcpy(&bytes, text, sizeof(bytes));
+  const auto special = (bytes < 0x20) | (bytes == '"') | (bytes == '\\');
+  std::uint64_t words[2];
+  std::memcpy(words, &special, sizeof(words));
+  return (words[0] | words[1]) == 0;
+}
+
 /// Returns how many bytes at the beginning of a text stand in a JSON string as they are.
 std::size_t plain_prefix(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101U;
@@ -21,6 +32,7 @@ std::size_t plain_prefix(std::string_view text) {
   // A high bit of the result is set if a byte of the word is zero.
   const auto has_zero = [](std::uint64_t word) { return (word - kOnes) & ~word & kHighBits; };
   std::size_t at = 0;
+  while (text.size() - at >= 16 && are_plain(text.data() + at)) at += 16;
   for (; text.size() - at >= sizeof(std::uint64_t); at += sizeof(std::uint64_t)) {
     std::uint64_t word = 0;
     std::memcpy(&word, text.data() + at, sizeof(word));

@@ -349,7 +349,7 @@ TEST_CASE("json: a string is written as RapidJSON writes it, wherever its specia
     lines.append_string(text);
     REQUIRE(lines.take() == std::string(buffer.GetString(), buffer.GetSize()));
   };
-  for (std::size_t length = 0; length < 20; ++length) {
+  for (std::size_t length = 0; length < 36; ++length) {
     check(std::string(length, 'x'));
     for (std::size_t at = 0; at < length; ++at) {
       for (int byte = 0; byte < 256; ++byte) {
@@ -361,7 +361,7 @@ TEST_CASE("json: a string is written as RapidJSON writes it, wherever its specia
   }
   std::mt19937 random(1);
   for (int i = 0; i < 1000; ++i) {
-    std::string text(random() % 40, ' ');
+    std::string text(random() % 80, ' ');
     for (char& c : text) c = static_cast<char>(random() % 256);
     check(text);
   }
