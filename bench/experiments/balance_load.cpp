@@ -284,6 +284,7 @@ struct QueryOptions {
   double rate = 10;
   std::uint64_t count = 400;
   bool single = false;
+  double timeout_s = 0;  ///< Time limit of a search; 0: the cluster's.
   std::string output;
 };
 
@@ -292,6 +293,10 @@ std::string fingerprint_of(const SearchResult& found) {
   for (const SearchPlace& place : found.places)
     text += fmt::format("{} {} {};", place.ad, place.keyword, place.price_micros);
   return text;
+}
+
+Duration timeout_of(const QueryOptions& options) {
+  return Duration(static_cast<std::int64_t>(options.timeout_s * 1e6));
 }
 
 /// Returns 100 queries of the file, drawn with a fixed seed. With `single`: 100 times the query among them that has the
@@ -304,7 +309,7 @@ std::vector<std::string> workload(Client& client, const QueryOptions& options) {
   if (!options.single) return chosen;
   std::vector<std::pair<std::uint64_t, std::string>> by_matches;
   for (const std::string& query : chosen) {
-    const SearchResult found = client.search({.query = query}).wait();
+    const SearchResult found = client.search({.query = query, .timeout = timeout_of(options)}).wait();
     if (found.status && found.keywords_matched > 0) by_matches.emplace_back(found.keywords_matched, query);
   }
   std::sort(by_matches.begin(), by_matches.end());
@@ -325,7 +330,7 @@ int run_queries(Client& client, const QueryOptions& options) {
     std::this_thread::sleep_until(start + std::chrono::nanoseconds(static_cast<std::int64_t>(at_s * 1e9)));
     const std::string& query = queries[i % queries.size()];
     const SteadyTime begun = SteadyClock::now();
-    const SearchResult found = client.search({.query = query, .explain = true}).wait();
+    const SearchResult found = client.search({.query = query, .timeout = timeout_of(options), .explain = true}).wait();
     const std::int64_t latency = micros(SteadyClock::now()) - micros(begun);
     if (!found.is_complete()) {
       ++failed;
@@ -341,6 +346,20 @@ int run_queries(Client& client, const QueryOptions& options) {
   }
   fmt::print("queries {} failed {} wrong {}\n", options.count, failed, wrong);
   return failed + wrong == 0 ? 0 : 1;
+}
+
+/// Searches once for each query, so that the storage nodes have its keywords in memory.
+int warm(Client& client, const QueryOptions& options) {
+  const SteadyTime start = SteadyClock::now();
+  std::uint64_t failed = 0;
+  for (const std::string& query : workload(client, options)) {
+    const SearchResult found = client.search({.query = query, .timeout = timeout_of(options)}).wait();
+    if (found.is_complete()) continue;
+    ++failed;
+    fmt::print(stderr, "{}: {}\n", query, (found.status ? found.missing : found.status).to_string());
+  }
+  fmt::print("seconds {:.1f} failed {}\n", seconds_since(start), failed);
+  return failed == 0 ? 0 : 1;
 }
 
 /// Moves every third bucket of the other nodes to storage.0, to begin with an uneven load.
@@ -397,11 +416,16 @@ int main(int argc, char** argv) {
   queries->add_option("--count", query.count, "Queries in all")->capture_default_str();
   queries->add_flag("--single", query.single, "One of them again and again");
   queries->add_option("--output", query.output, "CSV file")->required();
+  CLI::App* warm = app.add_subcommand("warm", "Searches once for each of the queries");
+  warm->add_option("--queries", query.queries, "File of queries")->required();
+  for (CLI::App* command : {queries, warm})
+    command->add_option("--timeout", query.timeout_s, "Seconds of a search; 0: the cluster's")->capture_default_str();
   CLI::App* skew = app.add_subcommand("skew", "Moves a third of the buckets of the other nodes to storage.0");
   CLI11_PARSE(app, argc, argv);
   fjord::Client client = fjord::connect(address);
   if (feed->parsed()) return fjord::feed(client, corpus);
   if (hot_command->parsed()) return fjord::HotLoad(client, hot).run();
   if (skew->parsed()) return fjord::skew(client);
+  if (warm->parsed()) return fjord::warm(client, query);
   return fjord::run_queries(client, query);
 }
