@@ -66,7 +66,7 @@ struct Query {
   bool by_price = false;    ///< Aggregation by city and price, with about as many groups as documents.
   bool wants_city = false;  ///< Fieldstats: documents without a city are dead letters.
   bool is_incremental = false;
-  bool repeats = false;  ///< The job runs several times. Aggregations then find values in columns.
+  bool repeats = false;  ///< The job runs several times. Later runs find values in columns.
   rpc::Shuffle shuffle = rpc::Shuffle::Auto;
   Chain chain = Chain::None;
   std::uint64_t limit = 0;  ///< Row limit of the first pass of a chain.
