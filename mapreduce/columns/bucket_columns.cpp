@@ -1,7 +1,9 @@
 #include "columns/bucket_columns.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "fjord/common/check.h"
 #include "fjord/common/hash.h"
@@ -13,6 +15,11 @@ using Kind = ScalarView::Kind;
 
 /// Integers up to this one are the same as floating-point numbers.
 constexpr std::int64_t kExactMax = std::int64_t{1} << 53;
+
+constexpr std::size_t kSlotsMin = 64;
+/// Bytes of keys that are allocated together.
+constexpr std::size_t kKeysMin = 256;
+constexpr std::size_t kKeysMax = std::size_t{64} << 10;
 
 bool is_exact_number(const ScalarView& value) {
   return value.kind != Kind::Integer || (value.integer >= -kExactMax && value.integer <= kExactMax);
@@ -49,9 +56,8 @@ void Column::append_key(std::size_t row, std::string& key) const {
 }
 
 std::size_t Column::bytes() const {
-  std::size_t bytes = bytes_of(integers_) + absent_.capacity() / 8 + bytes_of(numbers_) + bytes_of(codes_);
-  for (const Entry& entry : dictionary_) bytes += sizeof(Entry) + entry.key.capacity();
-  return bytes;
+  return bytes_of(integers_) + absent_.capacity() / 8 + bytes_of(numbers_) + bytes_of(codes_) + bytes_of(dictionary_) +
+         keys_bytes_;
 }
 
 void ColumnBuilder::add(const ScalarView& value) {
@@ -79,20 +85,48 @@ bool ColumnBuilder::add_number(const ScalarView& value) {
 void ColumnBuilder::add_code(const ScalarView& value) {
   key_.clear();
   put_scalar(key_, value);
-  const auto found = codes_.find(key_);
-  if (found != codes_.end()) {
-    column_.codes_.push_back(found->second);
-    return;
+  column_.codes_.push_back(code_of(key_));
+}
+
+std::uint32_t ColumnBuilder::code_of(std::string_view key) {
+  auto& entries = column_.dictionary_;
+  if (entries.size() * 5 >= slots_.size() * 3) grow();
+  const std::uint64_t hash = hash64(key);
+  std::size_t at = hash & (slots_.size() - 1);
+  for (; slots_[at] != 0; at = (at + 1) & (slots_.size() - 1)) {
+    const Column::Entry& entry = entries[slots_[at] - 1];
+    if (entry.hash == hash && entry.key == key) return slots_[at] - 1;
   }
-  const auto code = static_cast<std::uint32_t>(column_.dictionary_.size());
-  Column::Entry& entry = column_.dictionary_.emplace_back();
-  entry.key = key_;
-  entry.hash = hash64(entry.key);
+  Column::Entry& entry = entries.emplace_back();
+  entry.key = keep(key);
+  entry.hash = hash;
   ByteReader in(entry.key);
   FJORD_CHECK(read_scalar(in, entry.value));
-  codes_.emplace(entry.key, code);
-  column_.codes_.push_back(code);
-  dictionary_bytes_ += sizeof(entry) + entry.key.capacity();
+  slots_[at] = static_cast<std::uint32_t>(entries.size());
+  return slots_[at] - 1;
+}
+
+std::string_view ColumnBuilder::keep(std::string_view key) {
+  if (key.size() > free_bytes_) {
+    const std::size_t room = std::max(key.size(), std::clamp(column_.keys_bytes_, kKeysMin, kKeysMax));
+    free_ = column_.keys_.emplace_back(std::make_unique_for_overwrite<char[]>(room)).get();
+    free_bytes_ = room;
+    column_.keys_bytes_ += room;
+  }
+  char* const kept = std::exchange(free_, free_ + key.size());
+  free_bytes_ -= key.size();
+  std::copy(key.begin(), key.end(), kept);
+  return {kept, key.size()};
+}
+
+void ColumnBuilder::grow() {
+  slots_.assign(std::max(kSlotsMin, slots_.size() * 2), 0);
+  std::uint32_t number = 0;
+  for (const Column::Entry& entry : column_.dictionary_) {
+    std::size_t at = entry.hash & (slots_.size() - 1);
+    while (slots_[at] != 0) at = (at + 1) & (slots_.size() - 1);
+    slots_[at] = ++number;
+  }
 }
 
 void ColumnBuilder::become_numbers() {
@@ -116,16 +150,14 @@ void ColumnBuilder::become_dictionary() {
   column_.rows_ = before.rows_;
 }
 
-std::size_t ColumnBuilder::bytes() const {
-  return bytes_of(column_.integers_) + bytes_of(column_.numbers_) + bytes_of(column_.codes_) + dictionary_bytes_;
-}
+std::size_t ColumnBuilder::bytes() const { return column_.bytes() + bytes_of(slots_); }
 
 Column ColumnBuilder::finish() {
-  codes_.clear();
   column_.integers_.shrink_to_fit();
   column_.absent_.shrink_to_fit();
   column_.numbers_.shrink_to_fit();
   column_.codes_.shrink_to_fit();
+  column_.dictionary_.shrink_to_fit();
   return std::move(column_);
 }
 

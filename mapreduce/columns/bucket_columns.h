@@ -2,10 +2,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <memory>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,13 +19,13 @@ namespace fjord::mapreduce {
 /// canonical (scalar.h).
 ///
 /// Integers and other numbers are arrays. Texts, and values of different kinds, are numbers of entries of a dictionary;
-/// each entry occurs. Cannot be copied, because the values of a dictionary are views into it.
+/// each entry occurs. Cannot be copied, because entries are views of bytes that the column owns.
 class Column {
  public:
   struct Entry {
-    std::string key;  ///< put_scalar() of the value.
-    std::uint64_t hash = 0;
-    ScalarView value;  ///< A text is a view of `key`.
+    std::string_view key;    ///< put_scalar() of the value.
+    std::uint64_t hash = 0;  ///< hash64() of `key`.
+    ScalarView value;        ///< A text is a view of `key`.
   };
 
   Column() = default;
@@ -39,7 +38,7 @@ class Column {
   void append_key(std::size_t row, std::string& key) const;
 
   bool has_dictionary() const { return form_ == Form::Dictionary; }
-  const std::deque<Entry>& dictionary() const { return dictionary_; }
+  const std::vector<Entry>& dictionary() const { return dictionary_; }
   std::uint32_t code(std::size_t row) const { return codes_[row]; }
   /// The values if all of them are integers; null otherwise.
   const std::int64_t* integers() const { return form_ == Form::Integers && !has_absent_ ? integers_.data() : nullptr; }
@@ -59,7 +58,9 @@ class Column {
   std::vector<bool> absent_;
   std::vector<double> numbers_;  ///< Absent values are NaN.
   std::vector<std::uint32_t> codes_;
-  std::deque<Entry> dictionary_;  ///< A deque: entries keep their places.
+  std::vector<Entry> dictionary_;
+  std::vector<std::unique_ptr<char[]>> keys_;  ///< The bytes of the entries' keys.
+  std::size_t keys_bytes_ = 0;
 };
 
 /// Makes a column, value by value.
@@ -75,12 +76,19 @@ class ColumnBuilder {
   bool add_integer(const ScalarView& value);
   bool add_number(const ScalarView& value);
   void add_code(const ScalarView& value);
+  /// Returns the number of the entry with that key; makes one if there is none.
+  std::uint32_t code_of(std::string_view key);
+  /// Returns a copy of the bytes, which lives as long as the column.
+  std::string_view keep(std::string_view key);
+  void grow();
   void become_numbers();
   void become_dictionary();
 
   Column column_;
-  std::unordered_map<std::string_view, std::uint32_t> codes_;  ///< By Entry::key.
-  std::size_t dictionary_bytes_ = 0;
+  /// A hash table of the dictionary: the number of an entry plus one; 0: free. The size is a power of two.
+  std::vector<std::uint32_t> slots_;
+  char* free_ = nullptr;  ///< Room for keys.
+  std::size_t free_bytes_ = 0;
   std::string key_;
 };
 

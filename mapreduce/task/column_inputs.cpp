@@ -21,7 +21,7 @@ ColumnInputs::Recording::~Recording() {
 std::unique_ptr<ColumnInputs> ColumnInputs::make(std::shared_ptr<TaskContext> shared,
                                                  const visitors::VisitContext& context, const TaskSpec& spec,
                                                  const MapInput& input, std::vector<std::string> values) {
-  if (values.empty() || input.has_rows() || spec.once) return nullptr;
+  if (values.empty() || input.has_rows() || spec.once || shared->columns.limit() == 0) return nullptr;
   return std::unique_ptr<ColumnInputs>(
       new ColumnInputs(std::move(shared), {context.types(), spec.document_type, "", std::move(values)}));
 }

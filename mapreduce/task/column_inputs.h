@@ -18,8 +18,8 @@ namespace fjord::mapreduce {
 /// end of its bucket.
 class ColumnInputs {
  public:
-  /// `values` are those of the task's accumulators (Accumulator::values()). Returns null if there are none, or if the
-  /// task reads rows, or documents of which some may come twice.
+  /// `values` are those of the task's accumulators (Accumulator::values()). Returns null if there are none or no room
+  /// for columns, or if the task reads rows, or documents of which some may come twice.
   static std::unique_ptr<ColumnInputs> make(std::shared_ptr<TaskContext> shared, const visitors::VisitContext& context,
                                             const TaskSpec& spec, const MapInput& input,
                                             std::vector<std::string> values);
