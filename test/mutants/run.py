@@ -226,7 +226,7 @@ def main():
     verdicts = [known[name] for name, *_ in mutants if name in known]
     left = [mutant for mutant in mutants if mutant[0] not in known]
     copy_sources()
-    configure(len(mutants) > FEW)
+    configure(len(left) > FEW)
     if left and not options.unchecked:
         check_without_bugs(left, options.seconds, options.jobs)
 
