@@ -7,7 +7,6 @@
 namespace fjord::mapreduce {
 namespace {
 
-constexpr std::size_t kPumpOutstanding = 32;
 constexpr unsigned kPumpTriesMax = 20;
 constexpr Duration kPumpAgain = milliseconds(500);
 
@@ -24,7 +23,7 @@ void RowPump::attempt(Next next, unsigned tries, std::function<void()> then) {
     return;
   }
   pump_ = std::make_shared<SinkPump>(
-      environment_.records.sink(), environment_.mailbox, kPumpOutstanding,
+      environment_.records.sink(), environment_.mailbox, environment_.options.writes,
       [this, next](SinkOperation& operation) mutable -> Result<bool> {
         if (!host_.goes_on()) return false;
         if (host_.puts_documents() && !callbacks_.is_owner())

@@ -71,7 +71,7 @@ class MapVisitor final : public visitors::Visitor {
     shared_->metrics.spilled_bytes.add(task.report.spilled_bytes);
     task.documents = std::make_unique<TupleDocuments>(std::move(*tuples), shared_->options.tuple_document_bytes);
     task.pump = std::make_shared<SinkPump>(
-        shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
+        shared_->sink, context_.mailbox(), shared_->options.writes,
         [this, bucket, &task](SinkOperation& operation) { return next(bucket, task, operation); },
         [this, bucket, answer = std::move(done)](const Status& status) {
           const auto node = tasks_.extract(bucket);  // destroyed after this call: the pump is on the stack

@@ -49,7 +49,7 @@ class PutVisitor final : public visitors::Visitor {
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
     PutTask& task = tasks_[bucket];
     task.pump = std::make_shared<SinkPump>(
-        shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
+        shared_->sink, context_.mailbox(), shared_->options.writes,
         [this, &task](SinkOperation& operation) { return next(task, operation); },
         [this, bucket, answer = std::move(done)](const Status& status) {
           const auto node = tasks_.extract(bucket);  // destroyed after this call: the pump is on the stack

@@ -71,7 +71,7 @@ class ReduceVisitor final : public visitors::Visitor {
     task.seen.clear();
     task.at = task.destinations.begin();
     task.pump = std::make_shared<SinkPump>(
-        shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
+        shared_->sink, context_.mailbox(), shared_->options.writes,
         [this, &task](SinkOperation& operation) { return next(task, operation); },
         [this, bucket, answer = std::move(done)](const Status& status) {
           const auto node = tasks_.extract(bucket);
@@ -209,7 +209,7 @@ class RemoveVisitor final : public visitors::Visitor {
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
     Task& task = tasks_[bucket];
     task.pump = std::make_shared<SinkPump>(
-        shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
+        shared_->sink, context_.mailbox(), shared_->options.writes,
         [&task](SinkOperation& operation) -> Result<bool> {
           if (task.ids.empty()) return false;
           operation.id = std::move(task.ids.back());

@@ -5,7 +5,7 @@
 namespace fjord::mapreduce {
 
 void SinkPump::fill() {
-  while (!exhausted_ && !fills_later_ && outstanding_ < outstanding_max_) {
+  while (!exhausted_ && !fills_later_ && outstanding_ < limits_.operations && outstanding_bytes_ <= limits_.bytes) {
     SinkOperation operation;
     const Result<bool> more = next_(operation);
     if (!more) error_ = more.error();
@@ -13,10 +13,11 @@ void SinkPump::fill() {
     if (exhausted_) break;
     if (operation.id.empty() || (turn_is_over_ && turn_is_over_())) fill_later();
     if (operation.id.empty()) return;
+    const std::size_t bytes = operation.document ? operation.document->size() : 0;
     ++outstanding_;
-    std::string id = operation.id;
-    auto done = [weak = weak_from_this(), id = std::move(id)](const Status& status) {
-      if (const auto self = weak.lock()) self->on_done(id, status);
+    outstanding_bytes_ += bytes;
+    auto done = [weak = weak_from_this(), id = operation.id, bytes](const Status& status) {
+      if (const auto self = weak.lock()) self->on_done(id, bytes, status);
     };
     if (operation.document) {
       sink_.put(std::move(operation.id), std::move(*operation.document), mailbox_, std::move(done));
@@ -40,8 +41,9 @@ void SinkPump::fill_later() {
   });
 }
 
-void SinkPump::on_done(const std::string& id, const Status& status) {
+void SinkPump::on_done(const std::string& id, std::size_t bytes, const Status& status) {
   --outstanding_;
+  outstanding_bytes_ -= bytes;
   if (!status && error_) {
     // The client has already retried for its whole timeout. A transient code would make the visitor wait for the
     // bucket, but this is a failure of the task.
@@ -49,7 +51,7 @@ void SinkPump::on_done(const std::string& id, const Status& status) {
     error_ = Status(code, status.message(), status.details()).with_context("writing " + id);
     exhausted_ = true;
   }
-  fill();
+  if (exhausted_ || (outstanding_ <= limits_.operations / 2 && outstanding_bytes_ <= limits_.bytes / 2)) fill();
 }
 
 }  // namespace fjord::mapreduce

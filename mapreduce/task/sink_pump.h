@@ -15,7 +15,8 @@ struct SinkOperation {
   std::optional<EncodedDocument> document;  ///< Absent: a remove.
 };
 
-/// Takes operations from a source and keeps several of them in flight, so that only those are in memory.
+/// Takes operations from a source and keeps several of them in flight, so that only those are in memory. It takes more
+/// when half of them are acknowledged, so that the client can send many in one message.
 ///
 /// Threading: confined to the executor behind the mailbox. Lifetime: destroying it stops it without a callback; `sink`
 /// outlives it.
@@ -28,11 +29,11 @@ class SinkPump : public std::enable_shared_from_this<SinkPump> {
   using TurnIsOver = std::function<bool()>;
 
   /// When `turn_is_over()` returns true, a later task on the executor takes the remaining operations.
-  SinkPump(DocumentSink& sink, visitors::Mailbox mailbox, std::size_t outstanding_max, Next next, Done done,
+  SinkPump(DocumentSink& sink, visitors::Mailbox mailbox, SinkLimits limits, Next next, Done done,
            TurnIsOver turn_is_over = {})
       : sink_(sink),
         mailbox_(std::move(mailbox)),
-        outstanding_max_(outstanding_max),
+        limits_(limits),
         next_(std::move(next)),
         done_(std::move(done)),
         turn_is_over_(std::move(turn_is_over)) {}
@@ -44,16 +45,17 @@ class SinkPump : public std::enable_shared_from_this<SinkPump> {
  private:
   void fill();
   void fill_later();
-  void on_done(const std::string& id, const Status& status);
+  void on_done(const std::string& id, std::size_t bytes, const Status& status);
 
   DocumentSink& sink_;
   visitors::Mailbox mailbox_;
-  std::size_t outstanding_max_;
+  SinkLimits limits_;
   Next next_;
   Done done_;
   TurnIsOver turn_is_over_;
   bool fills_later_ = false;
   std::size_t outstanding_ = 0;
+  std::size_t outstanding_bytes_ = 0;
   bool exhausted_ = false;
   Status error_;
 };

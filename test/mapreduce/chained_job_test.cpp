@@ -367,7 +367,10 @@ TEST_CASE("who cannot write the record of its job puts no documents when another
   mapreduce::JobServiceOptions options;
   options.record_after = Duration(0);
   options.renew_interval = seconds(1);
-  JobWorld jobs(15, 3, kSchema, {}, options);
+  options.writes.operations = 32;
+  mapreduce::TaskOptions tasks;
+  tasks.writes.operations = 32;
+  JobWorld jobs(15, 3, kSchema, tasks, options);
   const Counts counts = put_cities(jobs, 1500);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   const auto limit = GENERATE(std::uint64_t{0}, std::uint64_t{10'000});
@@ -403,7 +406,9 @@ TEST_CASE("who looks at its record seldom begins no task that puts documents whe
   options.record_after = Duration(0);
   options.renew_interval = seconds(9);
   options.lease = seconds(19);
-  JobWorld jobs(16, 3, kSchema, {}, options);
+  mapreduce::TaskOptions tasks;
+  tasks.writes.operations = 32;
+  JobWorld jobs(16, 3, kSchema, tasks, options);
   const Counts counts = put_cities(jobs, 1500);
   int puts = 0;
   jobs.sink.on_put = [&](const std::string& id, const EncodedDocument&) {

@@ -1,14 +1,20 @@
 #include "task/task.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <deque>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
+#include <utility>
 
 #include "fjord/common/bulk_executor.h"
 #include "fjord/common/env.h"
 #include "fjord/common/runtime.h"
 #include "runner/output_spread.h"
 #include "task/accumulator.h"
+#include "task/sink_pump.h"
 #include "task/task_visitors.h"
 #include "task/tuple_table.h"
 
@@ -366,6 +372,93 @@ TEST_CASE("the output of every job is spread evenly over the storage nodes, each
   }
   CHECK(places.size() == 50);
   CHECK(spread_output(**snapshot, 6, "job-7") == spread_output(**snapshot, 6, "job-7"));
+}
+
+/// A sink whose operations end when the test says so.
+class WaitingSink final : public DocumentSink {
+ public:
+  void put(std::string, EncodedDocument document, visitors::Mailbox, Done done) override {
+    bytes += document.size();
+    waiting.emplace_back(document.size(), std::move(done));
+  }
+  void remove(std::string, visitors::Mailbox, Done done) override { waiting.emplace_back(0, std::move(done)); }
+  void end_one(const Status& status = Status::ok()) {
+    auto [size, done] = std::move(waiting.front());
+    waiting.pop_front();
+    bytes -= size;
+    done(status);
+  }
+
+  std::deque<std::pair<std::size_t, Done>> waiting;
+  std::size_t bytes = 0;  ///< Documents of operations that wait.
+};
+
+struct PumpRun {
+  PumpRun(SinkLimits limits, std::size_t operations, std::size_t document_bytes) : left(operations) {
+    pump = std::make_shared<SinkPump>(
+        sink, visitors::Mailbox(), limits,
+        [this, document_bytes](SinkOperation& operation) -> Result<bool> {
+          if (left == 0) return false;
+          operation.id = "id:a:b::" + std::to_string(left--);
+          operation.document = EncodedDocument{std::string(document_bytes, 'x'), {}};
+          return true;
+        },
+        [this](const Status& status) { ended = status; });
+    pump->start();
+  }
+
+  std::size_t left;
+  WaitingSink sink;
+  std::optional<Status> ended;
+  std::shared_ptr<SinkPump> pump;
+};
+
+TEST_CASE("a pump takes more when half of what it has in flight is acknowledged, and ends with the last one") {
+  PumpRun run({.operations = 8, .bytes = 1000}, 20, 10);
+  CHECK(run.sink.waiting.size() == 8);
+  for (int i = 0; i < 3; ++i) run.sink.end_one();
+  CHECK(run.sink.waiting.size() == 5);
+  run.sink.end_one();
+  CHECK(run.sink.waiting.size() == 8);
+  while (!run.sink.waiting.empty()) {
+    CHECK_FALSE(run.ended);
+    CHECK(run.sink.waiting.size() <= 8);
+    run.sink.end_one();
+  }
+  REQUIRE(run.ended);
+  CHECK(run.ended->is_ok());
+  CHECK(run.left == 0);
+}
+
+TEST_CASE("a pump has few large documents in flight, and at least one") {
+  PumpRun run({.operations = 8, .bytes = 100}, 10, 40);
+  CHECK(run.sink.bytes == 120);  // The last one exceeded the limit.
+  std::size_t most = 0;
+  while (!run.sink.waiting.empty()) {
+    most = std::max(most, run.sink.bytes);
+    run.sink.end_one();
+  }
+  CHECK(most == 120);
+  REQUIRE(run.ended);
+
+  PumpRun larger({.operations = 8, .bytes = 100}, 3, 500);
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(larger.sink.waiting.size() == 1);
+    larger.sink.end_one();
+  }
+  CHECK(larger.ended);
+}
+
+TEST_CASE("a pump that fails takes nothing more, and says so when nothing is in flight") {
+  PumpRun run({.operations = 4, .bytes = 1000}, 20, 10);
+  run.sink.end_one({StatusCode::NoSpace, "full"});
+  CHECK(run.sink.waiting.size() == 3);
+  while (!run.sink.waiting.empty()) {
+    CHECK_FALSE(run.ended);
+    run.sink.end_one();
+  }
+  REQUIRE(run.ended);
+  CHECK(run.ended->code() == StatusCode::NoSpace);
 }
 
 }  // namespace

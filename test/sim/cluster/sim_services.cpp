@@ -56,7 +56,7 @@ struct StorageServices::Parts {
     visitors::add_builtin_visitors(registry);
     mapreduce::TaskOptions task;
     task.tuple_document_bytes = 300;  // Small, so that a task puts several tuple documents.
-    task.writes_outstanding = 4;
+    task.writes = {.operations = 4, .bytes = 700};
     task.chunk_bytes = 300;
     task.spill_directory = "/spill";
     const Bug bug = shape.bug;

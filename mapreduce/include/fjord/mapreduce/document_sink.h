@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "fjord/client/client.h"
@@ -18,6 +19,12 @@ class DocumentSink {
   virtual ~DocumentSink() = default;
   virtual void put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) = 0;
   virtual void remove(std::string id, visitors::Mailbox reply_to, Done done) = 0;
+};
+
+/// What one task, or the runner of a job, has in flight at most.
+struct SinkLimits {
+  std::size_t operations = 512;               ///< Puts and removes.
+  std::size_t bytes = std::size_t{16} << 20;  ///< Bytes of documents; one operation may exceed it.
 };
 
 /// A sink that writes through a client. Lifetime: `client` outlives it.

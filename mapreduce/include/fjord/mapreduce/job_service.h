@@ -45,6 +45,7 @@ struct JobServiceOptions {
   Duration scan_interval = seconds(3);  ///< Interval between searches for jobs without an owner.
   /// Maximum size in bytes of the results of a direct job that are stored beside its record.
   std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;
+  SinkLimits writes = {};                       ///< What the process of a job has in flight of what it puts itself.
   std::size_t records_kept = 1000;              ///< Records of ended jobs that the cluster keeps.
   std::function<void()> refresh_snapshot = {};  ///< Called before the cluster state is read, to bring it up to date.
 };

@@ -18,7 +18,7 @@ inline constexpr Duration kTaskPutTimeout = seconds(20);
 
 struct TaskOptions {
   std::size_t tuple_document_bytes = std::size_t{4} << 20;  ///< Approximate size of one tuple document.
-  std::size_t writes_outstanding = 32;                      ///< Puts and removes that one task has in flight.
+  SinkLimits writes = {};                                   ///< What one task has in flight.
   /// Directory for groups that do not fit into memory; used by nothing else and emptied at the start. Empty: tasks that
   /// need it fail.
   std::string spill_directory = {};
