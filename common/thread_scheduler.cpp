@@ -18,8 +18,8 @@ namespace fjord {
 
 namespace {
 
-constexpr int kBackgroundNice = 15;
-constexpr int kInteractiveNice = 8;
+constexpr int kBackgroundBelow = 15;
+constexpr int kInteractiveBelow = 8;
 
 /// The argument of sched_setattr, which the C library does not declare.
 struct SchedulingAttributes {
@@ -39,8 +39,10 @@ struct SchedulingAttributes {
 /// other groups wait for the slice of the running thread.
 constexpr std::uint64_t kBackgroundSliceNs = 4'000'000;
 
-/// Lowers the priority of the calling thread.
-void run_behind_others(int nice) {
+/// Lowers the priority of the calling thread: its nice value is `below` more than that of the process.
+void run_behind_others(int below) {
+  constexpr int kNiceMax = 19;
+  const int nice = std::min(kNiceMax, ::getpriority(PRIO_PROCESS, static_cast<id_t>(::getpid())) + below);
   SchedulingAttributes wanted;
   wanted.nice = nice;
   wanted.runtime_ns = kBackgroundSliceNs;
@@ -142,19 +144,19 @@ std::unique_ptr<Executor> ThreadScheduler::make_executor(const std::string& name
 }
 
 std::unique_ptr<Executor> ThreadScheduler::make_background_executor(const std::string& name) {
-  return make_behind_others(name, kBackgroundNice);
+  return make_behind_others(name, kBackgroundBelow);
 }
 
 std::unique_ptr<Executor> ThreadScheduler::make_interactive_executor(const std::string& name) {
-  return make_behind_others(name, kInteractiveNice);
+  return make_behind_others(name, kInteractiveBelow);
 }
 
-std::unique_ptr<Executor> ThreadScheduler::make_behind_others(const std::string& name, int nice) {
+std::unique_ptr<Executor> ThreadScheduler::make_behind_others(const std::string& name, int below) {
   ThreadExecutor::Options options;
   options.name = name;
   options.runs_elsewhere = false;  // Other threads have another priority.
-  options.prepare = [threads = background_, nice] {
-    run_behind_others(nice);
+  options.prepare = [threads = background_, below] {
+    run_behind_others(below);
     threads->enter();
   };
   options.finish = [threads = background_] { threads->leave(); };

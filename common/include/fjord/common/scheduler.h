@@ -33,11 +33,12 @@ class ThreadScheduler final : public Scheduler {
   ThreadScheduler();
   ~ThreadScheduler() override;
   std::unique_ptr<Executor> make_executor(const std::string& name) override;
-  /// Gives the thread little weight (nice 15) and a longer time slice than others have, so that any thread that wakes
-  /// up can interrupt it. This applies among the threads of one process. If the system groups processes (by sessions,
-  /// control groups), all groups have equal weight.
+  /// Gives the thread little weight (its nice value is 15 more than that of the process) and a longer time slice than
+  /// others have, so that any thread that wakes up can interrupt it. This applies among the threads of one process. If
+  /// the system groups processes (by sessions, control groups), all groups have equal weight.
   std::unique_ptr<Executor> make_background_executor(const std::string& name) override;
-  /// Gives the thread nice 8 (five times the weight of a background executor) and the time slice described above.
+  /// Gives the thread a nice value of 8 more than that of the process (five times the weight of a background executor)
+  /// and the time slice described above.
   std::unique_ptr<Executor> make_interactive_executor(const std::string& name) override;
   /// Keeps free the first of the process' processors, so that all processes on one machine keep the same processors
   /// free. Applies also to child processes that background executors started.
@@ -45,7 +46,7 @@ class ThreadScheduler final : public Scheduler {
 
  private:
   class BackgroundThreads;
-  std::unique_ptr<Executor> make_behind_others(const std::string& name, int nice);
+  std::unique_ptr<Executor> make_behind_others(const std::string& name, int below);
 
   std::shared_ptr<BackgroundThreads> background_;
 };
