@@ -11,7 +11,7 @@
 namespace fjord::balancer {
 namespace {
 
-constexpr double kGoal = 1.03;        // A step ends when the expected imbalance is below this.
+constexpr double kGoal = 1.025;       // A step ends when the expected imbalance is below this.
 constexpr double kGainMin = 0.01;     // Least decrease of the imbalance that is worth a step.
 constexpr double kRounding = 1e-9;    // Relative error that rounding may cause in a sum of loads.
 constexpr double kBytesFloor = 1e-4;  // Share of all bytes that is added to the bytes of each move, which are its cost.
