@@ -77,6 +77,10 @@ std::vector<std::string> why_not_balance(const ClusterFacts& facts, bool is_paus
       reasons.push_back(fmt::format("{} is to be {}", node.id.to_string(), to_string(node.wanted.state)));
     }
   }
+  for (const DistributionGroup::Node& node : facts.active.distribution->flat_nodes()) {
+    const NodeId id = NodeId::storage(node.index);
+    if (facts.find(id) == nullptr) reasons.push_back(fmt::format("{} is being removed", id.to_string()));
+  }
   if (facts.active.bits() > kBalanceBitsMax) {
     reasons.push_back(fmt::format("loads are counted with up to {} distribution bits, not with {}", kBalanceBitsMax,
                                   facts.active.bits()));

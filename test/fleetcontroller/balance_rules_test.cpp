@@ -158,6 +158,10 @@ TEST_CASE("balance rules: nothing is moved while a node is away, data is missing
   facts = well();
   facts.active = view(17, 3, 2);
   CHECK_FALSE(why_not_balance(facts, false).empty());
+  // An operator has removed a node, and no cluster state shows it yet.
+  facts = well();
+  std::erase_if(facts.nodes, [](const NodeFacts& node) { return node.id == NodeId::storage(1); });
+  CHECK(why_not_balance(facts, false) == std::vector<std::string>{"storage.1 is being removed"});
 }
 
 TEST_CASE("balance steps: rows put replicas exactly where the moves say, also when they move again") {
