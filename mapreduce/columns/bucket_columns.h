@@ -11,7 +11,7 @@
 #include "aggregate/scalar.h"
 #include "incremental/partials.h"
 
-/// The values that an aggregation took from the documents of a bucket, kept for later aggregations
+/// The values that a job took from the documents of a bucket, kept for later jobs
 /// (docs/design/0024-columns.md).
 namespace fjord::mapreduce {
 

@@ -60,11 +60,14 @@ class TableAccumulator final : public Accumulator, private Emitter {
         combine_from_min_(combine_from) {}
 
   Status map(const DocumentView& document) override {
-    // If map() fails on a document, the tuples that it had emitted for the document are dropped here.
-    emitted_.clear();
-    emitted_tuples_ = 0;
-    FJORD_TRY(application_.map(document, *this));
-    if (recorder_ != nullptr) record_values(document);
+    if (recorder_ != nullptr) {
+      emit_for(recorded_values(document));
+    } else {
+      // If map() fails on a document, the tuples that it had emitted for the document are dropped here.
+      emitted_.clear();
+      emitted_tuples_ = 0;
+      FJORD_TRY(application_.map(document, *this));
+    }
     tuples_ += emitted_tuples_;
     return add_all(emitted_);
   }
@@ -80,10 +83,10 @@ class TableAccumulator final : public Accumulator, private Emitter {
     const std::size_t documents = columns.columns->documents;
     const std::size_t count = application_.by_values()->values().size();
     if (count == 1 && columns.of(0).has_dictionary()) return map_dictionary(columns.of(0), documents);
-    std::vector<ScalarView> values(count);
+    values_.resize(count);
     for (std::size_t row = 0; row < documents; ++row) {
-      for (std::size_t i = 0; i < count; ++i) values[i] = columns.of(i).at(row);
-      emit_for(values);
+      for (std::size_t i = 0; i < count; ++i) values_[i] = columns.of(i).at(row);
+      emit_for(values_);
       tuples_ += emitted_tuples_;
       FJORD_TRY(add_all(emitted_));
     }
@@ -146,11 +149,15 @@ class TableAccumulator final : public Accumulator, private Emitter {
     return Status::ok();
   }
 
-  void record_values(const DocumentView& document) {
+  /// Adds the values of a document to the columns, and returns them until the next call.
+  std::span<const ScalarView> recorded_values(const DocumentView& document) {
     ValueExpression::clear(scratch_);
-    std::size_t column = 0;
-    for (const ValueExpression& value : application_.by_values()->values())
-      recorder_->add(column++, canonical(value.evaluate(document, scratch_)));
+    values_.clear();
+    for (const ValueExpression& value : application_.by_values()->values()) {
+      values_.push_back(canonical(value.evaluate(document, scratch_)));
+      recorder_->add(values_.size() - 1, values_.back());
+    }
+    return values_;
   }
 
   /// Stores the tuples of a document with these values in `emitted_`.
@@ -225,7 +232,8 @@ class TableAccumulator final : public Accumulator, private Emitter {
   std::uint64_t emitted_tuples_ = 0;
   ColumnsBuilder* recorder_ = nullptr;
   ValueExpression::Scratch scratch_;
-  bool combines_ = true;  ///< False once combine() has proved to do nothing.
+  std::vector<ScalarView> values_;  ///< Values of the current document or row.
+  bool combines_ = true;            ///< False once combine() has proved to do nothing.
   const std::size_t combine_from_min_;
   std::size_t combine_from_ = combine_from_min_;
 };
