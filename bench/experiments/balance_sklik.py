@@ -17,7 +17,7 @@ RATE = 10  # Queries a second.
 COUNT = 400
 ROUND = "5s"
 BYTES_PART = 0.09  # What weighted-move may move in a round [KBD 2020, 4.5.1].
-# At the paper's size a search has 30,000 matches. One that meets keywords for the first time reads them from the disk, for
+# At the paper's size a search has 40,000 matches. One that meets keywords for the first time reads them from the disk, for
 # longer than the limit that users have.
 TIMEOUT = 60  # Seconds.
 CACHE = "2GiB"
