@@ -211,7 +211,8 @@ inline constexpr SettingDeclaration kSettings[] = {
      "Jobs run fewer tasks while the 99th percentile of the latency of users' operations is above this many milliseconds; "
      "0: jobs ignore the latency."},
     {"mapreduce.incremental_bytes", Bytes, 256 * kMiB, 0, kTiB, kStorage, "", kLive,
-     "Memory of a storage node for the partial results that incremental jobs keep for their next run."},
+     "Memory of a storage node for the partial results that incremental jobs keep for their next run, and for columns of "
+     "values that jobs have read, which take a quarter of it at most."},
     {"mapreduce.job_memory_bytes", Bytes, 256 * kMiB, 4 * kKiB, 64 * kGiB, kDistributor, "", kLive,
      "Memory for the groups and results of one job in the distributor that runs it. A job that needs more goes through the "
      "store."},
