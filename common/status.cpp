@@ -64,27 +64,33 @@ bool is_transient(StatusCode code) {
   }
 }
 
-Status::Status(StatusCode code, std::string message, ErrorDetails details) : code_(code), message_(std::move(message)) {
-  if (code != StatusCode::Ok && details != ErrorDetails{})
-    details_ = std::make_shared<const ErrorDetails>(std::move(details));
+Status::Status(StatusCode code, std::string message) : Status(code, std::move(message), {}) {}
+
+Status::Status(StatusCode code, std::string message, ErrorDetails details) : code_(code) {
+  if (code == StatusCode::Ok) details = {};
+  if (message.empty() && details == ErrorDetails{}) return;
+  about_ = std::make_shared<const About>(std::move(message), std::move(details));
+}
+
+const std::string& Status::message() const {
+  static const std::string none;
+  return about_ != nullptr ? about_->message : none;
 }
 
 const ErrorDetails& Status::details() const {
   static const ErrorDetails none;
-  return details_ != nullptr ? *details_ : none;
+  return about_ != nullptr ? about_->details : none;
 }
 
 std::string Status::to_string() const {
   std::string text(fjord::to_string(code_));
-  if (!message_.empty()) text.append(": ").append(message_);
+  if (!message().empty()) text.append(": ").append(message());
   return text;
 }
 
 Status Status::with_context(std::string_view context) const {
   if (is_ok()) return *this;
-  Status status(code_, std::string(context).append(": ").append(message_));
-  status.details_ = details_;
-  return status;
+  return Status(code_, std::string(context).append(": ").append(message()), details());
 }
 
 Status Status::with_details(ErrorDetails more) const {
@@ -94,7 +100,7 @@ Status Status::with_details(ErrorDetails more) const {
   if (!known.limit.empty()) more.limit = known.limit;
   if (!known.setting.empty()) more.setting = known.setting;
   if (!known.idempotency_key.empty()) more.idempotency_key = known.idempotency_key;
-  return Status(code_, message_, std::move(more));
+  return Status(code_, message(), std::move(more));
 }
 
 }  // namespace fjord

@@ -60,11 +60,12 @@ struct ErrorDetails {
   friend bool operator==(const ErrorDetails&, const ErrorDetails&) = default;
 };
 
-/// Success, or an error: a code, a message that names the input and its position, and the known details as values.
+/// Success, or an error: a code, a message that names the input and its position, and the known details as values. What
+/// an error has beside its code is immutable and shared by copies, so success costs nothing, and copies little.
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  Status(StatusCode code, std::string message);
   /// `details` are ignored if `code` is Ok.
   Status(StatusCode code, std::string message, ErrorDetails details);
 
@@ -73,7 +74,7 @@ class [[nodiscard]] Status {
   bool is_ok() const { return code_ == StatusCode::Ok; }
   explicit operator bool() const { return is_ok(); }
   StatusCode code() const { return code_; }
-  const std::string& message() const { return message_; }
+  const std::string& message() const;
   const ErrorDetails& details() const;
   const std::string& node() const { return details().node; }
   const std::string& limit() const { return details().limit; }
@@ -91,13 +92,17 @@ class [[nodiscard]] Status {
   Status from_node(std::string_view name) const { return with_context(name).with_details({.node = std::string(name)}); }
 
   friend bool operator==(const Status& a, const Status& b) {
-    return a.code_ == b.code_ && a.message_ == b.message_ && a.details() == b.details();
+    return a.code_ == b.code_ && a.message() == b.message() && a.details() == b.details();
   }
 
  private:
+  struct About {
+    std::string message;
+    ErrorDetails details;
+  };
+
   StatusCode code_ = StatusCode::Ok;
-  std::string message_;
-  std::shared_ptr<const ErrorDetails> details_;  ///< Null if no detail is known, so that most errors are cheap to copy.
+  std::shared_ptr<const About> about_;  ///< Null: no message and no details.
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Status& status) { return out << status.to_string(); }
