@@ -81,10 +81,30 @@ void BatchWriter::write_batch(std::span<const spi::Write> writes, std::span<spi:
   table_.evict_indexes();
 }
 
+/// Hints that the writes are staged next.
+void BatchWriter::prefetch(std::span<const spi::Write> writes) {
+  for (const bool is_entry : {false, true}) {
+    const Bucket* bucket = nullptr;
+    for (const spi::Write& write : writes) {
+      if (bucket == nullptr || bucket->id != write.bucket) bucket = table_.find(write.bucket);
+      if (bucket == nullptr) continue;
+      Slot& slot = bucket->slot_for(write.gid);
+      if (!slot.is_loaded()) continue;
+      if (is_entry) {
+        slot.index().prefetch_entry(write.gid);
+      } else {
+        slot.index().prefetch_place(write.gid);
+      }
+    }
+  }
+}
+
 void BatchWriter::stage_all(std::span<const spi::Write> writes, std::span<spi::WriteResult> results) {
+  constexpr std::size_t kAhead = 16;
   const SlotfileLimits& limits = context_.options.limits;
   Bucket* bucket = nullptr;
   for (std::uint32_t i = 0; i < writes.size(); ++i) {
+    if (i % kAhead == 0) prefetch(writes.subspan(i, std::min(kAhead, writes.size() - i)));
     const spi::Write& write = writes[i];
     results[i] = {};
     if (bucket == nullptr || bucket->id != write.bucket) bucket = table_.find(write.bucket);

@@ -50,6 +50,7 @@ class BatchWriter {
 
   void write_batch(std::span<const spi::Write> writes, std::span<spi::WriteResult> results, bool sync);
   Status make_place_for_writes(std::span<const spi::Write> writes);
+  void prefetch(std::span<const spi::Write> writes);
   void stage_all(std::span<const spi::Write> writes, std::span<spi::WriteResult> results);
   Status find_place(Slot& slot, const GlobalId& gid);
   Status write_journal(bool sync);

@@ -6,12 +6,6 @@
 
 namespace fjord::slotfile {
 
-std::size_t SlotIndex::home(const GlobalId& gid) const {
-  // Multiplicative hashing: all documents of a slot have some bits of their ids in common, but the high bits of the
-  // product differ.
-  return static_cast<std::size_t>(((gid.hash_bits() ^ gid.location_bits()) * 0x9e3779b97f4a7c15ULL) >> shift_);
-}
-
 void SlotIndex::reserve(std::size_t count) {
   if (count > entries_.capacity()) entries_.reserve(std::max(count, entries_.capacity() + entries_.capacity() / 2));
   if (count * 4 <= table_.size() * 3) return;

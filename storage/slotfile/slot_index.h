@@ -22,6 +22,19 @@ class SlotIndex {
     const std::uint32_t number = find_any(gid);
     return number == kNone || entries_[number].file == MetaEntry::kGone ? kNone : number;
   }
+  // Hints that find() of this id follows soon. The index of a store is larger than the processor's caches, and waits
+  // for memory are most of what find() takes; a caller with many ids lets the processor wait for several at once: first
+  // prefetch_place() of all, then prefetch_entry() of all. Always inlined: g++ removes calls of a function that only
+  // prefetches, as it takes them to have no effect.
+  [[gnu::always_inline]] void prefetch_place(const GlobalId& gid) const {
+    if (!table_.empty()) __builtin_prefetch(&table_[home(gid)]);
+  }
+  [[gnu::always_inline]] void prefetch_entry(const GlobalId& gid) const {
+    if (table_.empty()) return;
+    const std::uint32_t number = table_[home(gid)];
+    if (number != kNone) __builtin_prefetch(&entries_[number]);
+  }
+
   /// Adds an entry whose id is not in the index. Returns its number.
   std::uint32_t insert(const MetaEntry& entry);
   /// Erases the entry. Its number is not used for another id.
@@ -46,7 +59,11 @@ class SlotIndex {
 
  private:
   std::uint32_t find_any(const GlobalId& gid) const;
-  std::size_t home(const GlobalId& gid) const;
+  std::size_t home(const GlobalId& gid) const {
+    // Multiplicative hashing: all documents of a slot have some bits of their ids in common, but the high bits of the
+    // product differ.
+    return static_cast<std::size_t>(((gid.hash_bits() ^ gid.location_bits()) * 0x9e3779b97f4a7c15ULL) >> shift_);
+  }
   void place(std::uint32_t number);
 
   std::vector<MetaEntry> entries_;
