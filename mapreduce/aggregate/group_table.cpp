@@ -133,15 +133,19 @@ char* GroupTable::find(std::string_view key, std::uint64_t hash) {
 
 void GroupTable::evaluate(const DocumentView& document, ScalarView* inputs) {
   ValueExpression::clear(scratch_);
-  std::size_t column = 0;
   for (const ValueExpression& group : plan_->groups()) {
-    const ScalarView value = canonical(group.evaluate(document, scratch_));
-    put_scalar(keys_, value);
-    if (recorder_ != nullptr) recorder_->add(column++, value);
+    put_scalar(keys_, canonical(group.evaluate(document, scratch_)));
   }
   for (std::size_t i = 0; i < plan_->inputs().size(); ++i) {
     inputs[i] = canonical(plan_->inputs()[i].evaluate(document, scratch_));
-    if (recorder_ != nullptr) recorder_->add(column++, inputs[i]);
+  }
+}
+
+void GroupTable::record_values(const DocumentView& document) {
+  ValueExpression::clear(scratch_);
+  std::size_t column = 0;
+  for (const auto* const list : {&plan_->groups(), &plan_->inputs()}) {
+    for (const ValueExpression& value : *list) recorder_->add(column++, canonical(value.evaluate(document, scratch_)));
   }
 }
 
@@ -186,12 +190,29 @@ void GroupTable::find_groups(const FoundColumns& columns, std::size_t first, std
     for (std::size_t i = 0; i < states.size(); ++i) states[i] = groups_of_codes_[column.code(first + i)];
     return;
   }
-  for (std::size_t i = 0; i < states.size(); ++i) {
+  for (std::size_t begin = 0; begin < states.size(); begin += kWaitingMax) {
+    const std::size_t end = std::min(begin + kWaitingMax, states.size());
+    for (std::size_t i = begin; i < end; ++i) {
+      const std::size_t key_begin = keys_.size();
+      for (std::size_t group = 0; group < plan_->group_count(); ++group) columns.of(group).append_key(first + i, keys_);
+      wait_for(key_begin);
+    }
+    for (const Waiting& row : waiting_) prefetch_record(row.hash);
+    for (std::size_t i = begin; i < end; ++i) states[i] = find(key_of(waiting_[i - begin]), waiting_[i - begin].hash);
+    waiting_.clear();
     keys_.clear();
-    for (std::size_t group = 0; group < plan_->group_count(); ++group) columns.of(group).append_key(first + i, keys_);
-    states[i] = find(keys_, hash64(keys_));
   }
-  keys_.clear();
+}
+
+void GroupTable::wait_for(std::size_t key_begin) {
+  const std::string_view key = std::string_view(keys_).substr(key_begin);
+  const std::uint64_t hash = hash64(key);
+  prefetch_slot(hash);
+  waiting_.push_back({hash, static_cast<std::uint32_t>(key_begin), static_cast<std::uint32_t>(key.size())});
+}
+
+std::string_view GroupTable::key_of(const Waiting& waiting) const {
+  return std::string_view(keys_).substr(waiting.key_begin, waiting.key_bytes);
 }
 
 Status GroupTable::map_alone(const DocumentView& document, std::string& tuples) {
@@ -241,19 +262,20 @@ bool GroupTable::retract(std::string_view key, std::string_view value) {
 }
 
 Status GroupTable::map(const DocumentView& document) {
+  if (recorder_ != nullptr) {
+    record_values(document);
+    return Status::ok();
+  }
   ++documents_;
   const std::size_t key_begin = keys_.size();
   ScalarView* const inputs = inputs_.data() + waiting_.size() * plan_->inputs().size();
   evaluate(document, inputs);
-  const std::string_view key = std::string_view(keys_).substr(key_begin);
-  const std::uint64_t hash = hash64(key);
   if (!may_wait_) {
-    const Status status = states_.add(find(key, hash), {inputs, plan_->inputs().size()}, heap_bytes_);
+    const Status status = states_.add(find(keys_, hash64(keys_)), {inputs, plan_->inputs().size()}, heap_bytes_);
     keys_.clear();
     return status;
   }
-  prefetch_slot(hash);
-  waiting_.push_back({hash, static_cast<std::uint32_t>(key_begin), static_cast<std::uint32_t>(key.size())});
+  wait_for(key_begin);
   if (waiting_.size() == kWaitingMax) settle();
   return Status::ok();
 }
@@ -262,8 +284,8 @@ void GroupTable::settle() {
   for (const Waiting& document : waiting_) prefetch_record(document.hash);
   const ScalarView* inputs = inputs_.data();
   for (const Waiting& document : waiting_) {
-    const std::string_view key = std::string_view(keys_).substr(document.key_begin, document.key_bytes);
-    const Status status = states_.add(find(key, document.hash), {inputs, plan_->inputs().size()}, heap_bytes_);
+    char* const group = find(key_of(document), document.hash);
+    const Status status = states_.add(group, {inputs, plan_->inputs().size()}, heap_bytes_);
     FJORD_CHECK(status.is_ok());
     inputs += plan_->inputs().size();
   }

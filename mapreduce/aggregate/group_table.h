@@ -51,7 +51,7 @@ class GroupTable final : public Accumulator {
     std::uint64_t hash = 0;
     Record* record = nullptr;  ///< Null: the slot is free.
   };
-  /// A document that waits to be added to its group; its values are in `inputs_`.
+  /// A document that waits for its group. Until settle() its values are in `inputs_`.
   struct Waiting {
     std::uint64_t hash = 0;
     std::uint32_t key_begin = 0;  ///< Where its key begins in `keys_`.
@@ -66,6 +66,8 @@ class GroupTable final : public Accumulator {
   void find_groups(const FoundColumns& columns, std::size_t first, std::span<char*> states);
   /// Appends the document's key to `keys_` and the values for its group to `inputs`.
   void evaluate(const DocumentView& document, ScalarView* inputs);
+  /// Adds the values of a document to the columns.
+  void record_values(const DocumentView& document);
   /// Returns the states of the group with that key; creates the group if there is none.
   char* find(std::string_view key, std::uint64_t hash);
   // Always inlined: g++ removes calls of a function that only prefetches, as it takes them to have no effect.
@@ -79,6 +81,9 @@ class GroupTable final : public Accumulator {
     __builtin_prefetch(record);
     __builtin_prefetch(record + kCacheLine);
   }
+  /// Lets the document wait whose key begins there in `keys_` and ends with it.
+  void wait_for(std::size_t key_begin);
+  std::string_view key_of(const Waiting& waiting) const;
   /// Adds the waiting documents to their groups.
   void settle();
   char* states_of(Record* record) const;

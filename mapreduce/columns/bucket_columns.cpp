@@ -173,12 +173,12 @@ std::size_t ColumnsBuilder::bytes() const {
   return bytes;
 }
 
-BucketColumns ColumnsBuilder::finish(std::uint64_t documents, std::uint64_t read_bytes) {
+BucketColumns ColumnsBuilder::finish(std::uint64_t read_bytes) {
   BucketColumns made;
-  made.documents = documents;
+  made.documents = columns_.front().rows();
   made.read_bytes = read_bytes;
   for (ColumnBuilder& column : columns_) {
-    FJORD_CHECK(column.rows() == documents);
+    FJORD_CHECK(column.rows() == made.documents);
     made.columns.push_back(column.finish());
   }
   return made;

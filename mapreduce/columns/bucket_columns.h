@@ -110,8 +110,8 @@ class ColumnsBuilder {
   /// Adds the value of the next document to a column. Each document gives one value to each column.
   void add(std::size_t column, const ScalarView& value) { columns_[column].add(value); }
   std::size_t bytes() const;
-  /// Returns the columns without `version`. Called last.
-  BucketColumns finish(std::uint64_t documents, std::uint64_t read_bytes);
+  /// Returns the columns without `version`. `read_bytes` is the size of the documents. Called last.
+  BucketColumns finish(std::uint64_t read_bytes);
 
  private:
   std::vector<ColumnBuilder> columns_;

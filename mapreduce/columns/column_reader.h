@@ -22,8 +22,8 @@ class ColumnLookup {
   std::optional<FoundColumns> find(BucketId bucket, const ContentVersion& version) {
     return cache_.find(query_, bucket, version);
   }
-  void put(BucketId bucket, BucketColumns columns) {
-    cache_.put(query_, bucket, std::make_shared<const BucketColumns>(std::move(columns)));
+  void put(BucketId bucket, std::shared_ptr<const BucketColumns> columns) {
+    cache_.put(query_, bucket, std::move(columns));
   }
 
  private:

@@ -61,13 +61,13 @@ class TableAccumulator final : public Accumulator, private Emitter {
 
   Status map(const DocumentView& document) override {
     if (recorder_ != nullptr) {
-      emit_for(recorded_values(document));
-    } else {
-      // If map() fails on a document, the tuples that it had emitted for the document are dropped here.
-      emitted_.clear();
-      emitted_tuples_ = 0;
-      FJORD_TRY(application_.map(document, *this));
+      record_values(document);
+      return Status::ok();
     }
+    // If map() fails on a document, the tuples that it had emitted for the document are dropped here.
+    emitted_.clear();
+    emitted_tuples_ = 0;
+    FJORD_TRY(application_.map(document, *this));
     tuples_ += emitted_tuples_;
     return add_all(emitted_);
   }
@@ -149,15 +149,13 @@ class TableAccumulator final : public Accumulator, private Emitter {
     return Status::ok();
   }
 
-  /// Adds the values of a document to the columns, and returns them until the next call.
-  std::span<const ScalarView> recorded_values(const DocumentView& document) {
+  /// Adds the values of a document to the columns.
+  void record_values(const DocumentView& document) {
     ValueExpression::clear(scratch_);
-    values_.clear();
+    std::size_t column = 0;
     for (const ValueExpression& value : application_.by_values()->values()) {
-      values_.push_back(canonical(value.evaluate(document, scratch_)));
-      recorder_->add(values_.size() - 1, values_.back());
+      recorder_->add(column++, canonical(value.evaluate(document, scratch_)));
     }
-    return values_;
   }
 
   /// Stores the tuples of a document with these values in `emitted_`.
@@ -232,7 +230,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
   std::uint64_t emitted_tuples_ = 0;
   ColumnsBuilder* recorder_ = nullptr;
   ValueExpression::Scratch scratch_;
-  std::vector<ScalarView> values_;  ///< Values of the current document or row.
+  std::vector<ScalarView> values_;  ///< Values of the current row of columns.
   bool combines_ = true;            ///< False once combine() has proved to do nothing.
   const std::size_t combine_from_min_;
   std::size_t combine_from_ = combine_from_min_;

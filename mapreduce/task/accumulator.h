@@ -71,7 +71,8 @@ class Accumulator {
   /// The expressions whose values for each document are all that map() takes of it, as canonical texts. Empty if map()
   /// needs the documents, or may fail.
   virtual std::vector<std::string> values() const { return {}; }
-  /// From now on map() also adds the values() of each document to `columns`, one column for each; null: no longer.
+  /// From now on map() only adds the values() of each document to `columns`, one column for each, and changes no group;
+  /// the caller adds the documents with map_columns() later. Null: map() adds to the groups again.
   virtual void record(ColumnsBuilder* /*columns*/) {}
   /// Adds all documents of a bucket by their columns. Only if there are values(). Errors: those of merge().
   virtual Status map_columns(const FoundColumns& columns);

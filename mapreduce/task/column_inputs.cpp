@@ -1,22 +1,17 @@
 #include "column_inputs.h"
 
+#include <numeric>
 #include <utility>
 
 namespace fjord::mapreduce {
 
-ColumnInputs::Recording::Recording(ColumnInputs* inputs, BucketId bucket, Accumulator& table)
-    : inputs_(inputs), bucket_(bucket), table_(table) {
-  if (inputs_ == nullptr) return;
-  const auto input = inputs_->inputs_.find(bucket);
-  if (input != inputs_->inputs_.end() && input->second.made) table_.record(&*input->second.made);
+ColumnInputs::Recording::Recording(ColumnInputs* inputs, BucketId bucket, Accumulator& table) : table_(table) {
+  if (inputs == nullptr) return;
+  const auto input = inputs->inputs_.find(bucket);
+  if (input != inputs->inputs_.end() && input->second.made) table_.record(&*input->second.made);
 }
 
-ColumnInputs::Recording::~Recording() {
-  if (inputs_ == nullptr) return;
-  table_.record(nullptr);
-  const auto input = inputs_->inputs_.find(bucket_);
-  if (input != inputs_->inputs_.end()) inputs_->give_up_if_large(input->second);
-}
+ColumnInputs::Recording::~Recording() { table_.record(nullptr); }
 
 std::unique_ptr<ColumnInputs> ColumnInputs::make(std::shared_ptr<TaskContext> shared,
                                                  const visitors::VisitContext& context, const TaskSpec& spec,
@@ -37,32 +32,48 @@ std::shared_ptr<visitors::BucketReader> ColumnInputs::make_reader(BucketId bucke
   return input.reader;
 }
 
+Status ColumnInputs::add(const FoundColumns& columns, Accumulator& table, TaskReport& report) {
+  const std::uint64_t tuples = table.tuples();
+  FJORD_TRY(table.map_columns(columns));
+  report.tuples += table.tuples() - tuples;
+  shared_->metrics.tuples.add(table.tuples() - tuples);
+  return Status::ok();
+}
+
+Result<std::shared_ptr<BucketColumns>> ColumnInputs::add_made(Input& input, Accumulator& table, TaskReport& report) {
+  auto made = std::make_shared<BucketColumns>(input.made->finish(report.bytes));
+  input.made.reset();
+  std::vector<std::size_t> places(columns_);
+  std::iota(places.begin(), places.end(), 0);
+  FJORD_TRY(add({made, std::move(places)}, table, report));
+  return made;
+}
+
+Status ColumnInputs::limit_memory(BucketId bucket, Accumulator& table, TaskReport& report) {
+  constexpr std::size_t kBucketsAtLeast = 8;
+  const auto input = inputs_.find(bucket);
+  if (input == inputs_.end() || !input->second.made) return Status::ok();
+  if (input->second.made->bytes() <= shared_->columns.limit() / kBucketsAtLeast) return Status::ok();
+  return add_made(input->second, table, report).status();
+}
+
 Status ColumnInputs::end(BucketId bucket, Accumulator& table, TaskReport& report) {
   const auto node = inputs_.extract(bucket);
   if (node.empty()) return Status::ok();
   Input& input = node.mapped();
   if (const auto& found = input.reader->found()) {
-    const std::uint64_t documents = found->columns->documents;
-    const std::uint64_t tuples = table.tuples();
-    FJORD_TRY(table.map_columns(*found));
-    report.documents += documents;
+    FJORD_TRY(add(*found, table, report));
+    report.documents += found->columns->documents;
     report.bytes += found->columns->read_bytes;
-    report.tuples += table.tuples() - tuples;
-    shared_->metrics.in_columns.add(documents);
-    shared_->metrics.tuples.add(table.tuples() - tuples);
+    shared_->metrics.in_columns.add(found->columns->documents);
     return Status::ok();
   }
-  const bool is_kept = input.made && input.reader->content() && report.dead_letters.empty();
-  if (!is_kept) return Status::ok();
-  BucketColumns columns = input.made->finish(report.documents, report.bytes);
-  columns.version = *input.reader->content();
-  lookup_->put(bucket, std::move(columns));
+  if (!input.made) return Status::ok();
+  FJORD_TRY_ASSIGN(const std::shared_ptr<BucketColumns> columns, add_made(input, table, report));
+  if (!input.reader->content() || !report.dead_letters.empty()) return Status::ok();
+  columns->version = *input.reader->content();
+  lookup_->put(bucket, columns);
   return Status::ok();
-}
-
-void ColumnInputs::give_up_if_large(Input& input) const {
-  constexpr std::size_t kBucketsAtLeast = 8;
-  if (input.made && input.made->bytes() > shared_->columns.limit() / kBucketsAtLeast) input.made.reset();
 }
 
 }  // namespace fjord::mapreduce

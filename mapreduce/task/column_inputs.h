@@ -24,7 +24,8 @@ class ColumnInputs {
                                             const TaskSpec& spec, const MapInput& input,
                                             std::vector<std::string> values);
 
-  /// While it exists, documents that are mapped into `table` also fill the columns of `bucket`.
+  /// While it exists, documents that are mapped into `table` fill the columns of `bucket` instead, as long as it has
+  /// any: end() adds them to the table.
   class Recording {
    public:
     /// `inputs` is null if the task has no columns.
@@ -34,15 +35,16 @@ class ColumnInputs {
     Recording& operator=(const Recording&) = delete;
 
    private:
-    ColumnInputs* inputs_;
-    BucketId bucket_;
     Accumulator& table_;
   };
 
   /// Makes the reader of a bucket. After that either end() or drop() is called for the bucket.
   std::shared_ptr<visitors::BucketReader> make_reader(BucketId bucket);
-  /// The bucket was read. Adds the documents that columns stand for to `table` and `report`, or keeps the columns that
-  /// were made. Errors: those of Accumulator::map_columns().
+  /// Called after some documents of the bucket were mapped. If its columns take more than a small part of the room,
+  /// adds their documents to `table`, and makes no columns of this bucket. Errors: those of Accumulator::map_columns().
+  Status limit_memory(BucketId bucket, Accumulator& table, TaskReport& report);
+  /// The bucket was read. Adds the documents that columns stand for to `table` and, if they were not read, to `report`.
+  /// Keeps columns that were made. Errors: those of Accumulator::map_columns().
   Status end(BucketId bucket, Accumulator& table, TaskReport& report);
   void drop(BucketId bucket) { inputs_.erase(bucket); }
 
@@ -55,8 +57,10 @@ class ColumnInputs {
 
   ColumnInputs(std::shared_ptr<TaskContext> shared, ColumnQuery query);
 
-  /// The columns of one bucket take a small part of the room at most.
-  void give_up_if_large(Input& input) const;
+  /// Adds the documents of columns to `table`, and counts their tuples.
+  Status add(const FoundColumns& columns, Accumulator& table, TaskReport& report);
+  /// Ends the columns of documents that were read, and adds these to `table`. Returns the columns.
+  Result<std::shared_ptr<BucketColumns>> add_made(Input& input, Accumulator& table, TaskReport& report);
 
   std::shared_ptr<TaskContext> shared_;
   std::size_t columns_;  ///< Number of columns of a bucket.

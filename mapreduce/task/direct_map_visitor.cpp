@@ -38,16 +38,19 @@ class DirectMapVisitor final : public visitors::Visitor {
   Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     if (is_broken_) return broken();
     TaskReport& report = reports_.at(bucket);
-    const ColumnInputs::Recording recording(columns_.get(), bucket, *table_);
     const std::uint64_t documents = report.documents;
     const std::uint64_t tuples = table_->tuples();
     const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
     const BusyTime busy(*shared_, spec_, context_, report);
-    const auto end = map_documents(*input_, {bucket, docblock, from}, *table_, context_, spec_, report, busy, batch_,
-                                   [&] { return table_->bytes() > limit ? ship() : Status::ok(); });
+    const auto end = [&] {
+      const ColumnInputs::Recording recording(columns_.get(), bucket, *table_);
+      return map_documents(*input_, {bucket, docblock, from}, *table_, context_, spec_, report, busy, batch_,
+                           [&] { return table_->bytes() > limit ? ship() : Status::ok(); });
+    }();
     report.tuples += table_->tuples() - tuples;
     shared_->metrics.documents.add(report.documents - documents);
     shared_->metrics.tuples.add(table_->tuples() - tuples);
+    if (columns_ != nullptr) FJORD_TRY(columns_->limit_memory(bucket, *table_, report));
     return end;
   }
 

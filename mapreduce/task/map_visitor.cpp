@@ -45,15 +45,18 @@ class MapVisitor final : public visitors::Visitor {
 
   Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     MapTask& task = *tasks_.at(bucket);
-    const ColumnInputs::Recording recording(columns_.get(), bucket, task.groups.table());
     const std::uint64_t documents = task.report.documents;
     const std::uint64_t tuples = task.report.tuples;
     const BusyTime busy(*shared_, spec_, context_, task.report);
-    const auto end = map_documents(*input_, {bucket, docblock, from}, task.groups.table(), context_, spec_, task.report,
-                                   busy, batch_, [&] { return task.groups.keep_within_memory(); });
+    const auto end = [&] {
+      const ColumnInputs::Recording recording(columns_.get(), bucket, task.groups.table());
+      return map_documents(*input_, {bucket, docblock, from}, task.groups.table(), context_, spec_, task.report, busy,
+                           batch_, [&] { return task.groups.keep_within_memory(); });
+    }();
     task.report.tuples = task.groups.table().tuples();
     shared_->metrics.documents.add(task.report.documents - documents);
     shared_->metrics.tuples.add(task.report.tuples - tuples);
+    if (columns_ != nullptr) FJORD_TRY(columns_->limit_memory(bucket, task.groups.table(), task.report));
     return end;
   }
 

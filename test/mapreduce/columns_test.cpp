@@ -113,7 +113,7 @@ struct CacheWorld {
         builder.add(column, integer(static_cast<std::int64_t>(column)));
       }
     }
-    BucketColumns columns = builder.finish(documents, 0);
+    BucketColumns columns = builder.finish(0);
     columns.version = {documents, version};
     cache.put(query, BucketId(8, bucket), std::make_shared<const BucketColumns>(std::move(columns)));
   }
