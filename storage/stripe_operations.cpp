@@ -15,6 +15,7 @@ void StripeOperations::apply(const rpc::Apply& request, MonotonicTime posted, co
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return request.operations[a].bucket.raw() < request.operations[b].bucket.raw();
   });
+  prefetch_gets(request, order);
   // A write of the first message may have been reported as not applied, so a duplicate of the message must not apply
   // it.
   const bool is_copy = refused_messages_.contains(request.state_version, request.distributor, request.number);
@@ -27,6 +28,15 @@ void StripeOperations::apply(const rpc::Apply& request, MonotonicTime posted, co
   }
   flush_writes(request, results);
   settle_refused(request, order, results);
+}
+
+void StripeOperations::prefetch_gets(const rpc::Apply& request, std::span<const std::uint32_t> indexes) {
+  places_.clear();
+  for (const std::uint32_t i : indexes) {
+    const rpc::StorageOperation& operation = request.operations[i];
+    if (operation.kind == rpc::OperationKind::Get) places_.push_back({operation.bucket, operation.gid});
+  }
+  if (places_.size() > 1) context_.provider->prefetch(places_);
 }
 
 /// Settles writes that failed for lack of space, and remembers messages of which a write was refused. NO_SPACE promises

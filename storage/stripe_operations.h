@@ -25,6 +25,8 @@ class StripeOperations {
              std::vector<rpc::OperationResult>& results);
 
  private:
+  /// Tells the engine which documents are read next.
+  void prefetch_gets(const rpc::Apply& request, std::span<const std::uint32_t> indexes);
   void apply_bucket(const rpc::Apply& request, bool is_copy, std::span<const std::uint32_t> indexes,
                     std::vector<rpc::OperationResult>& results);
   void settle_refused(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
@@ -48,6 +50,7 @@ class StripeOperations {
   std::vector<spi::Write> writes_;  // A member only so that its memory is reused.
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;
+  std::vector<spi::DocumentPlace> places_;
 };
 
 }  // namespace fjord::storage

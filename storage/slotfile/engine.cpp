@@ -239,6 +239,22 @@ Result<spi::StoredDocument> Engine::get(BucketId bucket, const GlobalId& gid, sp
   return document;
 }
 
+void Engine::prefetch(std::span<const spi::DocumentPlace> documents) {
+  // What is asked for should still be in the processor's caches when it is read.
+  constexpr std::size_t kDocumentsMax = 64;
+  const auto for_each = [&](auto ask) {
+    for (const spi::DocumentPlace& document : documents.first(std::min(kDocumentsMax, documents.size()))) {
+      const Bucket* bucket = table_.find(document.bucket);
+      if (bucket == nullptr) continue;
+      Slot& slot = bucket->slot_for(document.gid);
+      if (slot.is_loaded()) ask(slot, document.gid);
+    }
+  };
+  for_each([](Slot& slot, const GlobalId& gid) { slot.index().prefetch_place(gid); });
+  for_each([](Slot& slot, const GlobalId& gid) { slot.index().prefetch_entry(gid); });
+  for_each([](Slot& slot, const GlobalId& gid) { slot.prefetch_parts(gid); });
+}
+
 Result<std::unique_ptr<spi::DocumentIterator>> Engine::iterate(BucketId bucket, const spi::IterateOptions& options) {
   const Bucket* found = table_.find(bucket);
   if (found == nullptr) return no_bucket(bucket);

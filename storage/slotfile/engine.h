@@ -50,6 +50,7 @@ class Engine final : public SlotfileProvider {
   Status set_replica_set(BucketId bucket, const ReplicaSet& set) override;
   void apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results, Durability durability) override;
   Result<spi::StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override;
+  void prefetch(std::span<const spi::DocumentPlace> documents) override;
   Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override;
   Result<std::vector<spi::EntryMeta>> list_entries(BucketId bucket) override;
   Status for_each_entry(BucketId bucket, const std::function<void(const spi::EntryMeta&)>& sink) override;

@@ -466,6 +466,22 @@ void Slot::adopt_held(const Slot& other) {
   }
 }
 
+void Slot::prefetch_parts(const GlobalId& gid) {
+  constexpr std::size_t kCacheLine = 64;
+  constexpr std::size_t kBytesMax = 1024;
+  const std::uint32_t number = index_->find(gid);
+  if (number == SlotIndex::kNone) return;
+  const MetaEntry& entry = index_->at(number);
+  if (entry.held()) return;
+  const Result<std::string_view> all = files_[entry.file]->mapped();
+  if (!all) return;  // The reader of the document reports the error.
+  for (const Part part : {Part::Header, Part::Body}) {
+    const std::size_t length = std::min<std::size_t>(kBytesMax, stored_bytes(entry.length(part)));
+    if (entry.position(part) + length > all->size()) continue;
+    for (std::size_t at = 0; at < length; at += kCacheLine) __builtin_prefetch(all->data() + entry.position(part) + at);
+  }
+}
+
 Result<std::string_view> Slot::read_part(std::uint32_t number, Part part, std::string& buffer) {
   const MetaEntry& entry = index_->at(number);
   Result<std::string_view> stored = entry.held() ? held_part(entry, part).substr(0, entry.length(part))

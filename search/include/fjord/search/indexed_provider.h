@@ -34,6 +34,7 @@ class IndexedProvider final : public spi::PersistenceProvider {
   Result<spi::StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override {
     return engine_->get(bucket, gid, parts);
   }
+  void prefetch(std::span<const spi::DocumentPlace> documents) override { engine_->prefetch(documents); }
   Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override {
     return engine_->iterate(bucket, options);
   }

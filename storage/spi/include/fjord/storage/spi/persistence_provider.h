@@ -53,6 +53,12 @@ struct WriteResult {
   bool superseded = false;
 };
 
+/// A document, and the bucket that it is in.
+struct DocumentPlace {
+  BucketId bucket;
+  GlobalId gid;
+};
+
 /// The newest version of a document. Lifetime: the views are valid until the next call of the provider.
 struct StoredDocument {
   Timestamp timestamp;
@@ -198,6 +204,9 @@ class PersistenceProvider {
   /// Returns the newest version of a document, with an empty body if `parts` leaves it out.
   /// Errors: NotFound (no such bucket, or no entry of that id), Corruption.
   virtual Result<StoredDocument> get(BucketId bucket, const GlobalId& gid, Parts parts = Parts::All) = 0;
+  /// Hints that get() of these documents follows at once, so that an engine can wait for the memory of several of them
+  /// at the same time. Does nothing by default.
+  virtual void prefetch(std::span<const DocumentPlace> /*documents*/) {}
 
   /// Errors: NotFound.
   virtual Result<std::unique_ptr<DocumentIterator>> iterate(BucketId bucket, const IterateOptions& options) = 0;
