@@ -5,10 +5,15 @@
 namespace fjord {
 
 void DocBlockBuilder::add_prefix(bool removed, const GlobalId& gid, Timestamp timestamp, std::string_view id) {
-  bytes_.push_back(removed ? '\1' : '\0');
-  bytes_.append(reinterpret_cast<const char*>(gid.bytes.data()), gid.bytes.size());
-  put_fixed<std::uint64_t>(bytes_, timestamp.us);
-  put_string(bytes_, id);
+  char prefix[1 + sizeof(gid.bytes) + sizeof(timestamp.us) + kVarintBytesMax];
+  char* at = prefix;
+  *at++ = removed ? '\1' : '\0';
+  std::memcpy(at, gid.bytes.data(), sizeof(gid.bytes));
+  at += sizeof(gid.bytes);
+  store_fixed<std::uint64_t>(at, timestamp.us);
+  at = store_varint(at + sizeof(timestamp.us), id.size());
+  bytes_.append(prefix, static_cast<std::size_t>(at - prefix));
+  bytes_.append(id);
 }
 
 void DocBlockBuilder::add(const EntryView& entry) {

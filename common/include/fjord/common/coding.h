@@ -28,10 +28,29 @@ void store_fixed(char* at, T value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
-/// Appends a LEB128 number: seven bits in a byte, low ones first.
-void put_varint(std::string& out, std::uint64_t value);
+/// The most bytes that a LEB128 number of 64 bits has.
+inline constexpr std::size_t kVarintBytesMax = 10;
+/// Writes a LEB128 number to `at`, which has room for kVarintBytesMax bytes: seven bits in a byte, low ones first.
+/// Returns the end of what it wrote.
+inline char* store_varint(char* at, std::uint64_t value) {
+  while (value >= 0x80) {
+    *at++ = static_cast<char>(static_cast<unsigned char>(value | 0x80));
+    value >>= 7;
+  }
+  *at++ = static_cast<char>(static_cast<unsigned char>(value));
+  return at;
+}
+
+/// Appends a LEB128 number.
+inline void put_varint(std::string& out, std::uint64_t value) {
+  char bytes[kVarintBytesMax];
+  out.append(bytes, static_cast<std::size_t>(store_varint(bytes, value) - bytes));
+}
 /// Appends the length as a varint, and the bytes.
-void put_string(std::string& out, std::string_view value);
+inline void put_string(std::string& out, std::string_view value) {
+  put_varint(out, value.size());
+  out.append(value);
+}
 
 /// Reads what the put functions above have written. After the first failure every read fails, so a caller checks once
 /// at the end.
@@ -47,7 +66,12 @@ class ByteReader {
     bytes_.remove_prefix(sizeof(T));
     return value;
   }
-  std::uint64_t varint();
+  std::uint64_t varint() {
+    if (bytes_.empty() || static_cast<unsigned char>(bytes_[0]) >= 0x80) return long_varint();
+    const auto value = static_cast<unsigned char>(bytes_[0]);
+    bytes_.remove_prefix(1);
+    return value;
+  }
   std::string_view bytes(std::size_t n) {
     if (bytes_.size() < n) return fail<std::string_view>();
     std::string_view value = bytes_.substr(0, n);
@@ -62,6 +86,8 @@ class ByteReader {
   std::string_view rest() const { return bytes_; }
 
  private:
+  /// Reads a number of several bytes.
+  std::uint64_t long_varint();
   template <typename T>
   T fail() {
     ok_ = false;
