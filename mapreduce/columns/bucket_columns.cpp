@@ -162,8 +162,9 @@ Column ColumnBuilder::finish() {
 }
 
 std::size_t BucketColumns::bytes() const {
-  std::size_t bytes = sizeof(*this) + columns.capacity() * sizeof(Column);
-  for (const Column& column : columns) bytes += column.bytes();
+  std::size_t bytes = sizeof(*this) + columns->capacity() * sizeof(Column);
+  for (const Column& column : *columns) bytes += column.bytes();
+  if (content.others != nullptr) bytes += bytes_of(*content.others);
   return bytes;
 }
 
@@ -177,10 +178,13 @@ BucketColumns ColumnsBuilder::finish(std::uint64_t read_bytes) {
   BucketColumns made;
   made.documents = columns_.front().rows();
   made.read_bytes = read_bytes;
+  std::vector<Column> columns;
+  columns.reserve(columns_.size());
   for (ColumnBuilder& column : columns_) {
     FJORD_CHECK(column.rows() == made.documents);
-    made.columns.push_back(column.finish());
+    columns.push_back(column.finish());
   }
+  made.columns = std::make_shared<const std::vector<Column>>(std::move(columns));
   return made;
 }
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "aggregate/scalar.h"
-#include "incremental/partials.h"
+#include "columns/column_content.h"
 
 /// The values that a job took from the documents of a bucket, kept for later jobs
 /// (docs/design/0024-columns.md).
@@ -92,12 +92,12 @@ class ColumnBuilder {
   std::string key_;
 };
 
-/// Columns of the documents of a bucket that match a selection. Immutable.
+/// Columns of the documents of a bucket that match a selection.
 struct BucketColumns {
-  ContentVersion version;        ///< The bucket's content that they were made of.
+  ColumnContent content;         ///< The bucket's content that they stand for.
   std::uint64_t documents = 0;   ///< Number of documents: rows of each column.
   std::uint64_t read_bytes = 0;  ///< Bytes of these documents.
-  std::vector<Column> columns;
+  std::shared_ptr<const std::vector<Column>> columns;
 
   std::size_t bytes() const;
 };
@@ -110,7 +110,7 @@ class ColumnsBuilder {
   /// Adds the value of the next document to a column. Each document gives one value to each column.
   void add(std::size_t column, const ScalarView& value) { columns_[column].add(value); }
   std::size_t bytes() const;
-  /// Returns the columns without `version`. `read_bytes` is the size of the documents. Called last.
+  /// Returns the columns without `content`. `read_bytes` is the size of the documents. Called last.
   BucketColumns finish(std::uint64_t read_bytes);
 
  private:

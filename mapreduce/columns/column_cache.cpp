@@ -63,20 +63,42 @@ void ColumnCache::trim() {
   while (bytes_ > limit) drop(oldest());
 }
 
-std::optional<FoundColumns> ColumnCache::find(const ColumnQuery& query, BucketId bucket,
-                                              const ContentVersion& version) {
-  const std::lock_guard lock(mutex_);
+template <typename F>
+std::optional<FoundColumns> ColumnCache::find_if(const ColumnQuery& query, BucketId bucket, F f) {
   trim();
   for (Set& set : sets_) {
     if (!same_documents(set.query, query)) continue;
     const auto found = set.buckets.find(bucket);
-    if (found == set.buckets.end() || found->second->version != version) continue;
+    if (found == set.buckets.end() || !f(found->second->content)) continue;
     auto places = places_of(query.values, set.query.values);
     if (!places) continue;
     set.used = ++uses_;
     return FoundColumns{found->second, std::move(*places)};
   }
   return std::nullopt;
+}
+
+std::optional<FoundColumns> ColumnCache::find(const ColumnQuery& query, BucketId bucket,
+                                              const ContentVersion& version) {
+  const std::lock_guard lock(mutex_);
+  return find_if(query, bucket, [&](const ColumnContent& content) { return content.version == version; });
+}
+
+std::optional<FoundColumns> ColumnCache::find_former(const ColumnQuery& query, BucketId bucket) {
+  const std::lock_guard lock(mutex_);
+  return find_if(query, bucket, [](const ColumnContent&) { return true; });
+}
+
+void ColumnCache::replace(BucketId bucket, const BucketColumns& former, std::shared_ptr<const BucketColumns> columns) {
+  const std::lock_guard lock(mutex_);
+  for (Set& set : sets_) {
+    const auto found = set.buckets.find(bucket);
+    if (found == set.buckets.end() || found->second.get() != &former) continue;
+    account(set, columns->bytes(), former.bytes());
+    found->second = std::move(columns);
+    trim();
+    return;
+  }
 }
 
 void ColumnCache::put(const ColumnQuery& query, BucketId bucket, std::shared_ptr<const BucketColumns> columns) {

@@ -31,7 +31,7 @@ struct FoundColumns {
   std::vector<std::size_t> places;
 
   /// Returns the column of a value of the query.
-  const Column& of(std::size_t value) const { return columns->columns[places[value]]; }
+  const Column& of(std::size_t value) const { return (*columns->columns)[places[value]]; }
 };
 
 /// The columns of a storage node, in memory. If the room does not suffice, the columns of the query that was used the
@@ -46,6 +46,10 @@ class ColumnCache {
 
   /// Returns columns of the bucket that were made of this version of its content and have all values of the query.
   std::optional<FoundColumns> find(const ColumnQuery& query, BucketId bucket, const ContentVersion& version);
+  /// Returns columns of the bucket that have all values of the query, and were made of any version of its content.
+  std::optional<FoundColumns> find_former(const ColumnQuery& query, BucketId bucket);
+  /// Puts `columns` in the place of `former`, if this is still there.
+  void replace(BucketId bucket, const BucketColumns& former, std::shared_ptr<const BucketColumns> columns);
   /// Replaces the columns of the bucket that were made of the same expressions.
   void put(const ColumnQuery& query, BucketId bucket, std::shared_ptr<const BucketColumns> columns);
   std::size_t limit() const { return limit_(); }
@@ -60,6 +64,9 @@ class ColumnCache {
     std::uint64_t used = 0;
   };
 
+  /// Returns columns of the bucket that have all values of the query and for which `f(content)` is true.
+  template <typename F>
+  std::optional<FoundColumns> find_if(const ColumnQuery& query, BucketId bucket, F f) FJORD_REQUIRES(mutex_);
   std::list<Set>::iterator oldest() FJORD_REQUIRES(mutex_);
   /// Drops sets until the limit holds, which may have been lowered.
   void trim() FJORD_REQUIRES(mutex_);

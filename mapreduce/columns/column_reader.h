@@ -3,8 +3,10 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "columns/column_cache.h"
+#include "columns/column_content.h"
 #include "fjord/visitors/bucket_reader.h"
 #include "incremental/bucket_content.h"
 
@@ -21,6 +23,12 @@ class ColumnLookup {
   bool is_possible(const spi::IterateOptions& options);
   std::optional<FoundColumns> find(BucketId bucket, const ContentVersion& version) {
     return cache_.find(query_, bucket, version);
+  }
+  /// As ColumnCache::find_former().
+  std::optional<FoundColumns> find_former(BucketId bucket) { return cache_.find_former(query_, bucket); }
+  /// As ColumnCache::replace().
+  void replace(BucketId bucket, const BucketColumns& former, std::shared_ptr<const BucketColumns> columns) {
+    cache_.replace(bucket, former, std::move(columns));
   }
   void put(BucketId bucket, std::shared_ptr<const BucketColumns> columns) {
     cache_.put(query_, bucket, std::move(columns));
@@ -47,17 +55,22 @@ class ColumnReader final : public visitors::BucketReader {
   const std::optional<FoundColumns>& found() const { return found_; }
   /// The content that was read. nullopt if columns must not be made of it, for example because the bucket changed
   /// meanwhile.
-  const std::optional<ContentVersion>& content() const { return content_; }
+  const std::optional<ColumnContent>& content() const { return content_; }
 
  private:
   Status begin(const visitors::BucketOnNode& bucket);
+  Status find_columns(const visitors::BucketOnNode& bucket);
+  Status finish_content(const visitors::BucketOnNode& bucket);
 
   std::shared_ptr<ColumnLookup> lookup_;
   BucketId bucket_;
   bool has_begun_ = false;
   std::optional<FoundColumns> found_;
-  std::optional<ContentVersion> content_;
+  std::optional<ColumnContent> content_;
   WholeBucket documents_;
+  /// The documents that were read; only if the bucket had columns before: then it has other entries probably, and these
+  /// have to be known for the columns to stay of use.
+  std::optional<std::vector<GlobalId>> given_;
 };
 
 }  // namespace fjord::mapreduce

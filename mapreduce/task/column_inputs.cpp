@@ -71,7 +71,7 @@ Status ColumnInputs::end(BucketId bucket, Accumulator& table, TaskReport& report
   if (!input.made) return Status::ok();
   FJORD_TRY_ASSIGN(const std::shared_ptr<BucketColumns> columns, add_made(input, table, report));
   if (!input.reader->content() || !report.dead_letters.empty()) return Status::ok();
-  columns->version = *input.reader->content();
+  columns->content = *input.reader->content();
   lookup_->put(bucket, columns);
   return Status::ok();
 }

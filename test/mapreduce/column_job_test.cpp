@@ -38,6 +38,12 @@ class ColumnWorld {
     if (n % 7 != 0) sale.paid = n % 3 == 0;
     jobs.world.put(test::document_of(jobs.world.types(), n, sale));
   }
+  /// Puts a sale of that year, other values random.
+  void put_of(int n, int year) {
+    Sale sale = test::random_sale(random);
+    sale.year = year;
+    jobs.world.put(test::document_of(jobs.world.types(), n, sale));
+  }
   void remove(int n) { jobs.world.remove("id:t:sale:n=" + std::to_string(n) + ":" + std::to_string(n)); }
   void set(const std::string& tunable, std::int64_t value) {
     for (auto& node : jobs.world.nodes) REQUIRE(node.runtime->tunables.set(tunable, value).is_ok());
@@ -79,6 +85,19 @@ class ColumnWorld {
     CHECK(with_columns.documents_read == status.documents_read);
     CHECK(with_columns.bytes_read == status.bytes_read);
     set("mapreduce.incremental_bytes", 256 << 20);
+    return found;
+  }
+  /// Runs the aggregation over what `selection` selects, and over the same documents by a selection that has no columns
+  /// yet. Returns how many documents came from columns.
+  std::uint64_t check_kept(const AggregateSpec& spec, const std::string& selection) {
+    const std::uint64_t before = from_columns();
+    const Rows rows = run(spec, selection);
+    const std::uint64_t found = from_columns() - before;
+    const rpc::JobStatus with_columns = status;
+    CHECK(rows == run(spec, selection + " and sale.year > -" + std::to_string(++number_)));
+    CHECK(from_columns() == before + found);
+    CHECK(with_columns.documents_read == status.documents_read);
+    CHECK(with_columns.bytes_read == status.bytes_read);
     return found;
   }
   std::uint64_t from_columns() {
@@ -236,6 +255,108 @@ TEST_CASE("columns: an aggregation and a map function share them", "[columns]") 
   CHECK(world.from_columns() == 300);
   world.set("mapreduce.incremental_bytes", 0);
   CHECK(world.run(job) == counted);
+}
+
+TEST_CASE("columns: writes of documents that do not match leave them of use", "[columns]") {
+  constexpr int kOld = 1990;
+  constexpr int kRecent = 2010;
+  const std::string recent = "sale.year >= 2000";
+  ColumnWorld world(11);
+  for (int n = 0; n < 800; ++n) world.put_of(n, n % 20 == 0 ? kOld : kRecent);
+  CHECK(world.check_kept(by_city(), recent) == 0);
+  for (int n = 0; n < 800; n += 20) world.put_of(n, kOld);
+  // A bucket with documents that do not match is read once more, and these are known then.
+  const std::uint64_t found = world.check_kept(by_city(), recent);
+  CHECK(found > 0);
+  CHECK(found < 760);
+  REQUIRE(world.check_kept(by_city(), recent) == 760);
+
+  SECTION("that are replaced") {
+    for (int round = 0; round < 3; ++round) {
+      for (int n = 0; n < 800; n += 20) world.put_of(n, kOld + round);
+      CHECK(world.check_kept(by_city(), recent) == 760);
+    }
+  }
+  SECTION("that are replaced one after the other") {
+    for (int first = 0; first < 800; first += 200) {
+      for (int n = first; n < first + 200; n += 20) world.put_of(n, kOld);
+      CHECK(world.check_kept(by_city(), recent) == 760);
+    }
+  }
+  SECTION("that are new, and then removed") {
+    for (int n = 0; n < 40; ++n) world.put_of(1000 + n, kOld);
+    CHECK(world.check_kept(by_city(), recent) == 760);
+    for (int n = 0; n < 40; ++n) world.remove(1000 + n);
+    CHECK(world.check_kept(by_city(), recent) == 760);
+  }
+  SECTION("that are of another type") {
+    for (int n = 0; n < 20; ++n) {
+      const auto id = DocumentId::parse("id:t:total:n=" + std::to_string(n) + ":x");
+      Document total(*world.jobs.world.types().find("total"), *id);
+      REQUIRE(total.set("city", "city 1").is_ok());
+      world.jobs.world.put(total);
+    }
+    CHECK(world.check_kept(by_city(), recent) == 760);
+  }
+  SECTION("but not one that matches then") {
+    world.put_of(20, kRecent);
+    CHECK(world.check_kept(by_city(), recent) < 760);
+    CHECK(world.status.documents_read == 761);
+  }
+  SECTION("but not a new one that matches") {
+    world.put_of(1000, kRecent);
+    CHECK(world.check_kept(by_city(), recent) < 760);
+    CHECK(world.status.documents_read == 761);
+  }
+  SECTION("but not one that matched before") {
+    world.put_of(1, kOld);
+    CHECK(world.check_kept(by_city(), recent) < 760);
+    CHECK(world.status.documents_read == 759);
+  }
+  SECTION("but not one that still matches, with other values") {
+    world.put_of(1, kRecent);
+    CHECK(world.check_kept(by_city(), recent) < 760);
+  }
+  SECTION("but not one of the documents, removed") {
+    world.remove(1);
+    CHECK(world.check_kept(by_city(), recent) < 760);
+    CHECK(world.status.documents_read == 759);
+  }
+}
+
+TEST_CASE("columns: documents whose columns would be too large are counted without them", "[columns]") {
+  ColumnWorld world(12);
+  for (int i = 0; i < 300; ++i) world.put(i);
+  const Rows rows = world.run(by_city());
+  rpc::JobSpec job;
+  job.application = "citycount";
+  job.document_type = "sale";
+  const Rows counted = world.run(job);
+  world.set("mapreduce.incremental_bytes", 4096);  // Room for no bucket's columns.
+  const std::uint64_t before = world.from_columns();
+  for (int run = 0; run < 2; ++run) {
+    CHECK(world.run(by_city()) == rows);
+    CHECK(world.run(job) == counted);
+  }
+  CHECK(world.from_columns() == before);
+}
+
+TEST_CASE("columns: whatever is written while they are kept, the rows are those of the documents", "[columns]") {
+  std::uint64_t found = 0;
+  for (std::uint64_t seed = 21; seed <= 32; ++seed) {
+    INFO("seed " << seed);
+    ColumnWorld world(seed);
+    const auto count = static_cast<int>(100 + world.random.below(300));
+    for (int i = 0; i < count; ++i) world.put(i);
+    for (int round = 0; round < 8; ++round) {
+      found += world.check_kept(by_city(), "sale.year > 2010");
+      for (auto changes = world.random.below(12); changes > 0; --changes) {
+        const auto n = static_cast<int>(world.random.below(static_cast<std::uint64_t>(count) + 20));
+        world.random.chance(0.3) ? world.remove(n) : world.put(n);
+      }
+    }
+  }
+  CHECK(found > 0);
 }
 
 TEST_CASE("columns: whatever is written between two runs, the rows are those of the documents", "[columns]") {

@@ -114,7 +114,7 @@ struct CacheWorld {
       }
     }
     BucketColumns columns = builder.finish(0);
-    columns.version = {documents, version};
+    columns.content.version = {documents, version};
     cache.put(query, BucketId(8, bucket), std::make_shared<const BucketColumns>(std::move(columns)));
   }
   bool has(const ColumnQuery& query, unsigned bucket, std::uint64_t version, std::size_t documents = 10) {
