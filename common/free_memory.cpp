@@ -17,4 +17,8 @@ void return_free_memory() {
   }
 }
 
+void return_old_free_memory() {
+  if (&mallctl != nullptr) mallctl("arena.4096.decay", nullptr, nullptr, nullptr, 0);
+}
+
 }  // namespace fjord

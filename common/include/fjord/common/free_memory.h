@@ -8,4 +8,8 @@ namespace fjord {
 /// Threading: any thread.
 void return_free_memory();
 
+/// Returns memory that was freed so long ago that the allocator would return it the next time that it is called. For
+/// processes that may be idle. Threading: any thread.
+void return_old_free_memory();
+
 }  // namespace fjord
