@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <numeric>
 #include <span>
 #include <utility>
 
@@ -21,7 +20,7 @@ JobRows::Row row_of(std::string_view packed) {
   return {key, in.string()};
 }
 
-/// A row, with the first bytes of its key, which distinguish most keys.
+/// A row, with those bytes of its key that follow what all keys begin with; these bytes distinguish most keys.
 struct Place {
   std::uint64_t prefix;
   const char* packed;
@@ -33,6 +32,8 @@ struct Place {
   }
 };
 
+using Places = std::vector<Place>;
+
 std::uint64_t prefix_of(std::string_view key) {
   std::uint64_t prefix = 0;
   for (std::size_t i = 0; i < sizeof(prefix); ++i) {
@@ -41,25 +42,33 @@ std::uint64_t prefix_of(std::string_view key) {
   return prefix;
 }
 
+/// Returns how many bytes all keys of `rows` have in common with the beginning of `key`.
+std::size_t common_bytes(const JobRows& rows, std::string_view key) {
+  for (const auto& row : rows) {
+    const std::size_t most = std::min(key.size(), row.key.size());
+    if (std::memcmp(key.data(), row.key.data(), most) == 0) {
+      key = key.substr(0, most);
+    } else {
+      key = key.substr(
+          0, static_cast<std::size_t>(std::mismatch(key.begin(), key.end(), row.key.begin()).first - key.begin()));
+    }
+  }
+  return key.size();
+}
+
 /// Merges neighbouring sorted runs until one is left.
-std::vector<Place> merge_runs(std::vector<std::vector<Place>> runs, BulkExecutor& bulk) {
+Places merge_runs(std::vector<Places> runs) {
   while (runs.size() > 1) {
-    std::vector<std::vector<Place>> merged((runs.size() + 1) / 2);
-    bulk.for_each(merged.size(), [&](std::size_t i) {
-      std::vector<Place>& first = runs[2 * i];
-      if (2 * i + 1 == runs.size()) {
-        merged[i] = std::move(first);
-        return;
-      }
-      std::vector<Place>& second = runs[2 * i + 1];
-      merged[i].reserve(first.size() + second.size());
-      std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged[i]));
-      first = {};
-      second = {};
-    });
+    std::vector<Places> merged;
+    for (std::size_t i = 0; i + 1 < runs.size(); i += 2) {
+      Places& into = merged.emplace_back();
+      into.reserve(runs[i].size() + runs[i + 1].size());
+      std::merge(runs[i].begin(), runs[i].end(), runs[i + 1].begin(), runs[i + 1].end(), std::back_inserter(into));
+    }
+    if (runs.size() % 2 != 0) merged.push_back(std::move(runs.back()));
     runs = std::move(merged);
   }
-  return runs.empty() ? std::vector<Place>() : std::move(runs.front());
+  return runs.empty() ? Places() : std::move(runs.front());
 }
 
 }  // namespace
@@ -103,7 +112,7 @@ std::string_view JobRows::packed(std::size_t first, std::size_t bytes_max, std::
   return std::string_view(packed_).substr(begin, end_of(end - 1) - begin);
 }
 
-/// Sorts parts and copies their rows to where they belong, in pieces of about equal numbers of rows.
+/// Sorts parts, merges them in pieces, each of some range of keys, and copies their rows to where they belong.
 class JobRows::Sorting {
   static_assert(sizeof(Place) == kPlaceBytes);
 
@@ -111,18 +120,24 @@ class JobRows::Sorting {
   Sorting(std::span<const JobRows> parts, BulkExecutor* bulk) : parts_(parts), bulk_(bulk) {}
 
   JobRows sorted() {
-    std::vector<std::vector<Place>> runs(parts_.size());
-    for_each(parts_.size(), [&](std::size_t i) { runs[i] = sorted_places(parts_[i]); });
-    order_ = bulk_ == nullptr ? std::move(runs.front()) : merge_runs(std::move(runs), *bulk_);
-    std::vector<std::size_t> begins(kPieces + 1);
-    for_each(kPieces, [&](std::size_t i) {
-      for (std::size_t at = first_of(i); at < first_of(i + 1); ++at) begins[i + 1] += order_[at].bytes;
-    });
-    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    const std::size_t common = common_bytes_of_all();
+    std::vector<Places> runs(parts_.size());
+    for_each(parts_.size(), [&](std::size_t i) { runs[i] = sorted_places(parts_[i], common); });
+    const Places bounds = bounds_of_pieces(runs);
+    std::vector<Places> pieces(bounds.size() + 1);
+    for_each(pieces.size(), [&](std::size_t i) { pieces[i] = merged_piece(runs, bounds, i); });
+    runs.clear();
+    std::vector<std::size_t> rows_before(pieces.size() + 1);
+    std::vector<std::size_t> bytes_before(pieces.size() + 1);
+    for (std::size_t i = 0; i < pieces.size(); ++i) {
+      rows_before[i + 1] = rows_before[i] + pieces[i].size();
+      bytes_before[i + 1] = bytes_before[i];
+      for (const Place& place : pieces[i]) bytes_before[i + 1] += place.bytes;
+    }
     JobRows rows;
-    rows.packed_.resize(begins.back());
-    rows.begins_.resize(order_.size());
-    for_each(kPieces, [&](std::size_t i) { copy(i, begins[i], rows); });
+    rows.packed_.resize(bytes_before.back());
+    rows.begins_.resize(rows_before.back());
+    for_each(pieces.size(), [&](std::size_t i) { copy(pieces[i], rows_before[i], bytes_before[i], rows); });
     return rows;
   }
 
@@ -135,32 +150,64 @@ class JobRows::Sorting {
     if (bulk_ != nullptr) return bulk_->for_each(count, f);
     for (std::size_t i = 0; i < count; ++i) f(i);
   }
-  std::size_t first_of(std::size_t piece) const { return order_.size() * piece / kPieces; }
 
-  static std::vector<Place> sorted_places(const JobRows& rows) {
-    std::vector<Place> places;
+  std::size_t common_bytes_of_all() {
+    const auto filled = std::find_if(parts_.begin(), parts_.end(), [](const JobRows& part) { return !part.empty(); });
+    if (filled == parts_.end()) return 0;
+    const std::string_view key = (*filled)[0].key;
+    std::vector<std::size_t> common(parts_.size());
+    for_each(parts_.size(), [&](std::size_t i) { common[i] = common_bytes(parts_[i], key); });
+    return *std::min_element(common.begin(), common.end());
+  }
+
+  static Places sorted_places(const JobRows& rows, std::size_t common) {
+    Places places;
     places.reserve(rows.size());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const char* const packed = rows.packed_.data() + rows.begins_[i];
-      places.push_back({prefix_of(rows[i].key), packed, rows.end_of(i) - rows.begins_[i]});
+      places.push_back({prefix_of(rows[i].key.substr(common)), packed, rows.end_of(i) - rows.begins_[i]});
     }
     std::sort(places.begin(), places.end());
     return places;
   }
 
-  void copy(std::size_t piece, std::size_t begin, JobRows& rows) const {
-    const std::size_t end = first_of(piece + 1);
-    for (std::size_t at = first_of(piece); at < end; ++at) {
-      if (at + kAhead < end) __builtin_prefetch(order_[at + kAhead].packed);
-      std::memcpy(rows.packed_.data() + begin, order_[at].packed, order_[at].bytes);
-      rows.begins_[at] = begin;
-      begin += order_[at].bytes;
+  /// Returns the places where the second piece and each later one begin, so that pieces have about the same number of
+  /// rows. There are no bounds if there is one run.
+  static Places bounds_of_pieces(const std::vector<Places>& runs) {
+    Places samples;
+    for (const Places& run : runs) {
+      for (std::size_t i = 1; i < kPieces && runs.size() > 1 && !run.empty(); ++i) {
+        samples.push_back(run[run.size() * i / kPieces]);
+      }
+    }
+    std::sort(samples.begin(), samples.end());
+    Places bounds;
+    for (std::size_t i = 1; i < kPieces && !samples.empty(); ++i)
+      bounds.push_back(samples[samples.size() * i / kPieces]);
+    return bounds;
+  }
+
+  static Places merged_piece(const std::vector<Places>& runs, const Places& bounds, std::size_t piece) {
+    std::vector<Places> parts;
+    for (const Places& run : runs) {
+      const auto begin = piece == 0 ? run.begin() : std::lower_bound(run.begin(), run.end(), bounds[piece - 1]);
+      const auto end = piece == bounds.size() ? run.end() : std::lower_bound(begin, run.end(), bounds[piece]);
+      if (begin != end) parts.emplace_back(begin, end);
+    }
+    return merge_runs(std::move(parts));
+  }
+
+  static void copy(const Places& piece, std::size_t row, std::size_t begin, JobRows& rows) {
+    for (std::size_t at = 0; at < piece.size(); ++at) {
+      if (at + kAhead < piece.size()) __builtin_prefetch(piece[at + kAhead].packed);
+      std::memcpy(rows.packed_.data() + begin, piece[at].packed, piece[at].bytes);
+      rows.begins_[row + at] = begin;
+      begin += piece[at].bytes;
     }
   }
 
   std::span<const JobRows> parts_;
   BulkExecutor* bulk_;
-  std::vector<Place> order_;
 };
 
 void JobRows::sort() {

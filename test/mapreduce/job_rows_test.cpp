@@ -83,22 +83,24 @@ TEST_CASE("packed rows that are damaged are refused") {
 TEST_CASE("rows of many parts are merged by key") {
   const auto inline_bulk = make_inline_bulk_executor();
   const auto threads = make_tbb_bulk_executor();
-  for (const std::size_t count : {0u, 1u, 20u, 5000u}) {
-    Pairs expected = random_pairs(count);
-    std::vector<JobRows> parts(7);
-    for (std::size_t i = 0; i < expected.size(); ++i) parts[i % 6].add(expected[i].first, expected[i].second);
-    std::vector<JobRows> again = parts;
-    const JobRows merged = JobRows::merge(parts, *inline_bulk);
-    CHECK(JobRows::merge(again, *threads) == merged);
-    std::sort(expected.begin(), expected.end());
-    CHECK(pairs_of(merged) == expected);
-    CHECK(parts.empty());
+  const std::string beginning = GENERATE(as<std::string>(), "", "all keys begin so: ");
+  const std::size_t count = GENERATE(0u, 1u, 20u, 5000u);
+  Pairs expected = random_pairs(count);
+  for (auto& [key, value] : expected) key = beginning + key;
+  if (!beginning.empty()) expected.emplace_back(beginning, "a key that is no longer than this");
+  std::vector<JobRows> parts(7);
+  for (std::size_t i = 0; i < expected.size(); ++i) parts[i % 6].add(expected[i].first, expected[i].second);
+  std::vector<JobRows> again = parts;
+  const JobRows merged = JobRows::merge(parts, *inline_bulk);
+  CHECK(JobRows::merge(again, *threads) == merged);
+  std::sort(expected.begin(), expected.end());
+  CHECK(pairs_of(merged) == expected);
+  CHECK(parts.empty());
 
-    JobRows alone;
-    for (const auto& [key, value] : random_pairs(count)) alone.add(key, value);
-    alone.sort();
-    CHECK(alone == merged);
-  }
+  JobRows alone;
+  for (auto pair = expected.rbegin(); pair != expected.rend(); ++pair) alone.add(pair->first, pair->second);
+  alone.sort();
+  CHECK(alone == merged);
 }
 
 }  // namespace fjord::mapreduce
