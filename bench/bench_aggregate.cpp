@@ -17,7 +17,7 @@
 namespace fjord::bench {
 namespace {
 
-constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 20;
+constexpr std::uint32_t kPageBytes = std::uint32_t{1} << 20;
 constexpr Duration kPatience = seconds(60);
 
 /// Document count and exact sum of prices of a group.

@@ -15,7 +15,8 @@ namespace fjord::mapreduce {
 
 namespace {
 
-constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 20;
+/// Bytes of a page of results: pages of this size stay in the caches of the processors that pass them on.
+constexpr std::uint32_t kPageBytes = std::uint32_t{1} << 20;
 constexpr Duration kCallTimeout = seconds(5);
 constexpr unsigned kTriesMax = 3;
 
