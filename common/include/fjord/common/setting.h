@@ -290,7 +290,7 @@ inline constexpr SettingDeclaration kSettings[] = {
      "visitors of each kind run at once; others wait. Default: 2.5 for each processor."},
     {"storage.visitors_queued_max", Integer, 256, 1, 65'536, kStorage, "", kLive,
      "Visitors that wait on a storage node. More are refused with BUSY, visitors in the background from half of it on."},
-    {"storage_options.docblock_bytes", Bytes, kMiB, 4 * kKiB, 16 * kMiB, kStorage, "storage_options.docblock_bytes", kStart,
+    {"storage_options.docblock_bytes", Bytes, 512 * kKiB, 4 * kKiB, 16 * kMiB, kStorage, "storage_options.docblock_bytes", kStart,
      "Bytes of documents that a visit reads and sends as one block."},
     {"storage_options.open_files_max", Integer, 1024, 16, 1'000'000, kStorage, "storage_options.open_files_max", kStart,
      "Files that a stripe keeps open."},
