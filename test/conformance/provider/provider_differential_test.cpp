@@ -192,6 +192,24 @@ class Differential {
     CHECK(tested().read_entries(bucket, gids, got, max_bytes).value() ==
           model().read_entries(bucket, gids, expected, max_bytes).value());
     CHECK((entries_of(got.take()) == entries_of(expected.take())));
+    compare_gets(bucket, gids);
+  }
+
+  /// Compares documents that were announced, together with some that are not there.
+  void compare_gets(BucketId bucket, std::vector<GlobalId> gids) {
+    gids.push_back(test_id(1'000'000).gid());
+    std::vector<spi::DocumentPlace> places{{BucketId(40, 0x12345), gids.front()}};
+    for (const GlobalId& gid : gids) places.push_back({bucket, gid});
+    tested().prefetch(places);
+    for (const GlobalId& gid : gids) {
+      const Result<spi::StoredDocument> got = tested().get(bucket, gid);
+      const Result<spi::StoredDocument> expected = model().get(bucket, gid);
+      REQUIRE(got.status().code() == expected.status().code());
+      if (!got) continue;
+      CHECK(got->timestamp == expected->timestamp);
+      CHECK(got->removed == expected->removed);
+      CHECK((got->header == expected->header && got->body == expected->body));
+    }
   }
 
   struct Snapshot {
