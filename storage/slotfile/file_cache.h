@@ -57,6 +57,7 @@ class CachedFile {
   Result<RandomAccessFile*> get();
   /// Like get(), but the file stays open as long as the caller holds the pointer.
   Result<std::shared_ptr<RandomAccessFile>> share();
+  bool is_open() const { return file_ != nullptr; }
   /// Creates an empty file.
   Status create();
   void close();

@@ -472,7 +472,7 @@ void Slot::prefetch_parts(const GlobalId& gid) {
   const std::uint32_t number = index_->find(gid);
   if (number == SlotIndex::kNone) return;
   const MetaEntry& entry = index_->at(number);
-  if (entry.held()) return;
+  if (entry.held() || !files_[entry.file]->file().is_open()) return;
   const Result<std::string_view> all = files_[entry.file]->mapped();
   if (!all) return;  // The reader of the document reports the error.
   for (const Part part : {Part::Header, Part::Body}) {

@@ -172,7 +172,7 @@ class Slot {
   unsigned read_ahead(const MetaEntry& entry, bool body) {
     return entry.held() ? 0 : files_[entry.file]->read_ahead(entry, body);
   }
-  /// Hints that the parts of this document are read next. Does nothing if they are not in a mapped file.
+  /// Hints that the parts of this document are read next. Does nothing if they are not in a mapped file that is open.
   void prefetch_parts(const GlobalId& gid);
   /// Removes an entry from the index and remembers its id, so that readers are not told that the document does not
   /// exist.
