@@ -15,6 +15,9 @@ using visitors::PositionRange;
 /// A bucket is read again if more than 1 / kChangedPartMax of its entries are new: single documents cost more to look
 /// at than many in sequence.
 constexpr std::uint64_t kChangedPartMax = 4;
+/// Greatest number of new entries that are looked at one by one. Operations of users wait meanwhile; reading a bucket
+/// lets them pass after each block.
+constexpr std::size_t kNewMax = 1024;
 
 bool is_before(const spi::EntryMeta& a, const spi::EntryMeta& b) { return a.gid < b.gid; }
 
@@ -84,7 +87,7 @@ Result<std::optional<ColumnContent>> with_same_documents(const BucketOnNode& buc
   const std::optional<ColumnContent> not_certain;
   if (former.others == nullptr) return not_certain;
   FJORD_TRY_ASSIGN(const Entries newer, newer_entries(bucket, former.newest));
-  if (newer.size() * kChangedPartMax > now.version.entries) return not_certain;
+  if (newer.size() > kNewMax || newer.size() * kChangedPartMax > now.version.entries) return not_certain;
   // If the newer entries, and those among the others that they have replaced, make the whole difference, the documents
   // of the columns are what they were.
   ContentVersion expected = former.version;
