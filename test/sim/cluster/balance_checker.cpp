@@ -206,6 +206,19 @@ bool BalanceChecker::had_other_bits(std::uint64_t after, const rpc::BalanceStep&
                      [&](const auto& state) { return state.second.bits() != step.bits; });
 }
 
+/// Returns true if the state may be that of a step which was never seen, because it was made between the last question
+/// and a change of the bits, which ends the history. Once a later step of a history is seen, all before it are.
+bool BalanceChecker::may_be_of_unseen_step(std::uint64_t version) const {
+  const unsigned bits = states_.at(version).bits();
+  const auto change = std::find_if(states_.upper_bound(version), states_.end(),
+                                   [bits](const auto& state) { return state.second.bits() != bits; });
+  const bool is_seen = std::ranges::any_of(steps_, [&](const auto& step) {
+    const std::uint64_t made_on = step.second.state_version;
+    return made_on >= version && (change == states_.end() || made_on < change->first);
+  });
+  return !is_seen && (change != states_.end() || is_history_lost_);
+}
+
 std::string BalanceChecker::check_states(const std::map<std::uint64_t, Tables>& tables) const {
   std::map<unsigned, std::set<Table>> legal;
   bool is_complete = true;
@@ -234,8 +247,7 @@ std::string BalanceChecker::check_states(const std::map<std::uint64_t, Tables>& 
     const bool is_legal = std::ranges::any_of(
         legal[view.bits()], [&](const Table& known) { return visible_in(*view.state, known) == table; });
     if (table.empty() || is_legal) continue;
-    // A step between the last question and a change of the bits, which ends the history, is never seen.
-    if (is_history_lost_ && (steps_.empty() || version > steps_.rbegin()->second.state_version)) continue;
+    if (may_be_of_unseen_step(version)) continue;
     return fmt::format("I20: state {} has {} rows, which are the table after no step", version, table.size());
   }
   return {};

@@ -63,6 +63,7 @@ class BalanceChecker {
   /// Returns true if a state after that version, and up to the one that the step was made on, had another number of
   /// bits than the step.
   bool had_other_bits(std::uint64_t after, const rpc::BalanceStep& step) const;
+  bool may_be_of_unseen_step(std::uint64_t version) const;
   std::string check_states(const std::map<std::uint64_t, Tables>& tables) const;
   std::string check_rules() const;
 
