@@ -83,20 +83,8 @@ void BatchWriter::write_batch(std::span<const spi::Write> writes, std::span<spi:
 
 /// Hints that the writes are staged next.
 void BatchWriter::prefetch(std::span<const spi::Write> writes) {
-  for (const bool is_entry : {false, true}) {
-    const Bucket* bucket = nullptr;
-    for (const spi::Write& write : writes) {
-      if (bucket == nullptr || bucket->id != write.bucket) bucket = table_.find(write.bucket);
-      if (bucket == nullptr) continue;
-      Slot& slot = bucket->slot_for(write.gid);
-      if (!slot.is_loaded()) continue;
-      if (is_entry) {
-        slot.index().prefetch_entry(write.gid);
-      } else {
-        slot.index().prefetch_place(write.gid);
-      }
-    }
-  }
+  table_.for_each_loaded_slot(writes, [](Slot& slot, const GlobalId& gid) { slot.index().prefetch_place(gid); });
+  table_.for_each_loaded_slot(writes, [](Slot& slot, const GlobalId& gid) { slot.index().prefetch_entry(gid); });
 }
 
 void BatchWriter::stage_all(std::span<const spi::Write> writes, std::span<spi::WriteResult> results) {

@@ -84,6 +84,17 @@ class BucketTable {
 
   // --- Slots and files
 
+  /// Calls `f(slot, gid)` for each of the documents (with members `bucket` and `gid`) whose slot is loaded.
+  template <typename Documents, typename F>
+  void for_each_loaded_slot(const Documents& documents, F f) const {
+    const Bucket* bucket = nullptr;
+    for (const auto& document : documents) {
+      if (bucket == nullptr || bucket->id != document.bucket) bucket = find(document.bucket);
+      if (bucket == nullptr) continue;
+      Slot& slot = bucket->slot_for(document.gid);
+      if (slot.is_loaded()) f(slot, document.gid);
+    }
+  }
   /// Loads the slot's index, and unloads others if the indexes take too much memory. Errors: IoError.
   Status load(Slot& slot);
   /// Unloads the indexes used least recently until the loaded ones are within their memory limit.

@@ -242,17 +242,10 @@ Result<spi::StoredDocument> Engine::get(BucketId bucket, const GlobalId& gid, sp
 void Engine::prefetch(std::span<const spi::DocumentPlace> documents) {
   // What is asked for should still be in the processor's caches when it is read.
   constexpr std::size_t kDocumentsMax = 64;
-  const auto for_each = [&](auto ask) {
-    for (const spi::DocumentPlace& document : documents.first(std::min(kDocumentsMax, documents.size()))) {
-      const Bucket* bucket = table_.find(document.bucket);
-      if (bucket == nullptr) continue;
-      Slot& slot = bucket->slot_for(document.gid);
-      if (slot.is_loaded()) ask(slot, document.gid);
-    }
-  };
-  for_each([](Slot& slot, const GlobalId& gid) { slot.index().prefetch_place(gid); });
-  for_each([](Slot& slot, const GlobalId& gid) { slot.index().prefetch_entry(gid); });
-  for_each([](Slot& slot, const GlobalId& gid) { slot.prefetch_parts(gid); });
+  const auto next = documents.first(std::min(kDocumentsMax, documents.size()));
+  table_.for_each_loaded_slot(next, [](Slot& slot, const GlobalId& gid) { slot.index().prefetch_place(gid); });
+  table_.for_each_loaded_slot(next, [](Slot& slot, const GlobalId& gid) { slot.index().prefetch_entry(gid); });
+  table_.for_each_loaded_slot(next, [](Slot& slot, const GlobalId& gid) { slot.prefetch_parts(gid); });
 }
 
 Result<std::unique_ptr<spi::DocumentIterator>> Engine::iterate(BucketId bucket, const spi::IterateOptions& options) {
