@@ -9,16 +9,22 @@ extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_bytes
 
 namespace fjord {
 
-void return_free_memory() {
-  if (&mallctl != nullptr) {
-    mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // "4096" is the value of jemalloc's MALLCTL_ARENAS_ALL.
-  } else {
-    ::malloc_trim(0);
-  }
+namespace {
+
+/// Calls the command of jemalloc for all arenas; returns false if there is no jemalloc. "4096" is the value of its
+/// MALLCTL_ARENAS_ALL.
+bool call_all_arenas(const char* command) {
+  if (&mallctl == nullptr) return false;
+  mallctl(command, nullptr, nullptr, nullptr, 0);
+  return true;
 }
 
-void return_old_free_memory() {
-  if (&mallctl != nullptr) mallctl("arena.4096.decay", nullptr, nullptr, nullptr, 0);
+}  // namespace
+
+void return_free_memory() {
+  if (!call_all_arenas("arena.4096.purge")) ::malloc_trim(0);
 }
+
+void return_old_free_memory() { call_all_arenas("arena.4096.decay"); }
 
 }  // namespace fjord
