@@ -21,7 +21,8 @@ Status ColumnReader::begin(const visitors::BucketOnNode& bucket) {
   if (!lookup_->is_possible(bucket.options)) return Status::ok();
   FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
   if (damaged) return Status::ok();
-  FJORD_TRY_ASSIGN(content_, content_of(bucket));
+  FJORD_TRY_ASSIGN(const BucketContent content, content_of(bucket));
+  content_ = ColumnContent{content};
   return find_columns(bucket);
 }
 
@@ -58,11 +59,11 @@ Result<bool> ColumnReader::next(const visitors::BucketOnNode& bucket, DocBlockBu
 
 /// Looks whether the bucket still has the content that it had before its documents were read.
 Status ColumnReader::finish_content(const visitors::BucketOnNode& bucket) {
-  FJORD_TRY_ASSIGN(const ContentVersion now, version_of(bucket));
+  FJORD_TRY_ASSIGN(const BucketContent now, content_of(bucket));
   FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
-  if (damaged || now != content_->version) {
+  if (damaged || now.version != content_->version) {
     content_.reset();
-  } else if (documents_.given() == now.entries) {
+  } else if (documents_.given() == now.version.entries) {
     content_->others = std::make_shared<const Entries>();
   } else if (given_) {
     FJORD_TRY_ASSIGN(Entries others, others_of(bucket, std::move(*given_)));

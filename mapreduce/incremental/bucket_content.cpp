@@ -1,5 +1,7 @@
 #include "incremental/bucket_content.h"
 
+#include <algorithm>
+
 namespace fjord::mapreduce {
 
 using visitors::BucketOnNode;
@@ -7,21 +9,23 @@ using visitors::PositionRange;
 
 bool is_whole(const BucketOnNode& bucket, BucketId part) { return bucket.wanted.contains(PositionRange::of(part)); }
 
-Result<ContentVersion> version_of(const BucketOnNode& bucket) {
-  ContentVersion version;
+Result<BucketContent> content_of(const BucketOnNode& bucket) {
+  BucketContent content;
   for (const BucketId part : bucket.parts) {
     if (is_whole(bucket, part)) {
       FJORD_TRY_ASSIGN(const BucketInfo info, bucket.provider.bucket_info(part));
-      version.entries += info.entries;
-      version.checksum += info.checksum;
+      content.version.entries += info.entries;
+      content.version.checksum += info.checksum;
+      content.newest = std::max(content.newest, Timestamp{info.max_timestamp_us});
       continue;
     }
     FJORD_TRY(bucket.provider.for_each_entry(part, [&](const spi::EntryMeta& entry) {
       if (!bucket.wanted.contains(visitors::position_of(entry.gid))) return;
-      version.add(entry.gid, entry.timestamp, entry.removed);
+      content.version.add(entry.gid, entry.timestamp, entry.removed);
+      content.newest = std::max(content.newest, entry.timestamp);
     }));
   }
-  return version;
+  return content;
 }
 
 Result<bool> is_damaged(const BucketOnNode& bucket) {

@@ -8,25 +8,6 @@ namespace {
 using visitors::BucketOnNode;
 using visitors::PositionRange;
 
-/// The whole bucket is read if more than 1 / kChangedPartMax of it has changed: single documents cost more to read than
-/// many in sequence.
-constexpr std::uint64_t kChangedPartMax = 4;
-
-bool are_too_many(const DocumentChanges& changes, const ContentVersion& now) {
-  return changes.size() * kChangedPartMax > now.entries;
-}
-
-template <typename F>
-Status for_each_entry(const BucketOnNode& bucket, F f) {
-  for (const BucketId part : bucket.parts) {
-    const bool whole = is_whole(bucket, part);
-    FJORD_TRY(bucket.provider.for_each_entry(part, [&](const spi::EntryMeta& entry) {
-      if (whole || bucket.wanted.contains(visitors::position_of(entry.gid))) f(entry);
-    }));
-  }
-  return Status::ok();
-}
-
 }  // namespace
 
 PartialReader::PartialReader(std::shared_ptr<const BucketPartial> known) : known_(std::move(known)) {}
@@ -57,7 +38,8 @@ void PartialReader::close() {
 
 Status PartialReader::begin(const BucketOnNode& bucket) {
   filter_.emplace(bucket.options);
-  FJORD_TRY_ASSIGN(before_, version_of(bucket));
+  FJORD_TRY_ASSIGN(const BucketContent content, content_of(bucket));
+  before_ = content.version;
   FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
   step_ = Step::Everything;
   if (known_ == nullptr || damaged) return Status::ok();
@@ -68,7 +50,7 @@ Status PartialReader::begin(const BucketOnNode& bucket) {
   }
   if (!known_->has_documents()) return Status::ok();
   FJORD_TRY_ASSIGN(bool is_found, find_newer(bucket, before_));
-  if (!is_found && !are_too_many(changes_, before_)) {
+  if (!is_found && !are_too_many(changes_.size(), before_.entries)) {
     FJORD_TRY_ASSIGN(is_found, find_changes(bucket, before_));
   }
   if (!is_found) {
@@ -87,19 +69,15 @@ Status PartialReader::begin(const BucketOnNode& bucket) {
 /// whole difference, for example because another replica has brought an older entry.
 Result<bool> PartialReader::find_newer(const BucketOnNode& bucket, const ContentVersion& now) {
   ContentVersion expected = known_->version();
-  for (const BucketId part : bucket.parts) {
-    const bool whole = is_whole(bucket, part);
-    FJORD_TRY(bucket.provider.for_each_newer(part, known_->newest(), [&](const spi::EntryMeta& entry) {
-      if (!whole && !bucket.wanted.contains(visitors::position_of(entry.gid))) return;
-      const std::uint32_t number = known_->find(entry.gid);
-      changes_[entry.gid] = {.meta = entry, .number = number};
-      expected.add(entry.gid, entry.timestamp, entry.removed);
-      if (number == DocumentChange::kNew) return;
-      const PartialDocument& before = known_->documents()[number];
-      expected.subtract(before.gid, before.timestamp, before.removed);
-    }));
-  }
-  return !are_too_many(changes_, now) && expected == now;
+  FJORD_TRY(for_each_newer(bucket, known_->newest(), [&](const spi::EntryMeta& entry) {
+    const std::uint32_t number = known_->find(entry.gid);
+    changes_[entry.gid] = {.meta = entry, .number = number};
+    expected.add(entry.gid, entry.timestamp, entry.removed);
+    if (number == DocumentChange::kNew) return;
+    const PartialDocument& before = known_->documents()[number];
+    expected.subtract(before.gid, before.timestamp, before.removed);
+  }));
+  return !are_too_many(changes_.size(), now.entries) && expected == now;
 }
 
 /// Finds the changes by comparing all entries. Returns false if too much changed, or if a document is older than before
@@ -123,7 +101,7 @@ Result<bool> PartialReader::find_changes(const BucketOnNode& bucket, const Conte
     is_plausible = is_plausible && before[number].removed;
     changes_[before[number].gid] = {.meta = before[number].meta(), .number = number, .gone = true};
   }
-  return is_plausible && !are_too_many(changes_, now);
+  return is_plausible && !are_too_many(changes_.size(), now.entries);
 }
 
 Status PartialReader::read_change(const BucketOnNode& bucket, DocumentChange& change, DocBlockBuilder& block) {
@@ -150,7 +128,8 @@ Status PartialReader::read_change(const BucketOnNode& bucket, DocumentChange& ch
 }
 
 Status PartialReader::finish_everything(const BucketOnNode& bucket) {
-  FJORD_TRY_ASSIGN(const ContentVersion now, version_of(bucket));
+  FJORD_TRY_ASSIGN(const BucketContent content, content_of(bucket));
+  const ContentVersion& now = content.version;
   if (now != before_) return Status::ok();
   entries_.emplace();
   if (everything_.given() == now.entries) return Status::ok();
