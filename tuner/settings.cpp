@@ -11,12 +11,15 @@ namespace {
 using enum KnobPlace;
 using enum KnobUnit;
 
-/// Returns the knob of a setting. Its bounds and unit are those of the table of settings.
+/// Returns the knob of a setting. Its bounds and unit are those of the table of settings. Without find_setting(): with
+/// -fsanitize=undefined, g++ 12 refuses to compare a pointer with null in a constant.
 consteval Knob knob(std::string_view name, KnobPlace place, bool structural, std::int64_t Settings::*member) {
-  const SettingDeclaration* setting = find_setting(name);
-  if (setting == nullptr) throw "no setting has this name";
-  const KnobUnit unit = setting->type == SettingType::Bytes ? Bytes : Count;
-  return {name, place, unit, setting->min, setting->max, structural, member};
+  for (const SettingDeclaration& setting : settings()) {
+    if (setting.name != name) continue;
+    const KnobUnit unit = setting.type == SettingType::Bytes ? Bytes : Count;
+    return {name, place, unit, setting.min, setting.max, structural, member};
+  }
+  throw "no setting has this name";
 }
 
 constexpr Knob kKnobs[] = {
