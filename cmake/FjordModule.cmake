@@ -162,7 +162,7 @@ function(fjord_test)
   endif()
   if(ARG_MEMORY)
     list(APPEND ARG_LABELS memory)
-    _fjord_add_to(fjord_memory_tests ${ARG_NAME})
+    fjord_memory_test_needs(${ARG_NAME})
   endif()
   _fjord_finish_test(${ARG_NAME} "${ARG_ARGS}" "${ARG_LABELS}" "${ARG_ENVIRONMENT}" "${ARG_TIMEOUT}")
   if(quick IN_LIST ARG_LABELS)
@@ -173,6 +173,11 @@ endfunction()
 # fjord_quick_test_needs(<target>...): the target fjord_quick_tests, which `./run test --quick` builds, builds these.
 function(fjord_quick_test_needs)
   _fjord_add_to(fjord_quick_tests ${ARGN})
+endfunction()
+
+# fjord_memory_test_needs(<target>...): the target fjord_memory_tests, which `./run test --asan --quick` builds, builds these.
+function(fjord_memory_test_needs)
+  _fjord_add_to(fjord_memory_tests ${ARGN})
 endfunction()
 
 # The target `group` builds these targets, too.
