@@ -1,4 +1,4 @@
-"""What benchmarks say of the machine and the commit, and how they write a table into docs/performance.md."""
+"""What benchmarks say of the machine and the commit, and how they write a table into a page of docs/."""
 
 import datetime
 import os
@@ -7,7 +7,6 @@ import platform
 import subprocess
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "performance.md"
 
 
 def circumstances(load):
@@ -20,13 +19,14 @@ def circumstances(load):
             f"Load average before and after: {load[0]:.1f}, {load[1]:.1f}.")
 
 
-def update_page(mark, text):
-    """Replaces what stands between the two marker comments `mark`."""
+def update_page(name, mark, text):
+    """Replaces what stands between the two marker comments `mark` on the page docs/`name`."""
     begin, end = f"<!-- {mark}:begin", f"<!-- {mark}:end"
-    page = PAGE.read_text()
+    path = ROOT / "docs" / name
+    page = path.read_text()
     if begin not in page or end not in page:
-        raise RuntimeError(f"{PAGE} has lost its marker comments")
+        raise RuntimeError(f"{path} has lost its marker comments")
     head, rest = page.split(begin, 1)
     first_line, rest = rest.split("\n", 1)
-    PAGE.write_text(f"{head}{begin}{first_line}\n{text}{end}{rest.split(end, 1)[1]}")
-    subprocess.run(["/usr/bin/python3", "-B", str(ROOT / "test" / "house" / "reflow.py"), str(PAGE.relative_to(ROOT))], check=True, stdout=subprocess.DEVNULL)
+    path.write_text(f"{head}{begin}{first_line}\n{text}{end}{rest.split(end, 1)[1]}")
+    subprocess.run(["/usr/bin/python3", "-B", str(ROOT / "test" / "house" / "reflow.py"), str(path.relative_to(ROOT))], check=True, stdout=subprocess.DEVNULL)

@@ -3,7 +3,7 @@
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-page=$root/docs/performance.md
+page=$root/docs/performance-parts.md
 all_benchmarks=(feed get visit citycount aggregate)
 default_documents=300000
 default_seed=1
@@ -15,14 +15,14 @@ Usage: ./run bench [options] [feed] [get] [visit] [citycount] [aggregate]
 Starts 3 storage nodes, 1 distributor and 1 fleet controller with redundancy 1 in a temporary folder, runs the named
 benchmarks (without names: all) and prints lines `benchmark metric value unit`. `feed` runs first in any case, as the
 others need the documents. A run of all benchmarks with the default documents writes its figures into
-docs/performance.md. The exit code is 1 if an answer was wrong or a benchmark failed.
+docs/performance-parts.md. The exit code is 1 if an answer was wrong or a benchmark failed.
 (`aggregate` as the first word of `./run bench` is something else, the comparison with other systems: name it last.)
 
   --documents N   how many documents of 0.8 kB (300000)
   --seed N        what they are made from (1)
   --profile       records each process with perf meanwhile: the 15 symbols that take most of the time, by process, and
                   the CPU time of each, in build/profile; figures of such a run are not written to the page
-  --no-page       leave docs/performance.md as it is
+  --no-page       leave docs/performance-parts.md as it is
   --bin DIR       folder of fjord, fjordd and fjord-bench (build/release/bin)
 HELP
 }
@@ -235,7 +235,7 @@ update_page() {
     /^<!-- bench:begin/ { skip = 1; while ((getline line < table) > 0) print line }' "$page" >"$work/page"
   cat "$work/page" >"$page"
   /usr/bin/python3 -B "$root/test/house/reflow.py" "${page#"$root"/}" >&2
-  say "bench: the table in docs/performance.md is new"
+  say "bench: the table in docs/performance-parts.md is new"
 }
 
 # ---------------------------------------------------------------------------------------------------------------- main

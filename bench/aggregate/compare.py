@@ -37,7 +37,7 @@ def parse_arguments():
         "aggregations on it and on others over the very same documents: DuckDB (over lines of JSON, and over its own "
         "columns) and PostgreSQL. All answers have to be equal, or the exit code is 1. Times are from submitting a query "
         "until its result is readable; systems take turns. The table is printed and written to build/bench-aggregate, "
-        "with the default numbers also to docs/performance.md. Databases and documents lie in a folder in TMPDIR (/tmp), "
+        "with the default numbers also to docs/performance-parts.md. Databases and documents lie in a folder in TMPDIR (/tmp), "
         "which is removed at the end.")
     parser.add_argument("--documents", type=int, default=300_000, metavar="N", help="how many, 25000 or more (300000)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="what they are made from (1)")
@@ -47,7 +47,7 @@ def parse_arguments():
     parser.add_argument("--spark", action="store_true",
                         help="also Spark, local with all processors; fetches pyspark (about 400 MB) and needs a Java "
                         "runtime of version 17 or later (Debian: default-jre-headless)")
-    parser.add_argument("--no-page", action="store_true", help="leave docs/performance.md as it is")
+    parser.add_argument("--no-page", action="store_true", help="leave docs/performance-parts.md as it is")
     parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build" / "release" / "bin", metavar="DIR",
                         help="folder of fjord, fjordd and fjord-bench (build/release/bin)")
     arguments = parser.parse_args()
@@ -204,8 +204,8 @@ def main():
         (OUTPUT / "result.json").write_text(json.dumps(result, indent=1) + "\n")
         is_default = (arguments.documents, arguments.seed, arguments.without) == (300_000, 1, [])
         if is_default and not arguments.no_page:
-            result_page.update_page(MARK, text)
-            say("the table in docs/performance.md is new")
+            result_page.update_page("performance-parts.md", MARK, text)
+            say("the table in docs/performance-parts.md is new")
         return 0
     except (RuntimeError, systems.Unavailable) as error:
         say(str(error))

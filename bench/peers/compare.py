@@ -132,7 +132,7 @@ def main():
         (OUTPUT / "result.json").write_text(json.dumps({f"{system}: {name}": values for (system, name), values in figures.items()}, indent=1) + "\n")
         is_whole = (arguments.documents, arguments.without, arguments.no_aggregations) == (300_000, [], False) and arguments.clickhouse
         if is_whole and not arguments.no_page:
-            result_page.update_page(MARK, text)
+            result_page.update_page("performance.md", MARK, text)
             say("the table in docs/performance.md is new")
         return 0
     except (RuntimeError, systems.Unavailable) as error:

@@ -8,8 +8,8 @@
 
 namespace fjord::tuner {
 
-/// Costs of the store's work that do not depend on the machine. Sources: docs/performance.md (CPU time of processes per
-/// operation), docs/experiments/many-documents.md (memory and time of indexes), storage/FORMAT.md.
+/// Costs of the store's work that do not depend on the machine. Sources: docs/performance-parts.md (CPU time of
+/// processes per operation), docs/experiments/many-documents.md (memory and time of indexes), storage/FORMAT.md.
 struct StoreFacts {
   double decode_rate = 500e6;  ///< Decode rate, bytes/s, of the machine on which the CPU times below were measured.
   double index_bytes_per_document = 50;

@@ -11,7 +11,7 @@ namespace fjord::tuner::model {
 /// The true properties of a simulated machine; a probe sees only a part of them.
 struct SimulatedHardware {
   double cores = 4;
-  double cpu_factor = 1;  ///< CPU time of all work, relative to the machine of docs/performance.md.
+  double cpu_factor = 1;  ///< CPU time of all work, relative to the machine of docs/performance-parts.md.
   double seek_s = 120e-6;
   double channels = 8;  ///< Reads that the device serves in parallel.
   double read_rate = 500e6;
