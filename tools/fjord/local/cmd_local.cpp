@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <future>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "fjord/client/connect.h"
 #include "fjord/library/detail/admin_calls.h"
 #include "fjord/monitoring/metric_scraper.h"
+#include "local/listener.h"
 #include "local/local_cluster.h"
 #include "output/json_text.h"
 
@@ -120,9 +122,13 @@ class StartedProcesses {
   }
 
   Status ask(Process& process) {
+    const std::string& address = cluster_.config().find(process.name)->address;
+    // Another cluster that starts at the same time may have the same ports, and answer in its place.
+    if (!listens(cluster_.running(process.name), std::atoi(address.c_str() + address.rfind(':') + 1))) {
+      return {StatusCode::NotReady, "it does not listen on " + address + " yet"};
+    }
     if (process.name.role == config::Role::Gateway) {
       // A gateway serves HTTP only.
-      const std::string& address = cluster_.config().find(process.name)->address;
       const auto page = std::move(scrape({address}, {.timeout = seconds(1)}).front());
       return page ? Status::ok() : page.error();
     }

@@ -1,0 +1,48 @@
+#include "local/listener.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace fjord::cli {
+namespace {
+
+/// Returns the sockets that listen on the port, as the links in /proc/PROCESS/fd name them: "socket:[INODE]".
+std::vector<std::string> listening_sockets(int port) {
+  const std::string ending = fmt::format(":{:04X}", port);
+  std::vector<std::string> found;
+  for (const char* table : {"/proc/net/tcp", "/proc/net/tcp6"}) {
+    std::ifstream file(table);
+    std::string line;
+    std::getline(file, line);  // the heading
+    while (std::getline(file, line)) {
+      std::istringstream words(line);
+      std::string slot, local, remote, state, queues, timer, retransmits, user, timeout, inode;
+      words >> slot >> local >> remote >> state >> queues >> timer >> retransmits >> user >> timeout >> inode;
+      constexpr const char* kListens = "0A";
+      if (state == kListens && local.ends_with(ending)) found.push_back(fmt::format("socket:[{}]", inode));
+    }
+  }
+  return found;
+}
+
+}  // namespace
+
+bool listens(pid_t process, int port) {
+  const std::vector<std::string> sockets = listening_sockets(port);
+  if (sockets.empty()) return false;
+  std::error_code error;
+  std::filesystem::directory_iterator files(fmt::format("/proc/{}/fd", process), error);
+  for (; !error && files != std::filesystem::directory_iterator(); files.increment(error)) {
+    std::error_code closed;  // The process may have closed this one meanwhile.
+    const std::string target = std::filesystem::read_symlink(files->path(), closed);
+    if (std::find(sockets.begin(), sockets.end(), target) != sockets.end()) return true;
+  }
+  return false;
+}
+
+}  // namespace fjord::cli
