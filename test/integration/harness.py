@@ -20,6 +20,7 @@ import made_data
 
 BIN = pathlib.Path(os.environ["FJORD_BIN"])
 SHARED = pathlib.Path(os.environ.get("FJORD_SHARED_DIR", ""))
+SANITIZED = bool(os.environ.get("FJORD_SANITIZE"))  # The programs were built with a sanitizer, which takes memory of its own.
 SKIPPED = 77  # ctest shows the test as skipped.
 
 # Exit codes of the command line.
