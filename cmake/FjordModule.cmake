@@ -227,7 +227,7 @@ function(_fjord_finish_test name arguments labels environment timeout)
   if(FJORD_SANITIZE)
     math(EXPR timeout "${timeout} * 5")
     # handle_sigbus=0: the storage engine handles SIGBUS itself, and leaves a handler alone that it finds (common/lost_pages.h).
-    list(APPEND environment UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1
+    list(APPEND environment UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1:handle_sigbus=0
          ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:handle_sigbus=0)
   endif()
   add_test(NAME ${name} COMMAND ${ARGN} $<TARGET_FILE:${name}> ${arguments})
