@@ -1,6 +1,5 @@
 #include "fjord/library/detail/bulk_run.h"
 
-#include <algorithm>
 #include <condition_variable>
 #include <fmt/format.h>
 #include <map>
@@ -9,6 +8,7 @@
 #include <stop_token>
 #include <utility>
 
+#include "bulk_buckets.h"
 #include "fjord/client/feeder.h"
 #include "fjord/client/operations.h"
 #include "fjord/common/hash.h"
@@ -35,8 +35,11 @@ class BulkWriter {
         selection_(std::move(selection)),
         options_(options),
         name_(std::move(name)),
-        cursor_(std::move(cursor)),
-        feeder_(core.client(), feeder_options()) {}
+        question_(cursor.question),
+        feeder_(core.client(), feeder_options()) {
+    const std::lock_guard lock(mutex_);
+    buckets_.resume(std::move(cursor.done));
+  }
 
   void write(BucketId bucket, std::string_view id) {
     rpc::Operation operation =
@@ -48,7 +51,7 @@ class BulkWriter {
       const std::lock_guard lock(mutex_);
       tag = next_tag_++;
       under_way_.emplace(tag, Write{std::string(id), bucket});
-      ++buckets_[bucket].writes;
+      buckets_.begin_write(bucket);
       ++summary_.matched;
     }
     submit(std::move(operation), tag);
@@ -57,8 +60,7 @@ class BulkWriter {
   /// Called when the visit has given all documents of the bucket.
   void end_bucket(BucketId bucket) {
     const std::lock_guard lock(mutex_);
-    buckets_[bucket].visited = true;
-    settle(bucket);
+    buckets_.end_visit(bucket);
   }
 
   /// Waits until all writes have ended.
@@ -72,7 +74,7 @@ class BulkWriter {
   }
   std::string cursor() const {
     const std::lock_guard lock(mutex_);
-    return cursor_text(name_, change_, cursor_);
+    return cursor_text(name_, change_, {question_, buckets_.done()});
   }
 
   static std::string kind_of(const BulkChange& change) {
@@ -87,11 +89,6 @@ class BulkWriter {
   struct Write {
     std::string id;
     BucketId bucket;
-  };
-  struct BucketWrites {
-    std::size_t writes = 0;  ///< Writes in flight.
-    bool visited = false;
-    bool spoilt = false;  ///< A write of this bucket has failed or is in doubt.
   };
 
   Feeder::Options feeder_options() {
@@ -127,8 +124,6 @@ class BulkWriter {
       const auto at = under_way_.find(tag);
       write = std::move(at->second);
       under_way_.erase(at);
-      BucketWrites& bucket = buckets_[write.bucket];
-      --bucket.writes;
       const StatusCode code = outcome.status.code();
       const bool is_skipped = code == StatusCode::TestAndSetFailed || code == StatusCode::NotFound;
       if (outcome.outcome == Outcome::Applied) {
@@ -137,24 +132,11 @@ class BulkWriter {
         ++summary_.skipped;
       } else {
         is_failed = true;
-        bucket.spoilt = true;
         ++(outcome.outcome == Outcome::InDoubt ? summary_.in_doubt : summary_.failed[code]);
       }
-      settle(write.bucket);
+      buckets_.end_write(write.bucket, !is_failed);
     }
     if (is_failed && options_.on_failure) options_.on_failure(write.id, outcome.status);
-  }
-
-  /// Marks the bucket as done in the cursor if the visit and all writes of the bucket have succeeded.
-  void settle(BucketId bucket) FJORD_REQUIRES(mutex_) {
-    const BucketWrites& writes = buckets_.at(bucket);
-    if (!writes.visited || writes.writes != 0) return;
-    // If the bucket was split during the visit, the parent bucket may still have writes in flight or failed writes.
-    const bool whole_is_open = std::any_of(buckets_.begin(), buckets_.end(), [&](const auto& other) {
-      return other.first != bucket && other.first.contains(bucket) && (other.second.writes != 0 || other.second.spoilt);
-    });
-    if (!writes.spoilt && !whole_is_open) cursor_.done.add(visitors::PositionRange::of(bucket));
-    buckets_.erase(bucket);
   }
 
   ClientCore& core_;
@@ -162,11 +144,11 @@ class BulkWriter {
   const std::string selection_;
   BulkOptions& options_;
   const std::string name_;
+  const std::uint64_t question_;  ///< Fingerprint of the visit, for the cursor.
   mutable std::mutex mutex_;
-  visitors::SessionCursor cursor_ FJORD_GUARDED_BY(mutex_);
   std::map<std::uint64_t, Write> under_way_ FJORD_GUARDED_BY(mutex_);
   std::uint64_t next_tag_ FJORD_GUARDED_BY(mutex_) = 1;
-  std::map<BucketId, BucketWrites> buckets_ FJORD_GUARDED_BY(mutex_);
+  BulkBuckets buckets_ FJORD_GUARDED_BY(mutex_);
   BulkSummary summary_ FJORD_GUARDED_BY(mutex_);
   std::condition_variable changed_;
   bool has_room_ FJORD_GUARDED_BY(mutex_) = false;  ///< The feeder has had room since it refused an operation.
