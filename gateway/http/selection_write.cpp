@@ -20,15 +20,9 @@ namespace {
 /// has gone, continues from its cursor.
 bool may_be_repeated(StatusCode code) { return code == StatusCode::Cancelled || may_succeed_later(code); }
 
-/// Result of the bulk change that one HTTP request runs; a continuation token starts the next.
-struct RunResult {
-  BulkSummary summary;
-  Status failure;  ///< Error of the first document that could not be written.
-};
-
-RunResult run_change(Client& client, const BulkChange& change, const DocumentPath& path, const SelectionWish& wish,
-                     std::stop_token stop) {
-  RunResult result;
+SelectionRun run_change(Client& client, const BulkChange& change, const DocumentPath& path, const SelectionWish& wish,
+                        std::stop_token stop) {
+  SelectionRun run;
   BulkOptions options;
   options.type = path.type;
   options.all_types = path.is_root;
@@ -37,11 +31,9 @@ RunResult run_change(Client& client, const BulkChange& change, const DocumentPat
   options.timeout = milliseconds(wish.timeout_ms);
   options.time_limit = milliseconds(wish.chunk_ms);
   options.stop = std::move(stop);
-  options.on_failure = [&](const std::string& id, const Status& error) {
-    if (result.failure || !may_be_repeated(error.code())) result.failure = error.with_context(id);
-  };
-  result.summary = run_bulk(client.core(), change, std::move(options));
-  return result;
+  options.on_failure = [&](const std::string& id, const Status& error) { run.note_failure(id, error); };
+  run.summary = run_bulk(client.core(), change, std::move(options));
+  return run;
 }
 
 /// Returns the token for clients of a cursor, whose first line names the run and whose second line is the cursor of its
@@ -56,6 +48,23 @@ std::string token_of(const std::string& cursor) {
 
 }  // namespace
 
+void SelectionRun::note_failure(const std::string& id, const Status& error) {
+  if (failure || !may_be_repeated(error.code())) failure = error.with_context(id);
+}
+
+HttpAnswer selection_answer(const HttpRequest& request, const SelectionRun& run) {
+  const BulkSummary& summary = run.summary;
+  const Status& status = summary.status ? run.failure : summary.status;
+  const bool has_progress = summary.applied + summary.skipped > 0;
+  if (!status && (!has_progress || !may_be_repeated(status.code()))) return error_answer(request, status);
+  std::string body = "{\"pathId\":";
+  append_json_string(body, request.raw_path());
+  body += fmt::format(",\"documentCount\":{}", summary.applied);
+  if (!status || summary.has_more) body += ",\"continuation\":\"" + token_of(summary.cursor) + "\"";
+  body += '}';
+  return {.status = 200, .body = std::move(body)};
+}
+
 HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const DocumentPath& path,
                               const SelectionWish& wish, std::stop_token stop) {
   BulkChange change{.selection = wish.condition, .changes = std::nullopt};
@@ -67,22 +76,13 @@ HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const 
     if (!body) return error_answer(request, body.error());
     change.changes = std::move(body->fields);
   }
-  RunResult result;
+  SelectionRun run;
   if (!wish.is_empty_space) {
     const Status status = check_selection(client, wish.selection, wish.timeout_ms);
     if (!status) return error_answer(request, status);
-    result = run_change(client, change, path, wish, std::move(stop));
+    run = run_change(client, change, path, wish, std::move(stop));
   }
-  const BulkSummary& summary = result.summary;
-  const Status& status = summary.status ? result.failure : summary.status;
-  const bool has_progress = summary.applied + summary.skipped > 0;
-  if (!status && (!has_progress || !may_be_repeated(status.code()))) return error_answer(request, status);
-  std::string body = "{\"pathId\":";
-  append_json_string(body, request.raw_path());
-  body += fmt::format(",\"documentCount\":{}", summary.applied);
-  if (!status || summary.has_more) body += ",\"continuation\":\"" + token_of(summary.cursor) + "\"";
-  body += '}';
-  return {.status = 200, .body = std::move(body)};
+  return selection_answer(request, run);
 }
 
 }  // namespace fjord::gateway

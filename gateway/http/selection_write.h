@@ -1,13 +1,27 @@
 #pragma once
 
 #include <stop_token>
+#include <string>
 
+#include "fjord/library/bulk.h"
 #include "fjord/library/client.h"
 #include "http/document_path.h"
 #include "http/message.h"
 #include "http/visit_wish.h"
 
 namespace fjord::gateway {
+
+/// Result of the bulk change that one request runs; a continuation token starts the next.
+struct SelectionRun {
+  BulkSummary summary;
+  Status failure;  ///< OK, or the error of a document that was not written: the last permanent one, else the first.
+
+  void note_failure(const std::string& id, const Status& error);
+};
+
+/// The answer to a request whose change ended like this. It has a continuation if documents are left, also if some
+/// could not be written for now. It is an error if the same request can make no progress.
+HttpAnswer selection_answer(const HttpRequest& request, const SelectionRun& run);
 
 /// Updates, removes or copies the documents that a selection matches, for a limited time; waits for the cluster. The
 /// answer has a continuation while there may be more. A stop request ends it soon.
