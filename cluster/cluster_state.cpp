@@ -21,9 +21,11 @@ Status bad_token(std::string_view token, std::string_view why) {
   return {StatusCode::InvalidArgument, fmt::format("cluster state: '{}': {}", token, why)};
 }
 
-/// Returns true if the node is down and has the default capacity, so that the state can leave it out. Another capacity
-/// is kept in the state, because the weights of groups include nodes that are down.
-bool is_plainly_down(const NodeStateInfo& node) { return node.state == NodeState::Down && node.capacity == 1.0; }
+/// Returns true if the node is down, has the default capacity and no known past, so that the state can leave it out.
+/// Another capacity is kept in the state, because the weights of groups include nodes that are down.
+bool is_plainly_down(const NodeStateInfo& node) {
+  return node.state == NodeState::Down && node.capacity == 1.0 && !node.past;
+}
 
 std::string print_exception(const PlacementException& one) {
   return fmt::format("{:x}={}>{}", one.bucket, one.from, one.to);

@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <fmt/format.h>
+#include <iterator>
+#include <optional>
 
 #include "fjord/cluster/cluster_state.h"
 #include "node_state_keys.h"
@@ -34,7 +37,46 @@ Status bad_value(std::string_view key, std::string_view value, std::string_view 
   return {StatusCode::InvalidArgument, fmt::format("not a value of '{}': '{}' (expected {})", key, value, expected)};
 }
 
+/// Reads "3,10-12,15": alive since version 3, not available from 10 until before 12, and since 15.
+std::optional<NodePast> parse_past(std::string_view text) {
+  NodePast past;
+  std::size_t end = std::min(text.find(','), text.size());
+  const auto alive = cluster_text::parse_number<std::uint64_t>(text.substr(0, end));
+  if (!alive) return std::nullopt;
+  past.alive_since_version = *alive;
+  while (end < text.size()) {
+    text.remove_prefix(end + 1);
+    end = std::min(text.find(','), text.size());
+    const std::string_view one = text.substr(0, end);
+    const std::size_t dash = std::min(one.find('-'), one.size());
+    const auto from = cluster_text::parse_number<std::uint64_t>(one.substr(0, dash));
+    const bool is_over = dash < one.size();
+    const auto until = cluster_text::parse_number<std::uint64_t>(is_over ? one.substr(dash + 1) : one);
+    const std::uint64_t before = past.absences.empty() ? 0 : past.absences.back().until;
+    const bool follows_open = !past.absences.empty() && before == 0;
+    if (!from || !until || follows_open || *from < before || (is_over && *until <= *from)) return std::nullopt;
+    past.absences.push_back({*from, is_over ? *until : 0});
+  }
+  return past;
+}
+
+std::string print_past(const NodePast& past) {
+  std::string out = fmt::format("{}", past.alive_since_version);
+  for (const Absence& absence : past.absences) {
+    fmt::format_to(std::back_inserter(out), ",{}", absence.from);
+    if (absence.until != 0) fmt::format_to(std::back_inserter(out), "-{}", absence.until);
+  }
+  return out;
+}
+
 }  // namespace
+
+void NodePast::add(Absence absence) {
+  absences.push_back(absence);
+  if (absences.size() <= kAbsencesMax) return;
+  alive_since_version = std::max(alive_since_version, absences.front().until);
+  absences.erase(absences.begin());
+}
 
 std::string_view to_string(NodeState state) { return name_of(state).name; }
 
@@ -64,6 +106,11 @@ Status set_node_state_key(NodeStateInfo& info, NodeType type, std::string_view k
     const auto number = cluster_text::parse_number<std::uint64_t>(value);
     if (!number) return bad_value(key, value, "a whole number");
     (key == "t" ? info.start_time : info.up_since_version) = *number;
+  } else if (key == "h") {
+    if (type == NodeType::Storage) {
+      info.past = parse_past(value);
+      if (!info.past) return bad_value(key, value, "a version and the node's absences, as 3,10-12,15");
+    }
   } else if (key == "b") {
     const auto bits = cluster_text::parse_number<unsigned>(value);
     if (!bits || *bits > 58) return bad_value(key, value, "a number of bits up to 58");
@@ -77,6 +124,7 @@ Status set_node_state_key(NodeStateInfo& info, NodeType type, std::string_view k
 void normalize_node_state(NodeStateInfo& info, NodeType type) {
   if (info.state != NodeState::Initializing) info.init_progress = 0.0;
   if (type == NodeType::Distributor) info.capacity = 1.0;
+  if (type == NodeType::Distributor) info.past.reset();
 }
 
 void append_node_state(std::string& out, const NodeStateInfo& info, std::string_view prefix, NodeStateKeys keys) {
@@ -88,6 +136,7 @@ void append_node_state(std::string& out, const NodeStateInfo& info, std::string_
   if (info.state == NodeState::Initializing) add('i', info.init_progress);
   if (info.start_time != 0) add('t', info.start_time);
   if (info.up_since_version != 0) add('v', info.up_since_version);
+  if (info.past) add('h', print_past(*info.past));
   if (keys == NodeStateKeys::Report && info.min_used_bits != kDefaultDistributionBits) add('b', info.min_used_bits);
   if (keys != NodeStateKeys::Cluster && !info.description.empty()) add('m', cluster_text::escape(info.description));
 }

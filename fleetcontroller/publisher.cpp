@@ -75,6 +75,7 @@ void Publisher::update_state() {
   const Result<DistributionConfig> wanted = settings_.distribution();
   if (!wanted) return log::error("controller", "the distribution: {}", wanted.error().to_string());
   options.replicas_in_sync = replicas_in_sync(*wanted);
+  options.in_force = &records_.active();
   std::vector<NodeReport> reports;
   reports.reserve(nodes.size());
   for (const PolledNode& node : nodes) {

@@ -153,8 +153,35 @@ class Generator {
       } else {
         info.up_since_version = 0;
       }
+      if (report.id.type == NodeType::Storage) info.past = past_of(report.id, info, restarted);
       out_.state.set_node(report.id, std::move(info));
     }
+  }
+
+  /// Returns the past of a storage node that is in state `now`. Absences follow from the state in force, because no
+  /// node acts under a pending state that is replaced. Restarts follow from the newest state: the published
+  /// incarnations belong to it.
+  std::optional<NodePast> past_of(NodeId id, const NodeStateInfo& now, bool restarted) const {
+    const ClusterState& in_force = options_.in_force != nullptr ? *options_.in_force : current_;
+    const std::uint64_t version = out_.state.version();
+    const NodeStateInfo& newest = current_.node(id);
+    const NodeStateInfo& before = in_force.node(id);
+    const bool was_available = is_available(before.state);
+    const bool is_listed = id.index < in_force.node_count(NodeType::Storage);
+    NodePast past = before.past.value_or(NodePast{});
+    const bool is_known = newest.past || is_available(newest.state);
+    past.alive_since_version = restarted || !is_known ? version : newest.alive_since();
+    const bool is_open = !past.absences.empty() && past.absences.back().until == 0;
+    if (was_available && !is_available(now.state)) {
+      past.add({version, 0});
+    } else if (!was_available && !is_open && (is_listed || !is_available(now.state))) {
+      past.add({in_force.version() != 0 ? in_force.version() : version, 0});
+    }
+    if (is_available(now.state) && !past.absences.empty() && past.absences.back().until == 0) {
+      past.absences.back().until = version;
+    }
+    const bool says_nothing = past.absences.empty() && past.alive_since_version == now.up_since_version;
+    return says_nothing ? std::nullopt : std::optional(std::move(past));
   }
 
   unsigned bits() const {

@@ -78,6 +78,9 @@ struct GeneratorOptions {
   std::vector<ReadShare> read_shares = {};
   /// Number of in-sync replicas observed for every bucket while all storage nodes were there; 0: not observed.
   unsigned replicas_in_sync = 0;
+  /// The state in force; null: it is the current state. They differ while the current one is pending. It has to stay
+  /// valid while a state is generated.
+  const ClusterState* in_force = nullptr;
 };
 
 /// The reason of each node's state, as text for operators.
@@ -104,7 +107,8 @@ struct GeneratedState {
 /// - Distribution bits rise to the wanted number when no node has a bucket with fewer bits. They fall at once.
 ///
 /// A node that becomes available, or whose incarnation is not the published one, gets `up_since_version` = the new
-/// version. Distributors then ask it for its buckets again (docs/design/0001-first-architecture.md).
+/// version. Distributors then ask it for its buckets again (docs/design/0001-first-architecture.md). The state also
+/// says under which versions each storage node was not available, and since when its process lives (NodePast).
 GeneratedState generate_state(const ClusterState& current, const std::vector<NodeReport>& reports,
                               const DistributionConfig& distribution, const GeneratorOptions& options,
                               MonotonicTime now);

@@ -5,9 +5,42 @@
 namespace fjord::distributor {
 namespace {
 
-/// Returns true if the node has been up without a break since the set was made.
+/// Returns true if the node has been available without a break since the set was made.
 bool is_continuous(const ClusterState& state, std::uint16_t node, const ReplicaSet& set) {
   return state.node({NodeType::Storage, node}).up_since_version <= set.state_version();
+}
+
+bool is_available(const NodeStateInfo& node) { return node.state == NodeState::Up || node.state == NodeState::Retired; }
+
+/// Returns true if the node cannot know of a replica set that was made during `gap` and that it has not reported: it
+/// was away throughout, or has come back meanwhile as a process that still lives and was asked.
+bool has_told_all(const NodeStateInfo& node, const Absence& gap) {
+  const std::uint64_t untold_until =
+      is_available(node) ? std::min(gap.until, std::max(gap.from, node.alive_since())) : gap.until;
+  if (untold_until == gap.from) return true;
+  return node.past && std::any_of(node.past->absences.begin(), node.past->absences.end(), [&](const Absence& away) {
+           return away.from <= gap.from && (away.until == 0 || away.until >= untold_until);
+         });
+}
+
+/// Returns true if no replica set was in force after `set`, which `holder` reports. A set that was made under a state
+/// in which the holder was available would be known to it. One that was made while it was away would be known to a node
+/// that was available then. So it is enough that each of these nodes still lives and has reported nothing newer
+/// (docs/design/0001-first-architecture.md, "A member that was silent").
+bool is_newest_in_force(const ReplicaReport& holder, const ClusterState& state, const ReplicaSet& set) {
+  const NodeStateInfo& own = state.node(NodeId::storage(holder.node));
+  if (own.up_since_version <= set.state_version()) return true;
+  if (own.alive_since() > set.state_version() || !own.past) return false;
+  std::uint16_t count = state.node_count(NodeType::Storage);
+  for (const std::uint16_t node : set.nodes) count = std::max<std::uint16_t>(count, node + 1);
+  return std::all_of(own.past->absences.begin(), own.past->absences.end(), [&](const Absence& gap) {
+    if (gap.until == 0) return false;
+    if (gap.until <= set.state_version()) return true;
+    for (std::uint16_t i = 0; i < count; ++i) {
+      if (i != holder.node && !has_told_all(state.node(NodeId::storage(i)), gap)) return false;
+    }
+    return true;
+  });
 }
 
 const ReplicaReport* find_report(std::span<const ReplicaReport> reports, std::uint16_t node) {
@@ -149,19 +182,19 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
 
   if (is_unborn(reports, state, set)) return plan_birth(reports, ideal, std::move(plan));
   std::vector<const ReplicaReport*> holders = recipients(reports, set);
-  const bool someone_continuous = std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* holder) {
-    return is_continuous(state, holder->node, set);
+  const bool is_newest = std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* holder) {
+    return is_newest_in_force(*holder, state, set);
   });
   const bool all_reported = set.epoch != 0 && std::all_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
                               return find_report(reports, node) != nullptr;
                             });
-  if (!all_reported && !someone_continuous && absent > 0) {
+  if (!all_reported && !is_newest && absent > 0) {
     plan.reason = "its newest documents may be on " + names_of_absent(reports, state, set);
     return plan;
   }
   // A member that does not report may never have had the bucket. If the others served it alone, and were away later,
   // no node would report it.
-  if (has_spare && !all_reported && someone_continuous && was_never_written(reports, set)) {
+  if (has_spare && !all_reported && is_newest && was_never_written(reports, set)) {
     return plan_birth(reports, ideal, std::move(plan));
   }
   if (holders.empty()) {

@@ -107,6 +107,38 @@ TEST_CASE("cluster state: the capacity of a last node that is down is not lost",
   CHECK(state.to_string() == text);
 }
 
+TEST_CASE("cluster state: the past of storage nodes travels with the state and is no news by itself", "[cluster]") {
+  constexpr std::string_view kText = "version:20 storage:3 .0.v:15 .0.h:3,10-12,13-15 .1.v:1 .2.s:d .2.h:1,12";
+  ClusterState state = *ClusterState::parse(kText);
+  CHECK(state.to_string() == kText);
+  CHECK(state.node(NodeId::storage(0)).past == NodePast{3, {{10, 12}, {13, 15}}});
+  CHECK(state.node(NodeId::storage(0)).alive_since() == 3);
+  CHECK(state.node(NodeId::storage(1)).alive_since() == 1);
+  CHECK(state.node(NodeId::storage(2)).past == NodePast{1, {{12, 0}}});
+  ClusterState plain = state;
+  NodeStateInfo info = plain.node(NodeId::storage(0));
+  info.past.reset();
+  plain.set_node(NodeId::storage(0), info);
+  CHECK(plain.is_similar(state));
+  CHECK(plain.node(NodeId::storage(0)).alive_since() == 15);
+
+  CHECK(ClusterState::parse("distributor:1 .0.h:3")->to_string() == "distributor:1");
+  CHECK(ClusterState::parse("storage:1 .0.h:3")->node(NodeId::storage(0)).past == NodePast{3, {}});
+  for (const std::string wrong :
+       {"", "x", "3,", "3,10-", "3,12-10", "3,10-10", "3,10,12", "3,10-12,11-14", "3,10-12-14"}) {
+    INFO(wrong);
+    CHECK_FALSE(ClusterState::parse("storage:1 .0.h:" + wrong));
+  }
+}
+
+TEST_CASE("cluster state: of many absences the last ones are kept, and the process counts as young", "[cluster]") {
+  NodePast past = {3, {}};
+  for (std::uint64_t from = 10; from < 50; from += 10) past.add({from, from + 5});
+  CHECK(past == NodePast{3, {{10, 15}, {20, 25}, {30, 35}, {40, 45}}});
+  past.add({50, 0});
+  CHECK(past == NodePast{15, {{20, 25}, {30, 35}, {40, 45}, {50, 0}}});
+}
+
 TEST_CASE("cluster state: malformed values are refused with the token", "[cluster]") {
   for (const char* text :
        {"version:-1", "version:", "bits:0", "bits:59", "storage:65536", "storage:2 .0.c:-1", "storage:2 .0.c:nan",

@@ -1,6 +1,7 @@
 #include "state_generator.h"
 
 #include <catch2/catch.hpp>
+#include <optional>
 
 namespace fjord::fleetcontroller {
 namespace {
@@ -77,7 +78,103 @@ struct World {
   ClusterState state;
 };
 
+std::optional<NodePast> past_of(const World& world, NodeId id) { return world.state.node(id).past; }
+
 }  // namespace
+
+TEST_CASE("state generator: the state tells a node that was silent from one that has restarted") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(0));
+  CHECK(past_of(world, kS0) == std::nullopt);
+  world.answers(kS0, 10, 50, NodeState::Down);
+  REQUIRE(world.generate(10));
+  CHECK(past_of(world, kS0) == NodePast{1, {{2, 0}}});
+  world.answers(kS1, 20, 50, NodeState::Down);
+  REQUIRE(world.generate(20));
+  CHECK(past_of(world, kS1) == NodePast{1, {{3, 0}}});
+  world.answers(kS0, 30, 50);
+  REQUIRE(world.generate(30));
+  CHECK(past_of(world, kS0) == NodePast{1, {{2, 4}}});
+  CHECK(past_of(world, kD0) == std::nullopt);
+  CHECK(ClusterState::parse(world.state.to_string())->node(kS1).past == NodePast{1, {{3, 0}}});
+
+  SECTION("the other one is restarted") {
+    world.answers(kS1, 40, 51);
+    REQUIRE(world.generate(40));
+    CHECK(past_of(world, kS1) == NodePast{5, {{3, 5}}});
+  }
+  SECTION("the other one is restarted while it is down, and a state comes before it is up") {
+    world.answers(kS1, 40, 51, NodeState::Down);
+    world.answers(kS0, 40, 50, NodeState::Down);
+    REQUIRE(world.generate(40));
+    CHECK(past_of(world, kS1) == NodePast{5, {{3, 0}}});
+    world.answers(kS1, 50, 51);
+    REQUIRE(world.generate(50));
+    CHECK(past_of(world, kS1) == NodePast{5, {{3, 6}}});
+  }
+  SECTION("it restarts without being called down") {
+    world.answers(kS0, 40, 51);
+    REQUIRE(world.generate(40));
+    CHECK(past_of(world, kS0) == NodePast{5, {{2, 4}}});
+  }
+  SECTION("a new leader does not hear the other one, and hears it later as another process") {
+    world.restart_controller(1000);
+    world.answers(kS0, 40, 50);
+    world.answers(kD0, 40, 50);
+    CHECK_FALSE(world.generate(40));
+    world.answers(kS1, 50, 51);
+    REQUIRE(world.generate(50));
+    CHECK(past_of(world, kS1) == NodePast{5, {{3, 5}}});
+  }
+}
+
+TEST_CASE("state generator: a state that was never in force takes no node down") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(0));
+  const ClusterState active = world.state;
+  world.options.in_force = &active;
+  world.answers(kS0, 10, 50, NodeState::Down);
+  REQUIRE(world.generate(10));  // Pending, and then replaced: the state in force is still the first one.
+  SECTION("both are away under the state that replaces it") {
+    world.answers(kS1, 20, 50, NodeState::Down);
+    REQUIRE(world.generate(20));
+    CHECK(past_of(world, kS0) == NodePast{1, {{3, 0}}});
+    CHECK(past_of(world, kS1) == NodePast{1, {{3, 0}}});
+  }
+  SECTION("the node is back before the state is in force") {
+    world.answers(kS0, 20, 50);
+    REQUIRE(world.generate(20));
+    CHECK(world.since(kS0) == 3);
+    CHECK(past_of(world, kS0) == NodePast{1, {}});
+  }
+  SECTION("the node is back as another process") {
+    world.answers(kS0, 20, 51, NodeState::Down);
+    world.answers(kS1, 20, 50, NodeState::Down);
+    REQUIRE(world.generate(20));
+    world.answers(kS0, 30, 51);
+    REQUIRE(world.generate(30));
+    CHECK(past_of(world, kS0) == NodePast{3, {}});
+  }
+}
+
+TEST_CASE("state generator: nothing is claimed of what the state of an earlier fleet controller does not tell") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(0));
+  world.state = *ClusterState::parse("version:7 bits:8 distributor:1 .0.v:1 storage:1 .0.v:3");
+  world.answers(kS0, 10, 50, NodeState::Down);
+  REQUIRE(world.generate(10));
+  CHECK(past_of(world, kS0) == NodePast{3, {{8, 0}}});
+  CHECK(past_of(world, kS1) == std::nullopt);  // Version 7 does not list it.
+
+  world.state = *ClusterState::parse("version:7 bits:8 distributor:1 .0.v:1 storage:2 .0.s:d .1.v:3");
+  world.answers(kS0, 20, 50);
+  REQUIRE(world.generate(20));
+  CHECK(past_of(world, kS0) ==
+        NodePast{8, {{7, 8}}});  // It was down under version 7; the state does not say since when.
+}
 
 TEST_CASE("state generator: the state lists the features that all serving nodes announce") {
   World world;

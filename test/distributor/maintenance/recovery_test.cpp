@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace fjord::distributor {
@@ -154,6 +155,100 @@ TEST_CASE("recovery: a replica that came back alone is not served while another 
          .ideal = {3, 4},
          .absent = 1,
          .available = false});
+}
+
+namespace {
+
+/// The past of node 1, which was called down from version 12 until 15 and whose process lived all the time.
+const NodePast kSilent = {.alive_since_version = 1, .absences = {{12, 15}}};
+
+/// Returns a state of version 20 with the nodes 0 to 3. Node 1 was silent, node 2 is down since version 11, the others
+/// are up since version 1.
+ClusterState silence_beside_a_dead_node() {
+  ClusterState state = state_with({{1, 15}, {2, 0}});
+  for (std::uint16_t i = 4; i < 10; ++i) state.set_node_state(NodeId::storage(i), NodeState::Down);
+  const auto set_past = [&](std::uint16_t index, NodePast past) {
+    NodeStateInfo info = state.node(NodeId::storage(index));
+    info.past = std::move(past);
+    state.set_node(NodeId::storage(index), std::move(info));
+  };
+  set_past(1, kSilent);
+  set_past(2, {.alive_since_version = 1, .absences = {{11, 0}}});
+  return state;
+}
+
+/// Returns a report of node 1 about a set of the nodes 1 and 2 is believed in this state.
+bool may_serve(const ClusterState& state, std::uint64_t set_epoch = kSet, Nodes nodes = {1, 2}) {
+  return plan_recovery(std::vector{says(1, set_epoch, std::move(nodes))}, state, {1, 3}, 1, true).available;
+}
+
+ClusterState with_node(ClusterState state, std::uint16_t index, NodeState is, std::uint64_t up_since,
+                       std::optional<NodePast> past) {
+  NodeStateInfo info = state.node(NodeId::storage(index));
+  info.state = is;
+  info.up_since_version = up_since;
+  info.past = std::move(past);
+  state.set_node(NodeId::storage(index), std::move(info));
+  return state;
+}
+
+}  // namespace
+
+TEST_CASE("recovery: a member that was silent while the others were dead is served") {
+  const ClusterState state = silence_beside_a_dead_node();
+  const RecoveryPlan plan = plan_recovery(std::vector{says(1, kSet, {1, 2})}, state, {1, 3}, 1, true);
+  REQUIRE(plan.available);
+  CHECK(plan.members == Nodes{1});
+  CHECK(plan.catching_up == Nodes{3});
+  CHECK(plan.install);
+
+  CHECK(may_serve(with_node(state, 2, NodeState::Down, 0, NodePast{1, {{12, 0}}})));
+  CHECK(may_serve(with_node(state, 2, NodeState::Maintenance, 0, NodePast{1, {{12, 0}}})));
+  CHECK(may_serve(with_node(state, 1, NodeState::Retired, 15, kSilent)));
+  // Silent twice, and the set is of before, or of between.
+  const NodePast twice = {1, {{12, 15}, {17, 19}}};
+  CHECK(may_serve(with_node(state, 1, NodeState::Up, 19, twice)));
+  CHECK(may_serve(with_node(state, 1, NodeState::Up, 19, twice), epoch(16)));
+  // The state that called it down was never in force, and so its absence is not listed.
+  CHECK(may_serve(with_node(state, 1, NodeState::Up, 15, NodePast{1, {}})));
+}
+
+TEST_CASE("recovery: all were silent, each for a while of its own, and one of them has died") {
+  ClusterState state = silence_beside_a_dead_node();
+  state = with_node(state, 1, NodeState::Up, 15, NodePast{1, {{11, 15}}});
+  state = with_node(state, 3, NodeState::Up, 17, NodePast{1, {{11, 17}}});
+  CHECK(may_serve(state, kSet, {1, 2, 3}));
+  // Node 3 has come back meanwhile. It lives, it was asked, and it knows nothing newer.
+  state = with_node(state, 3, NodeState::Up, 13, NodePast{1, {{11, 13}}});
+  CHECK(may_serve(state, kSet, {1, 2, 3}));
+  // It was restarted while it was away.
+  CHECK(may_serve(with_node(state, 3, NodeState::Up, 13, NodePast{13, {{11, 13}}})));
+  // It was restarted after that. Its earlier process may have known more.
+  CHECK_FALSE(may_serve(with_node(state, 3, NodeState::Up, 19, NodePast{19, {{11, 13}}})));
+}
+
+TEST_CASE("recovery: a member that was silent is not served if a newer set may exist without it") {
+  const ClusterState state = silence_beside_a_dead_node();
+  const auto with = [&](std::uint16_t index, NodeState is, std::uint64_t up_since, std::optional<NodePast> past) {
+    return with_node(state, index, is, up_since, std::move(past));
+  };
+  INFO("node 2 died one version later");
+  CHECK_FALSE(may_serve(with(2, NodeState::Down, 0, NodePast{1, {{13, 0}}})));
+  INFO("node 2 was back for a while when node 1 was silent");
+  CHECK_FALSE(may_serve(with(2, NodeState::Down, 0, NodePast{1, {{11, 13}, {14, 0}}})));
+  INFO("node 1 has restarted");
+  CHECK_FALSE(may_serve(with(1, NodeState::Up, 15, NodePast{15, {{12, 15}}})));
+  INFO("node 1 has restarted after the set was made, and before it was silent");
+  CHECK_FALSE(may_serve(with(1, NodeState::Up, 15, NodePast{11, {{12, 15}}})));
+  INFO("node 1 was silent twice, and node 2 was alone in the first time");
+  CHECK_FALSE(may_serve(with(1, NodeState::Up, 19, NodePast{1, {{10, 11}, {12, 15}}}), epoch(9)));
+  INFO("a node that is no member was there and is down now: a member may have filled it and named it in a new set");
+  CHECK_FALSE(may_serve(with(3, NodeState::Down, 0, NodePast{1, {{16, 0}}})));
+  INFO("the state is of a fleet controller that says nothing of the past");
+  CHECK_FALSE(may_serve(with(1, NodeState::Up, 15, std::nullopt)));
+  CHECK_FALSE(may_serve(with(2, NodeState::Down, 0, std::nullopt)));
+  INFO("a member that the state does not list");
+  CHECK_FALSE(may_serve(state, kSet, {1, 2, 70}));
 }
 
 TEST_CASE("recovery: a replica of an older set is no member, however long it was up") {

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <ostream>
 #include <span>
 #include <string>
@@ -40,6 +41,31 @@ inline constexpr double kListingProgressLimit = 0.01;
 /// Distribution bits of a state that does not name them, and fewest used bits of a node that does not report them.
 inline constexpr unsigned kDefaultDistributionBits = 16;
 
+/// A range of state versions under which a node was not available: from `from` on, and before `until`.
+struct Absence {
+  std::uint64_t from = 0;
+  std::uint64_t until = 0;  ///< 0: the node still is not available.
+  friend bool operator==(const Absence&, const Absence&) = default;
+};
+
+/// The past of a node, by which distributors tell a process that was silent for a while from one that has ended
+/// (docs/design/0001, "A member that was silent").
+struct NodePast {
+  /// Largest number of absences that are kept. See add().
+  static constexpr std::size_t kAbsencesMax = 4;
+
+  /// The version since which the node's process has not ended, as far as the controller knows. All of the node's
+  /// absences since this version are listed.
+  std::uint64_t alive_since_version = 0;
+  /// Oldest first. They do not overlap, and only the last one may be open. Older ones may be missing.
+  std::vector<Absence> absences;
+
+  /// Adds the newest absence. Forgets the oldest one if there are too many; the process counts as alive since the end
+  /// of that one then.
+  void add(Absence absence);
+  friend bool operator==(const NodePast&, const NodePast&) = default;
+};
+
 /// One node's part of a cluster state; also a node's report about itself.
 struct NodeStateInfo {
   NodeState state = NodeState::Up;
@@ -52,10 +78,16 @@ struct NodeStateInfo {
   /// Version of the cluster state in which the node last became available after it was down or restarted; 0: it always
   /// was available. Information about the node's buckets from an older version has to be fetched again.
   std::uint64_t up_since_version = 0;
+  /// Absent: nothing is known of the time before `up_since_version`; states of earlier versions do not tell. Storage
+  /// nodes only; not part of a report.
+  std::optional<NodePast> past = {};
   /// The fewest bits that a bucket on the node uses. Only reported; not part of a cluster state.
   unsigned min_used_bits = kDefaultDistributionBits;
   /// Why the node is in this state, as text for people.
   std::string description;
+
+  /// Returns the version since which the node's process has not ended, as far as the state knows.
+  std::uint64_t alive_since() const { return past ? past->alive_since_version : up_since_version; }
 
   /// Parses the text of to_string(): "s:u c:2.4 t:5 b:12 m:Foo\x20bar". Unknown keys are ignored, and so is the
   /// capacity of a distributor. Errors: InvalidArgument names the key and the value.
@@ -63,8 +95,8 @@ struct NodeStateInfo {
   /// Returns the text form: the state (s:) first, then the fields that differ from their defaults.
   std::string to_string() const;
 
-  /// Returns true if a change to `other` needs no new cluster state. Descriptions, start times and used bits are
-  /// ignored; progress counts only if the two are on different sides of kListingProgressLimit.
+  /// Returns true if a change to `other` needs no new cluster state. Descriptions, start times, used bits and the past
+  /// are ignored; progress counts only if the two are on different sides of kListingProgressLimit.
   bool is_similar(const NodeStateInfo& other) const;
   /// Returns true like is_similar(), but ignores progress completely.
   bool is_similar_ignoring_progress(const NodeStateInfo& other) const;
