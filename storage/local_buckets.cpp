@@ -1,24 +1,43 @@
 #include "local_buckets.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include "fjord/common/log.h"
 
 namespace fjord::storage {
 
-Result<std::vector<rpc::BucketReport>> LocalBuckets::bucket_info(const rpc::GetBucketInfo& request) {
+BucketIndex& LocalBuckets::index() {
+  if (!index_) {
+    index_.emplace();
+    for (const BucketId bucket : context_.provider->list_buckets()) index_->add(bucket);
+  }
+  return *index_;
+}
+
+Status LocalBuckets::check_version(const rpc::GetBucketInfo& request) const {
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot = context_.snapshots.get();
   if (snapshot == nullptr || snapshot->state_version() < request.state_version) {
-    return Status(StatusCode::NotReady, "storage node has not got that cluster state yet");
+    return {StatusCode::NotReady, "storage node has not got that cluster state yet"};
   }
   if (snapshot->state_version() > request.state_version) {
-    return Status(StatusCode::WrongDistribution, "the cluster state is newer");
+    return {StatusCode::WrongDistribution, "the cluster state is newer"};
   }
-  FJORD_TRY(split_to(snapshot->distribution_bits()));
-  std::vector<rpc::BucketReport> reports;
+  return Status::ok();
+}
+
+Result<std::vector<BucketId>> LocalBuckets::asked_buckets(const rpc::GetBucketInfo& request) {
+  FJORD_TRY(check_version(request));
+  FJORD_TRY(split_to(context_.snapshots.get()->distribution_bits()));
   const bool all = request.all || request.of_all_owners;
-  for (BucketId bucket : all ? context_.provider->list_buckets() : present_parts(request.buckets)) {
+  return all ? context_.provider->list_buckets() : present_parts(request.buckets);
+}
+
+Status LocalBuckets::report(const rpc::GetBucketInfo& request, std::span<const BucketId> buckets,
+                            std::vector<rpc::BucketReport>& reports) {
+  FJORD_TRY(check_version(request));
+  const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = context_.snapshots.get();
+  for (BucketId bucket : buckets) {
     if (!request.of_all_owners && snapshot->distributor_of(bucket) != request.distributor) continue;
     Result<BucketInfo> info = context_.provider->bucket_info(bucket);
     Result<ReplicaSet> set = context_.provider->replica_set(bucket);
@@ -33,8 +52,29 @@ Result<std::vector<rpc::BucketReport>> LocalBuckets::bucket_info(const rpc::GetB
     }
     if (damaged || large || report.may_forget || !request.only_damaged) reports.push_back(std::move(report));
   }
-  if (all && request.only_damaged) removed_.end_pass(context_.provider->list_buckets());
-  return reports;
+  return Status::ok();
+}
+
+void LocalBuckets::end_reports(const rpc::GetBucketInfo& request) {
+  if ((request.all || request.of_all_owners) && request.only_damaged) {
+    removed_.end_pass(context_.provider->list_buckets());
+  }
+}
+
+/// Notes in the index what a call of the engine has replaced. After a call that failed it is not known what is here, so
+/// the index is made again from the list of the engine.
+Status LocalBuckets::note_change(Status done, std::initializer_list<BucketId> before,
+                                 std::initializer_list<BucketId> after) {
+  if (!done) index_.reset();
+  if (index_) {
+    for (const BucketId bucket : before) index_->remove(bucket);
+    for (const BucketId bucket : after) index_->add(bucket);
+  }
+  return done;
+}
+
+Status LocalBuckets::create(BucketId bucket) {
+  return note_change(context_.provider->create_bucket(bucket), {}, {bucket});
 }
 
 Status LocalBuckets::set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) {
@@ -44,10 +84,10 @@ Status LocalBuckets::set_replica_set(const rpc::SetReplicaSets& request, const r
   bool left_out = entry.replica_set.epoch != 0 && !entry.replica_set.contains(context_.options.index);
   const auto is_here = static_cast<bool>(context_.provider->replica_set(entry.bucket));
   if (left_out && !is_here) return Status::ok();
-  if (!is_here && overlaps_another(entry.bucket)) {
+  if (!is_here && !index().overlapping(entry.bucket).empty()) {
     return {StatusCode::NotReady, entry.bucket.to_string() + " is here with more or fewer bits"};
   }
-  FJORD_TRY(context_.provider->create_bucket(entry.bucket));
+  FJORD_TRY(create(entry.bucket));
   FJORD_TRY_ASSIGN(ReplicaSet old, context_.provider->replica_set(entry.bucket));
   // A message with epoch 0 says that the replica is catching up: the replica keeps its earlier set. A late duplicate
   // changes nothing.
@@ -93,7 +133,7 @@ Status LocalBuckets::delete_replica(std::uint64_t state_version, BucketId bucket
   // Before it is deleted, the bucket receives a set that does not name this node, so no earlier message has a higher
   // epoch.
   if (Result<ReplicaSet> set = context_.provider->replica_set(bucket)) deleted_[bucket] = set->epoch;
-  FJORD_TRY(context_.provider->delete_bucket(bucket));
+  FJORD_TRY(note_change(context_.provider->delete_bucket(bucket), {bucket}, {}));
   damaged_.forget(bucket);
   return Status::ok();
 }
@@ -108,40 +148,34 @@ Status LocalBuckets::split_to(unsigned bits) {
     for (BucketId bucket : context_.provider->list_buckets()) {
       if (bucket.used_bits() >= bits) continue;
       found = true;
-      FJORD_TRY(context_.provider->split_bucket(bucket));
-      const auto [low, high] = halves_of(bucket);
-      damaged_.inherit({bucket}, {low, high});
-      context_.metrics.splits.add();
+      FJORD_TRY(split_in_two(bucket));
     }
   }
   split_to_ = bits;
   return Status::ok();
 }
 
-std::vector<BucketId> LocalBuckets::present_parts(const std::vector<BucketId>& asked) const {
-  std::set<BucketId> found;
-  std::vector<BucketId> others;
-  for (BucketId bucket : asked) {
-    if (context_.provider->replica_set(bucket)) {
-      found.insert(bucket);
-    } else {
-      others.push_back(bucket);
-    }
-  }
-  if (!others.empty()) {
-    for (BucketId here : context_.provider->list_buckets()) {
-      if (std::any_of(others.begin(), others.end(),
-                      [&](BucketId bucket) { return here.contains(bucket) || bucket.contains(here); }))
-        found.insert(here);
-    }
-  }
-  return {found.begin(), found.end()};
+Status LocalBuckets::split_in_two(BucketId bucket) {
+  const auto [low, high] = halves_of(bucket);
+  FJORD_TRY(note_change(context_.provider->split_bucket(bucket), {bucket}, {low, high}));
+  damaged_.inherit({bucket}, {low, high});
+  context_.metrics.splits.add();
+  return Status::ok();
 }
 
-bool LocalBuckets::overlaps_another(BucketId bucket) const {
-  const std::vector<BucketId> all = context_.provider->list_buckets();
-  return std::any_of(all.begin(), all.end(),
-                     [&](BucketId here) { return here != bucket && (here.contains(bucket) || bucket.contains(here)); });
+std::vector<BucketId> LocalBuckets::present_parts(const std::vector<BucketId>& asked) {
+  std::vector<BucketId> found;
+  for (BucketId bucket : asked) {
+    if (index().contains(bucket)) {
+      found.push_back(bucket);
+    } else {
+      const std::vector<BucketId> others = index().overlapping(bucket);
+      found.insert(found.end(), others.begin(), others.end());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
 }
 
 rpc::BucketReport LocalBuckets::report_of(BucketId bucket) {
@@ -175,9 +209,7 @@ rpc::SplitBucketReply LocalBuckets::split(const rpc::SplitBucket& request) {
     }
     const auto [low, high] = halves_of(request.bucket);
     if (context_.provider->replica_set(request.bucket)) {
-      FJORD_TRY(context_.provider->split_bucket(request.bucket));
-      damaged_.inherit({request.bucket}, {low, high});
-      context_.metrics.splits.add();
+      FJORD_TRY(split_in_two(request.bucket));
     }
     for (BucketId half : {low, high}) {
       if (context_.provider->replica_set(half)) reply.reports.push_back(report_of(half));
@@ -204,7 +236,7 @@ rpc::JoinBucketsReply LocalBuckets::join(const rpc::JoinBuckets& request) {
         return {StatusCode::WrongDistribution, "the halves of " + request.parent.to_string() +
                                                    " have other replica sets than the one this was sent under"};
       }
-      FJORD_TRY(context_.provider->join_buckets(request.parent));
+      FJORD_TRY(note_change(context_.provider->join_buckets(request.parent), {low, high}, {request.parent}));
       damaged_.inherit({low, high}, {request.parent});
       context_.metrics.joins.add();
     }

@@ -1,9 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <map>
+#include <optional>
+#include <span>
 #include <vector>
 
+#include "bucket_index.h"
 #include "damaged_buckets.h"
 #include "fjord/rpc/messages.h"
 #include "remove_entry_counter.h"
@@ -18,7 +22,17 @@ class LocalBuckets {
   LocalBuckets(StripeContext& context, DamagedBuckets& damaged, RemoveEntryCounter& removed)
       : context_(context), damaged_(damaged), removed_(removed) {}
 
-  Result<std::vector<rpc::BucketReport>> bucket_info(const rpc::GetBucketInfo& request);
+  /// Begins the answer to a question: returns the buckets that report() has to look at, in pieces of any size. Errors:
+  /// NotReady, WrongDistribution for another cluster state than that of the request; those of the engine.
+  Result<std::vector<BucketId>> asked_buckets(const rpc::GetBucketInfo& request);
+  /// Adds the reports of some of these buckets to `reports`. Buckets that are gone meanwhile are left out. Errors:
+  /// WrongDistribution if there is another cluster state by now.
+  Status report(const rpc::GetBucketInfo& request, std::span<const BucketId> buckets,
+                std::vector<rpc::BucketReport>& reports);
+  /// Ends the answer, after the last call of report().
+  void end_reports(const rpc::GetBucketInfo& request);
+  /// Creates an empty bucket, unless it is here. Errors: those of the engine.
+  Status create(BucketId bucket);
   Status set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry);
   /// Returns the bucket's current content; an empty BucketInfo if the bucket is not on this node.
   BucketInfo content_of(BucketId bucket);
@@ -41,11 +55,15 @@ class LocalBuckets {
  private:
   /// Splits all buckets that use fewer than `bits` bits. Errors: those of the engine.
   Status split_to(unsigned bits);
+  /// Errors: those of the engine.
+  Status split_in_two(BucketId bucket);
   /// Returns the buckets of `asked` that exist here. For each of the others it returns the existing buckets that
   /// contain it or that it contains.
-  std::vector<BucketId> present_parts(const std::vector<BucketId>& asked) const;
-  /// Returns true if another bucket exists here that contains `bucket` or that `bucket` contains.
-  bool overlaps_another(BucketId bucket) const;
+  std::vector<BucketId> present_parts(const std::vector<BucketId>& asked);
+  /// Errors: NotReady, WrongDistribution if the cluster state in use is not that of the request.
+  Status check_version(const rpc::GetBucketInfo& request) const;
+  BucketIndex& index();
+  Status note_change(Status done, std::initializer_list<BucketId> before, std::initializer_list<BucketId> after);
   rpc::BucketReport report_of(BucketId bucket);
   void add_forgotten(rpc::BucketReport& report) const;
   /// Drops remove entries up to the times in `entry`. The owner sends these times only when all members hold the same
@@ -61,7 +79,8 @@ class LocalBuckets {
   /// states are not remembered, because messages of older states are refused anyway.
   std::map<BucketId, std::uint64_t> deleted_;
   std::uint64_t deleted_version_ = 0;
-  unsigned split_to_ = 0;  ///< All buckets here use at least this many bits.
+  std::optional<BucketIndex> index_;  ///< All buckets of the stripe; made when it is first needed.
+  unsigned split_to_ = 0;             ///< All buckets here use at least this many bits.
 };
 
 }  // namespace fjord::storage

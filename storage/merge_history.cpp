@@ -76,7 +76,7 @@ Status MergeHistory::empty_replica() {
   log::info("storage", "{} is filled from nothing: it has unacknowledged writes from before what was dropped",
             merge_.request.bucket.to_string());
   FJORD_TRY(merge_.parts.buckets.delete_replica(merge_.request.state_version, merge_.request.bucket));
-  FJORD_TRY(merge_.stripe.provider->create_bucket(merge_.request.bucket));
+  FJORD_TRY(merge_.parts.buckets.create(merge_.request.bucket));
   merge_.stripe.metrics.refilled.add();
   return Status::ok();
 }

@@ -1,6 +1,9 @@
 #include "fjord/storage/storage_node.h"
 
 #include <algorithm>
+#include <iterator>
+#include <span>
+#include <utility>
 
 #include "fjord/cluster/feature.h"
 #include "fjord/common/log.h"
@@ -8,12 +11,16 @@
 #include "fjord/rpc/short_work.h"
 #include "foreground_cpus.h"
 #include "maintenance_budget.h"
+#include "poll_answers.h"
 #include "space_monitor.h"
 #include "stripe.h"
 #include "utilisation_meter.h"
 
 namespace fjord::storage {
 namespace {
+
+// Number of buckets that a stripe reports, or whose replica sets it stores, before other tasks come in between.
+constexpr std::size_t kBucketsInOneTurn = 128;
 
 /// Collects the results of all stripes in one reply; the last stripe to finish sends it. Each stripe writes to its own
 /// places in the reply, so only the counter is shared between threads.
@@ -37,9 +44,6 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
       began_at_(runtime.clock.now()),
       damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
                                              "Buckets that have lost something and wait for an intact replica")),
-      poll_wait_(runtime.metrics.histogram("fjord_storage_poll_wait_seconds",
-                                           "Time that polls of the fleet controller waited for all stripes, each of "
-                                           "which does one thing at a time")),
       name_(NodeId::storage(options.index).to_string()),
       settings_(runtime.tunables, options.settings_from_file),
       budget_(std::make_unique<MaintenanceBudget>(runtime)),
@@ -55,6 +59,10 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
                   "storage.stripes is " + std::to_string(options.stripes) + ", which is not a power of two");
   }
   std::unique_ptr<StorageNode> node(new StorageNode(options, runtime));
+  node->polls_ = std::make_unique<PollAnswers>(
+      node->name_, options.stripes, runtime,
+      PollAnswers::Hooks{[&node = *node](std::size_t stripe) { node.report_for_polls(stripe); },
+                         [&node = *node](rpc::PollReply& reply, bool wants) { node.fill_in(reply, wants); }});
   for (unsigned i = 0; i < options.stripes; ++i) {
     FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, providers(i, options.stripes));
     node->stripes_.push_back(std::make_unique<Stripe>(node->options_, runtime, transport, node->snapshots_,
@@ -89,6 +97,7 @@ StorageNodeHealth StorageNode::health() const {
     health.state = std::string(to_string(snapshot->state().node(NodeId::storage(options_.index)).state));
   }
   health.damaged_buckets = damaged_;
+  health.buckets = polls_->buckets();
   std::lock_guard lock(mutex_);
   health.misnamed = misnamed_;
   health.space_stage = space_stage_;
@@ -218,42 +227,69 @@ void StorageNode::refuse_late_gets(const rpc::Apply& request, std::vector<std::u
   });
 }
 
-void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder respond) {
-  struct Collected {
-    explicit Collected(std::size_t parts) : reports(parts), statuses(parts) {}
-    std::vector<std::vector<rpc::BucketReport>> reports;
-    std::vector<Status> statuses;
-    SpaceState space;  ///< The state of the disk as the first stripe knows it.
+/// The answers of all stripes to one question. Each stripe writes to its own part.
+struct StorageNode::InfoQuestion {
+  struct Part {
+    rpc::GetBucketInfo request;  ///< With the buckets of this stripe only.
+    std::vector<BucketId> buckets;
+    std::size_t done = 0;  ///< Number of `buckets` that are reported.
+    std::vector<rpc::BucketReport> reports;
+    Status status;
   };
-  auto collected = std::make_shared<Collected>(stripes_.size());
-  auto left = std::make_shared<std::atomic<std::size_t>>(stripes_.size());
-  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
-  auto shared = std::make_shared<const rpc::GetBucketInfo>(std::move(request));
+  InfoQuestion(std::size_t stripes, rpc::Responder responder)
+      : parts(stripes), left(stripes), respond(std::move(responder)) {}
+
+  std::vector<Part> parts;
+  SpaceState space;  ///< The state of the disk as the first stripe knows it.
+  std::atomic<std::size_t> left;
+  rpc::Responder respond;
+};
+
+void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder respond) {
+  auto question = std::make_shared<InfoQuestion>(stripes_.size(), std::move(respond));
+  std::vector<std::vector<BucketId>> asked(stripes_.size());
+  for (const BucketId bucket : std::exchange(request.buckets, {})) asked[stripe_of(bucket)].push_back(bucket);
   for (std::size_t s = 0; s < stripes_.size(); ++s) {
-    stripes_[s]->executor().post([this, s, collected, left, answer, shared] {
-      rpc::GetBucketInfo part = *shared;
-      std::erase_if(part.buckets, [&](BucketId bucket) { return stripe_of(bucket) != s; });
-      Result<std::vector<rpc::BucketReport>> reports = stripes_[s]->buckets().bucket_info(part);
-      if (s == 0) collected->space = stripes_[s]->space().state();
-      if (reports) {
-        collected->reports[s] = std::move(*reports);
-      } else {
-        collected->statuses[s] = reports.error();
-      }
-      if (left->fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      rpc::GetBucketInfoReply reply;
-      reply.state_version = state_version();
-      reply.can_forget = true;
-      for (std::size_t i = 0; i < collected->reports.size(); ++i) {
-        if (!collected->statuses[i]) reply.status = collected->statuses[i];
-        reply.reports.insert(reply.reports.end(), collected->reports[i].begin(), collected->reports[i].end());
-      }
-      if (!reply.status) reply.reports.clear();
-      reply.space_stage = static_cast<std::uint16_t>(static_cast<unsigned>(collected->space.stage) + 1);
-      reply.space_reason = std::move(collected->space.reason);
-      (*answer)(std::move(reply));
+    question->parts[s].request = request;
+    question->parts[s].request.buckets = std::move(asked[s]);
+    stripes_[s]->executor().post([this, s, question] {
+      InfoQuestion::Part& part = question->parts[s];
+      Result<std::vector<BucketId>> buckets = stripes_[s]->buckets().asked_buckets(part.request);
+      if (s == 0) question->space = stripes_[s]->space().state();
+      if (buckets) part.buckets = std::move(*buckets);
+      part.status = buckets ? Status::ok() : buckets.error();
+      report_next(s, question);
     });
   }
+}
+
+/// Reports the next buckets of a stripe. Polls and operations that wait for the stripe come in between.
+void StorageNode::report_next(std::size_t s, const std::shared_ptr<InfoQuestion>& question) {
+  InfoQuestion::Part& part = question->parts[s];
+  const std::size_t count = std::min(part.buckets.size() - part.done, kBucketsInOneTurn);
+  if (part.status) {
+    part.status =
+        stripes_[s]->buckets().report(part.request, std::span(part.buckets).subspan(part.done, count), part.reports);
+  }
+  part.done += count;
+  if (part.status && part.done < part.buckets.size()) {
+    stripes_[s]->executor().post([this, s, question] { report_next(s, question); });
+    return;
+  }
+  if (part.status) stripes_[s]->buckets().end_reports(part.request);
+  if (question->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  rpc::GetBucketInfoReply reply;
+  reply.state_version = state_version();
+  reply.can_forget = true;
+  for (InfoQuestion::Part& one : question->parts) {
+    if (!one.status) reply.status = one.status;
+    reply.reports.insert(reply.reports.end(), std::make_move_iterator(one.reports.begin()),
+                         std::make_move_iterator(one.reports.end()));
+  }
+  if (!reply.status) reply.reports.clear();
+  reply.space_stage = static_cast<std::uint16_t>(static_cast<unsigned>(question->space.stage) + 1);
+  reply.space_reason = std::move(question->space.reason);
+  question->respond(std::move(reply));
 }
 
 void StorageNode::get_loads(rpc::Responder respond) {
@@ -293,21 +329,47 @@ void StorageNode::get_loads(rpc::Responder respond) {
   }
 }
 
+/// The replica sets of one message, by stripes. Each stripe writes to its own places in the reply.
+struct StorageNode::SetsMessage {
+  SetsMessage(rpc::SetReplicaSets message, std::size_t stripes, rpc::Responder responder)
+      : request(std::move(message)), parts(stripes), join(stripes, std::move(responder)) {}
+
+  const rpc::SetReplicaSets request;
+  std::vector<std::vector<std::uint32_t>> parts;  ///< Places in the request, by stripes.
+  Join<rpc::SetReplicaSetsReply> join;
+};
+
 void StorageNode::set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond) {
-  auto join = std::make_shared<Join<rpc::SetReplicaSetsReply>>(request.buckets.size() + 1, std::move(respond));
-  join->reply.statuses.resize(request.buckets.size());
-  join->reply.contents.resize(request.buckets.size());
-  join->reply.state_version = state_version();
-  auto shared = std::make_shared<const rpc::SetReplicaSets>(std::move(request));
-  for (std::size_t i = 0; i < shared->buckets.size(); ++i) {
-    Stripe& stripe = *stripes_[stripe_of(shared->buckets[i].bucket)];
-    stripe.executor().post([&stripe, join, shared, i] {
-      join->reply.statuses[i] = stripe.buckets().set_replica_set(*shared, shared->buckets[i]);
-      join->reply.contents[i] = stripe.buckets().content_of(shared->buckets[i].bucket);
-      join->done();
-    });
+  auto message = std::make_shared<SetsMessage>(std::move(request), stripes_.size(), std::move(respond));
+  const std::vector<rpc::BucketReplicaSet>& sets = message->request.buckets;
+  message->join.reply.statuses.resize(sets.size());
+  message->join.reply.contents.resize(sets.size());
+  message->join.reply.state_version = state_version();
+  for (std::uint32_t i = 0; i < sets.size(); ++i) message->parts[stripe_of(sets[i].bucket)].push_back(i);
+  for (std::size_t s = 0; s < stripes_.size(); ++s) {
+    if (message->parts[s].empty()) {
+      message->join.done();
+    } else {
+      stripes_[s]->executor().post([this, s, message] { set_next(s, 0, message); });
+    }
   }
-  join->done();
+}
+
+/// Stores the next replica sets of a stripe, from place `from` in its part on.
+void StorageNode::set_next(std::size_t s, std::size_t from, const std::shared_ptr<SetsMessage>& message) {
+  const std::vector<std::uint32_t>& part = message->parts[s];
+  const std::size_t end = std::min(part.size(), from + kBucketsInOneTurn);
+  LocalBuckets& buckets = stripes_[s]->buckets();
+  for (; from < end; ++from) {
+    const rpc::BucketReplicaSet& set = message->request.buckets[part[from]];
+    message->join.reply.statuses[part[from]] = buckets.set_replica_set(message->request, set);
+    message->join.reply.contents[part[from]] = buckets.content_of(set.bucket);
+  }
+  if (end == part.size()) {
+    message->join.done();
+  } else {
+    stripes_[s]->executor().post([this, s, end, message] { set_next(s, end, message); });
+  }
 }
 
 void StorageNode::delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond) {
@@ -355,77 +417,46 @@ Status StorageNode::apply_poll(const rpc::Poll& request) {
   return snapshots_.update(received->info()).status();
 }
 
-namespace {
-
-/// Adds up the buckets of all stripes.
-void add_totals(rpc::PollReply& reply, const std::vector<LocalBuckets::Totals>& stripes) {
-  for (const LocalBuckets::Totals& part : stripes) {
-    reply.buckets += part.buckets;
-    reply.documents += part.documents;
-    reply.bytes += part.bytes;
-    reply.buckets_damaged += part.damaged;
-    if (part.min_bits != 0 && (reply.min_bucket_bits == 0 || part.min_bits < reply.min_bucket_bits))
-      reply.min_bucket_bits = part.min_bits;
-  }
-}
-
-}  // namespace
-
 void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   const Status applied = apply_poll(request);
-  if (!applied) {
-    rpc::PollReply reply;
-    reply.status = applied;
-    reply.node = name_;
-    if (const auto received = received_.get()) reply.term = received->term();
-    respond(std::move(reply));
+  if (applied) {
+    polls_->add(std::move(respond), request.wants_settings);
     return;
   }
-  struct Collected {
-    explicit Collected(std::size_t stripes) : totals(stripes), health(stripes), left(stripes) {}
-    std::vector<LocalBuckets::Totals> totals;
-    std::vector<Status> health;
-    std::atomic<std::size_t> left;
-  };
-  const MonotonicTime came = clock_.now();
-  // Every stripe takes part in the answer, because a node with a blocked stripe is not healthy.
-  auto collected = std::make_shared<Collected>(stripes_.size());
-  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
-  for (std::size_t s = 0; s < stripes_.size(); ++s) {
-    stripes_[s]->executor().post([this, s, collected, answer, came, wants_settings = request.wants_settings] {
-      stripes_[s]->follow_bits();
-      collected->totals[s] = stripes_[s]->buckets().totals();
-      collected->health[s] = stripes_[s]->health();
-      if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      poll_wait_.observe(clock_.now() - came);
-      std::shared_ptr<const rpc::ClusterSnapshot> snapshot = received_.get();
-      rpc::PollReply reply;
-      for (const Status& health : collected->health) {
-        if (!health) reply.status = health;  // The disk failed, so the node no longer counts as up.
-      }
-      reply.node_state = "s:u";
-      reply.features = known_features();
-      reply.incarnation = incarnation_;
-      reply.clock_us = clock_.now().us;
-      reply.state_version = snapshot->state_version();
-      reply.schema_version = snapshot->schema_version();
-      reply.pending_version = snapshot->pending_version();
-      reply.term = snapshot->term();
-      reply.config_errors = settings_.apply(snapshot->info());
-      reply.config_version = snapshot->config_version();
-      add_totals(reply, collected->totals);
-      damaged_buckets_.set(static_cast<double>(reply.buckets_damaged));
-      damaged_ = reply.buckets_damaged;
-      reply.node = name_;
-      if (wants_settings) reply.settings = settings_.base();
-      {
-        std::lock_guard lock(mutex_);
-        reply.space_stage = space_stage_;
-        reply.space = space_;
-      }
-      (*answer)(std::move(reply));
-    });
-  }
+  rpc::PollReply reply;
+  reply.status = applied;
+  reply.node = name_;
+  if (const auto received = received_.get()) reply.term = received->term();
+  respond(std::move(reply));
+}
+
+void StorageNode::report_for_polls(std::size_t s) {
+  Stripe& stripe = *stripes_[s];
+  stripe.executor().post([this, s, &stripe] {
+    stripe.follow_bits();
+    polls_->reported(s, stripe.buckets().totals(), stripe.health());
+  });
+}
+
+void StorageNode::fill_in(rpc::PollReply& reply, bool wants_settings) {
+  const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = received_.get();
+  reply.node_state = "s:u";
+  reply.features = known_features();
+  reply.incarnation = incarnation_;
+  reply.clock_us = clock_.now().us;
+  reply.state_version = snapshot->state_version();
+  reply.schema_version = snapshot->schema_version();
+  reply.pending_version = snapshot->pending_version();
+  reply.term = snapshot->term();
+  reply.config_errors = settings_.apply(snapshot->info());
+  reply.config_version = snapshot->config_version();
+  damaged_buckets_.set(static_cast<double>(reply.buckets_damaged));
+  damaged_ = reply.buckets_damaged;
+  reply.node = name_;
+  if (wants_settings) reply.settings = settings_.base();
+  std::lock_guard lock(mutex_);
+  reply.space_stage = space_stage_;
+  reply.space = space_;
 }
 
 }  // namespace fjord::storage

@@ -106,6 +106,11 @@ class NodeWorld {
   void set_tunable(const std::string& name, std::int64_t value) {
     for (auto& [index, node] : nodes_) REQUIRE(node->runtime().tunables.set(name, value).is_ok());
   }
+  /// Lets the stripe of the bucket do one thing for so long.
+  void stall_stripe(std::uint16_t node, BucketId bucket, Duration duration) {
+    nodes_.at(node)->node().on_stripe(
+        bucket, [this, duration](spi::PersistenceProvider&) { world.scheduler.stall_running(duration); });
+  }
   /// Returns the sum over all nodes.
   double metric(const std::string& name, const Labels& labels = {}) {
     double sum = 0;

@@ -34,6 +34,62 @@ TEST_CASE("storage node: refuses everything before it has a cluster state") {
   CHECK(poll.incarnation != 0);
 }
 
+TEST_CASE("storage node: answers polls while a stripe has a lot to do, and says so if it hangs") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
+  REQUIRE(put_code(nodes, kState) == StatusCode::Ok);
+  CHECK(nodes.ask(0, rpc::Poll{}).documents == 1);
+
+  nodes.stall_stripe(0, kBucket, seconds(4));
+  nodes.world.scheduler.run_for(milliseconds(1));
+  for (int i = 0; i < 3; ++i) {
+    const MonotonicTime asked = nodes.world.scheduler.clock().now();
+    const rpc::PollReply busy = nodes.ask(0, rpc::Poll{.info = nodes.info(kState + 1)});
+    CHECK(busy.status);
+    CHECK(busy.state_version == kState + 1);
+    CHECK(busy.documents == 1);  // As it was before.
+    CHECK(nodes.world.scheduler.clock().now() - asked < milliseconds(300));
+    nodes.world.scheduler.run_for(milliseconds(500));
+  }
+  nodes.world.scheduler.run_for(seconds(3));
+  CHECK(nodes.ask(0, rpc::Poll{}).status);
+
+  nodes.stall_stripe(0, kBucket, seconds(60));
+  nodes.world.scheduler.run_for(milliseconds(1));
+  CHECK(nodes.ask(0, rpc::Poll{}).status);
+  nodes.world.scheduler.run_for(seconds(6));
+  const rpc::PollReply hangs = nodes.ask(0, rpc::Poll{});
+  CHECK(hangs.status.code() == StatusCode::Unavailable);
+  CHECK_THAT(hangs.status.message(), Catch::Contains("of storage.0 has been doing one thing for 6 s"));
+}
+
+TEST_CASE("storage node: reports and stores replica sets of more buckets than it does in one turn") {
+  NodeWorld nodes(1);
+  nodes.world.scheduler.run_for(milliseconds(1));
+  REQUIRE(nodes.ask(0, rpc::Poll{.info = nodes.info(kState, 10)}).status);
+  rpc::SetReplicaSets request;
+  request.state_version = kState;
+  for (std::uint64_t i = 0; i < 1024; ++i) {
+    const BucketId bucket(10, i);
+    if (nodes.owner(bucket) == 0) request.buckets.push_back({bucket, {epoch(kState), {0}}});
+  }
+  const std::size_t count = request.buckets.size();
+  REQUIRE(count > 300);
+  const rpc::SetReplicaSetsReply stored = nodes.ask(0, std::move(request));
+  REQUIRE(stored.statuses.size() == count);
+  for (const Status& status : stored.statuses) CHECK(status);
+  const rpc::GetBucketInfoReply reports = nodes.reports(0, kState, 0);
+  REQUIRE(reports.status);
+  CHECK(reports.reports.size() == count);
+  std::set<BucketId> seen;
+  for (const rpc::BucketReport& report : reports.reports) {
+    CHECK(report.replica_set.epoch == epoch(kState));
+    seen.insert(report.bucket);
+  }
+  CHECK(seen.size() == count);
+}
+
 TEST_CASE("storage node: takes operations of the bucket's owner under exactly its own state version") {
   NodeWorld nodes(1);
   nodes.give_state(kState);

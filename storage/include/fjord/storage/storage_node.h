@@ -20,6 +20,7 @@ namespace fjord::storage {
 
 class ForegroundCpus;
 class MaintenanceBudget;
+class PollAnswers;
 class SpaceMonitor;
 class UtilisationMeter;
 struct SpaceState;
@@ -58,6 +59,7 @@ struct StorageNodeHealth {
   std::string misnamed;
   std::uint32_t space_stage = 0;  ///< See PollReply::space_stage.
   std::string space;              ///< The measured space and the limit that it exceeds; empty in the normal stage.
+  std::uint64_t buckets = 0;
   std::uint64_t damaged_buckets = 0;
 };
 
@@ -100,11 +102,17 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void apply(rpc::Apply request, rpc::Responder respond);
   void refuse_late_gets(const rpc::Apply& request, std::vector<std::uint32_t>& indexes,
                         std::vector<rpc::OperationResult>& results) const;
+  struct InfoQuestion;
+  struct SetsMessage;
   void get_bucket_info(rpc::GetBucketInfo request, rpc::Responder respond);
+  void report_next(std::size_t s, const std::shared_ptr<InfoQuestion>& question);
   void get_loads(rpc::Responder respond);
   void set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond);
+  void set_next(std::size_t s, std::size_t from, const std::shared_ptr<SetsMessage>& message);
   void delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond);
   void poll(rpc::Poll request, rpc::Responder respond);
+  void report_for_polls(std::size_t s);
+  void fill_in(rpc::PollReply& reply, bool wants_settings);
   /// Applies the cluster state and schemas that a poll carries. Errors: InvalidArgument if the poll is addressed to
   /// another node; those of SnapshotHolder::update.
   Status apply_poll(const rpc::Poll& request);
@@ -117,7 +125,6 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::uint64_t incarnation_;
   MonotonicTime began_at_;  // Time since which loads are counted.
   Gauge& damaged_buckets_;
-  Histogram& poll_wait_;
   const std::string name_;  ///< Name of this node, for example "storage.2".
   mutable std::mutex mutex_;
   std::string misnamed_ FJORD_GUARDED_BY(mutex_);  ///< See StorageNodeHealth::misnamed.
@@ -133,6 +140,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::unique_ptr<MaintenanceBudget> budget_;
   std::unique_ptr<ForegroundCpus> foreground_cpus_;
   std::unique_ptr<UtilisationMeter> utilisation_;
+  std::unique_ptr<PollAnswers> polls_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
   std::unique_ptr<SpaceMonitor> space_monitor_;  // The last member, because it calls the stripes.
 };
