@@ -37,17 +37,27 @@ void BucketMaintainer::on_complete() {
 
 void BucketMaintainer::create_all() {
   const unsigned bits = context_.bucket_bits_min();
+  std::vector<BucketId> made;
   for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
     BucketId bucket(bits, i);
     if (context_.snapshot->distributor_of(bucket) != context_.options.index) continue;
-    if (context_.buckets.overlapping(bucket).empty()) create(bucket);
+    if (!context_.buckets.overlapping(bucket).empty()) continue;
+    begin_creation(bucket);
+    made.push_back(bucket);
   }
+  installer_.send(made);
 }
 
 BucketEntry& BucketMaintainer::create(BucketId bucket) {
+  BucketEntry& entry = begin_creation(bucket);
+  installer_.send({bucket});
+  return entry;
+}
+
+BucketEntry& BucketMaintainer::begin_creation(BucketId bucket) {
   BucketEntry& entry = context_.buckets.add(bucket);
   entry.set = {context_.next_epoch(0), context_.snapshot->nodes_for_new(bucket).to_vector()};
-  installer_.install(entry);
+  installer_.begin(entry, {});
   return entry;
 }
 

@@ -56,6 +56,8 @@ class BucketMaintainer {
   void on_in_force(BucketEntry& entry, const Installation& done);
   /// Creates all missing buckets. If there is no spare node, no bucket can be created while a node is away.
   void create_all();
+  /// Like create(), but sends nothing yet.
+  BucketEntry& begin_creation(BucketId bucket);
   void look_around();
   void note_report(std::uint16_t node, const rpc::GetBucketInfoReply& reply);
   void look_around_later();

@@ -12,6 +12,8 @@ namespace {
 
 // Pause before another attempt to delete a surplus replica.
 constexpr Duration kDeleteRetryDelay = milliseconds(100);
+// Number of replica sets in one message. A storage node that has stored these answers, and their buckets are served.
+constexpr std::size_t kBucketsInOneMessage = 512;
 
 /// Lets damaged members receive the set late. If only a damaged member had the set, a recovery would rely on it, with
 /// no member to repair it from.
@@ -45,7 +47,12 @@ void ReplicaSetInstaller::send(const std::vector<BucketId>& buckets) {
     for (std::uint16_t node : entry.installation()->missing) by_node[node].push_back(bucket);
     for (std::uint16_t node : entry.catching_up) by_node[node].push_back(bucket);
   }
-  for (const auto& [node, list] : by_node) send_to(node, list);
+  for (const auto& [node, list] : by_node) {
+    for (std::size_t i = 0; i < list.size(); i += kBucketsInOneMessage) {
+      const auto begin = list.begin() + static_cast<std::ptrdiff_t>(i);
+      send_to(node, {begin, begin + static_cast<std::ptrdiff_t>(std::min(list.size() - i, kBucketsInOneMessage))});
+    }
+  }
 }
 
 void ReplicaSetInstaller::extend(BucketEntry& entry, Installation work) {

@@ -11,6 +11,9 @@
 namespace fjord::distributor {
 namespace {
 
+// Number of buckets that are recovered before other tasks of the executor come in between.
+constexpr std::size_t kBucketsInOneTurn = 512;
+
 /// Returns true if the bucket cannot be served, by what is known before storage nodes have been asked.
 bool is_unreachable(const BucketEntry& entry, const rpc::ClusterSnapshot& now) {
   if (entry.is<activity::Collecting>()) return entry.unreachable;
@@ -92,7 +95,7 @@ void StateTransition::collect_rest(ReportCollector::Reports reports) {
 void StateTransition::reconcile(ReportCollector::Reports reports) {
   const std::vector<Undivided> undivided = find_undivided(reports);
   if (undivided.empty()) {
-    build_database(reports);
+    build_database(std::move(reports));
     return;
   }
   for (const Undivided& replica : undivided) {
@@ -111,17 +114,31 @@ void StateTransition::reconcile(ReportCollector::Reports reports) {
   });
 }
 
-void StateTransition::build_database(const ReportCollector::Reports& reports) {
-  std::vector<BucketId> to_install;
-  const std::size_t absent = context_.absent_nodes();
+void StateTransition::build_database(ReportCollector::Reports reports) {
+  reports_ = std::move(reports);
+  to_install_.clear();
   // Drops the buckets that no node has reported, or that were reported with other bits only.
   context_.buckets.erase_if([](const BucketEntry& entry) { return entry.is<activity::Collecting>(); });
-  for (const auto& [raw, list] : reports) {
-    if (list.empty() || context_.buckets.find(BucketId(raw)) != nullptr) continue;
-    if (recover(context_.buckets.add(BucketId(raw)), list, absent)) to_install.push_back(BucketId(raw));
+  recover_next();
+}
+
+/// Makes entries from the next reports. Polls and operations on other buckets come in between.
+void StateTransition::recover_next() {
+  const std::size_t absent = context_.absent_nodes();
+  for (std::size_t i = 0; i < kBucketsInOneTurn && !reports_.empty(); ++i) {
+    const auto next = reports_.extract(reports_.begin());
+    const BucketId bucket(next.key());
+    if (next.mapped().empty() || context_.buckets.find(bucket) != nullptr) continue;
+    if (recover(context_.buckets.add(bucket), next.mapped(), absent)) to_install_.push_back(bucket);
+  }
+  if (!reports_.empty()) {
+    context_.executor.post([this, generation = context_.generation] {
+      if (generation == context_.generation) recover_next();
+    });
+    return;
   }
   context_.ready = true;
-  parts_.installer.send(to_install);
+  parts_.installer.send(std::exchange(to_install_, {}));
   hooks_.complete();
 }
 

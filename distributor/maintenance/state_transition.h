@@ -39,7 +39,8 @@ class StateTransition {
  private:
   void collect_rest(ReportCollector::Reports reports);
   void reconcile(ReportCollector::Reports reports);
-  void build_database(const ReportCollector::Reports& reports);
+  void build_database(ReportCollector::Reports reports);
+  void recover_next();
   /// Fills a new entry from the reports. Returns true if its replica set has to be sent to its nodes.
   bool recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent);
   void fill_in(BucketEntry& entry, RecoveryPlan& plan, const std::vector<ReplicaReport>& reports);
@@ -51,6 +52,8 @@ class StateTransition {
   TransitionPlan plan_;
   /// Buckets that this distributor owned under the earlier state and has to collect again.
   std::vector<BucketId> outdated_;
+  ReportCollector::Reports reports_;  ///< Reports of which entries are still to be made.
+  std::vector<BucketId> to_install_;  ///< New entries whose replica sets are to be sent when the database is complete.
 };
 
 }  // namespace fjord::distributor

@@ -80,6 +80,41 @@ TEST_CASE("distributor: a state that does not concern a bucket leaves it in serv
   CHECK((*waiting)->results.at(0).status);
 }
 
+TEST_CASE("distributor: more buckets than are recovered in one turn are served, also if a state comes in between") {
+  constexpr unsigned kBits = 11;
+  DistributorWorld world(2, 2, kBits);
+  const auto sets_in = [](const ScriptedTransport::Sent& call) {
+    const auto* sets = std::get_if<rpc::SetReplicaSets>(&call.request);
+    return sets == nullptr ? std::size_t{0} : sets->buckets.size();
+  };
+  const auto check_all = [&](std::uint64_t least_version) {
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << kBits; ++i) {
+      const ReplicaSet set = world.set_at(0, BucketId(kBits, i));
+      CHECK(set.state_version() >= least_version);
+      CHECK(world.set_at(1, BucketId(kBits, i)) == set);
+      CHECK(set.nodes.size() == 2);
+    }
+    CHECK(world.gauge("fjord_distributor_buckets_unavailable") == 0);
+    CHECK(world.gauge("fjord_distributor_buckets_out_of_sync") == 0);
+  };
+  world.give_state(1, " .0.v:1 .1.v:1");
+  world.run(seconds(2));
+  (void)world.poll([](rpc::Poll&) {});
+  check_all(1);
+  const std::size_t sent = world.transport.sent().size();
+  CHECK(std::count_if(world.transport.sent().begin(), world.transport.sent().end(),
+                      [&](const auto& call) { return sets_in(call) > 0; }) == 8);
+
+  world.give_state(2, " .0.v:1 .1.s:d");
+  SECTION("undisturbed") { world.run(seconds(1)); }
+  SECTION("the next state comes at once") {}
+  world.give_state(3, " .0.v:1 .1.v:3");
+  world.run(seconds(20));
+  (void)world.poll([](rpc::Poll&) {});
+  check_all(2);
+  for (std::size_t i = sent; i < world.transport.sent().size(); ++i) CHECK(sets_in(world.transport.sent()[i]) <= 512);
+}
+
 TEST_CASE("distributor: what a node brings back of a bucket in service is merged and deleted") {
   DistributorWorld world(3);
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
