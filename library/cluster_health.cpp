@@ -6,6 +6,7 @@
 #include <map>
 
 #include "fjord/cluster/cluster_state.h"
+#include "fjord/cluster/limits.h"
 
 namespace fjord {
 namespace {
@@ -54,6 +55,16 @@ void add_failing(const rpc::GetStatusReply& status, ClusterHealth& health, Reaso
     health.buckets_failing += node.last.buckets_failing;
     reasons.add(1, fmt::format("{}: the merges of {} buckets fail again and again, last {}", node.node,
                                node.last.buckets_failing, node.last.failing));
+  }
+}
+
+/// Adds the nodes with more buckets than are repaired quickly after a failure.
+void add_many_buckets(const rpc::GetStatusReply& status, Reasons& reasons) {
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (node.state != "up" || node.last.buckets <= kBucketsPerNodeWarn) continue;
+    reasons.add(1, fmt::format("{} has {} buckets, and repairs are slow with more than {}: add nodes, or lower "
+                               "cluster.distribution_bits",
+                               node.node, node.last.buckets, kBucketsPerNodeMax));
   }
 }
 
@@ -178,6 +189,7 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
   add_unserved(status, health, reasons);
   add_space(status, health, reasons);
   add_failing(status, health, reasons);
+  add_many_buckets(status, reasons);
   add_nowhere_to_go(status, reasons);
   add_features(status, health);
   const Result<ClusterState> state = ClusterState::parse(status.info.state);

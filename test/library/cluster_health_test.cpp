@@ -31,6 +31,19 @@ void check(const rpc::GetStatusReply& status, int level, const std::string& reas
 
 }  // namespace
 
+TEST_CASE("cluster health: a node says that it comes near the largest number of buckets") {
+  for (const std::size_t node : {0, 1}) {
+    rpc::GetStatusReply status = healthy();
+    status.nodes[node].last.buckets = 80'000;
+    CHECK(health_of(status).level == 0);
+    status.nodes[node].last.buckets = 80'001;
+    check(status, 1,
+          status.nodes[node].node +
+              " has 80001 buckets, and repairs are slow with more than 100000: add nodes, or "
+              "lower cluster.distribution_bits");
+  }
+}
+
 TEST_CASE("cluster health: without any trouble there is no reason") {
   const ClusterHealth health = health_of(healthy());
   CHECK(health.level == 0);

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "fjord/cluster/limits.h"
+
 namespace fjord {
 namespace {
 
@@ -22,6 +24,13 @@ class Page {
     if (page_.healthy) page_.status = word;
     page_.healthy = false;
     page_.reasons.push_back(std::move(reason));
+  }
+  void check_number(std::uint64_t buckets) {
+    if (buckets <= kBucketsPerNodeWarn) return;
+    degraded(
+        fmt::format("it has {} buckets, and repairs are slow with more than {}: add nodes, or lower "
+                    "cluster.distribution_bits",
+                    buckets, kBucketsPerNodeMax));
   }
   void degraded(std::string reason) {
     if (page_.reasons.empty()) page_.status = "degraded";
@@ -56,6 +65,7 @@ Health health_page(const std::string& name, const storage::StorageNodeHealth& no
   }
   if (node.damaged_buckets != 0)
     page.degraded(fmt::format("{} buckets here have lost something", node.damaged_buckets));
+  page.check_number(node.buckets);
   return page.take();
 }
 
@@ -73,6 +83,7 @@ Health health_page(const std::string& name, const distributor::DistributorHealth
   if (node.failing != 0) {
     page.degraded(fmt::format("the merges of {} buckets fail again and again, last {}", node.failing, node.failure));
   }
+  page.check_number(node.buckets);
   if (node.since_poll > kSilenceMax) {
     page.degraded(fmt::format("no fleet controller has asked for {} s", node.since_poll.count() / 1'000'000));
   }
