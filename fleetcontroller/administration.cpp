@@ -183,7 +183,9 @@ Inquiry Administration::inquiry_for(const rpc::ChangeNodes& request) const {
   if (!stops) return inquiry;
   for (const std::string& name : request.nodes) {
     const Result<NodeId> id = NodeId::parse(name);
-    if (id && id->type == NodeType::Storage) inquiry.stopped.push_back(id->index);
+    if (!id || id->type != NodeType::Storage) continue;
+    if (is_ordered(records_.cluster(), records_.active(), *id, request.action)) continue;
+    inquiry.stopped.push_back(id->index);
   }
   for (const PolledNode& node : poller_.nodes()) {
     const bool is_asked =

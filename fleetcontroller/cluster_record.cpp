@@ -11,9 +11,9 @@ namespace fjord::fleetcontroller {
 namespace {
 
 // The newest format version. Version 1 has no exceptions, version 2 no term base, version 3 no steps of the balancer,
-// version 4 no read shares. A record is written in the lowest version that can hold it, so that an earlier program can
-// read it.
-constexpr std::uint16_t kVersion = 5;
+// version 4 no read shares, version 5 no states wanted after maintenance. A record is written in the lowest version
+// that can hold it, so that an earlier program can read it.
+constexpr std::uint16_t kVersion = 6;
 constexpr std::size_t kHistoryMax = 500;
 constexpr std::size_t kConfigsMax = 100;
 constexpr std::size_t kTextMax = 400;
@@ -132,6 +132,7 @@ void visit(V& v, M& m) {
   v(m.term), v(m.active), v(m.pending), v(m.nodes), v(m.incarnations), v(m.wanted), v(m.configs), v(m.history);
   if (v.version >= 3) v(m.term_base);
   if (v.version >= 4) v(m.balance_step), v(m.balance_steps);
+  if (v.version >= 6) v(m.wanted_after);
 }
 template <typename V, Is<SchemaRecord> M>
 void visit(V& v, M& m) {
@@ -207,6 +208,7 @@ std::string encode(const ClusterRecord& record) {
   if (record.term_base != 0) lowest = 3;
   if (record.balance_step != 0) lowest = 4;
   if (has_read_shares(record)) lowest = 5;
+  if (!record.wanted_after.empty()) lowest = 6;
   return encode_any(record, lowest);
 }
 std::string encode(const SchemaRecord& record) { return encode_any(record, 1); }

@@ -102,9 +102,11 @@ struct ClusterRecord {
   NodeTable nodes;
   std::map<std::string, std::uint64_t> incarnations;  ///< Published incarnations by node name.
   std::map<std::string, WantedState> wanted;          ///< Wanted states by node name, also of unknown nodes.
-  std::vector<ConfigVersion> configs;                 ///< By rising version; the last one is in force. May be empty.
-  std::vector<HistoryEntry> history;                  ///< Oldest first.
-  std::uint64_t balance_step = 0;                     ///< Id of the newest step of the balancer.
+  /// What is wanted again of nodes that were being retired before their maintenance, when that ends.
+  std::map<std::string, WantedState> wanted_after = {};
+  std::vector<ConfigVersion> configs;  ///< By rising version; the last one is in force. May be empty.
+  std::vector<HistoryEntry> history;   ///< Oldest first.
+  std::uint64_t balance_step = 0;      ///< Id of the newest step of the balancer.
   /// The newest steps, oldest first; all are about buckets of nodes.exceptions_bits bits.
   std::vector<BalanceStep> balance_steps;
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <fmt/format.h>
 #include <functional>
+#include <iterator>
 #include <limits>
 
 #include "balance_steps.h"
@@ -117,11 +118,15 @@ class NodeChange {
       if (comes_back) state.set_node_state(node.id, NodeState::Up);
     }
     for (NodeId id : ids_) {
-      if (changed.wanted.contains(id.to_string())) continue;
       // A node that does not answer keeps its state, whatever operators have set.
       const NodeFacts* node = facts_.find(id);
       const bool is_back = request_.action == NodeAction::Up && node != nullptr && node->is_fresh;
-      if (is_back || request_.action == NodeAction::Add) state.set_node_state(id, NodeState::Up);
+      const auto wanted = changed.wanted.find(id.to_string());
+      if (wanted != changed.wanted.end()) {
+        if (is_back) state.set_node_state(id, wanted->second.state);
+      } else if (is_back || request_.action == NodeAction::Add) {
+        state.set_node_state(id, NodeState::Up);
+      }
     }
     return ClusterView::make(std::move(state), distribution.with_redundancy(facts_.active.redundancy()));
   }
@@ -141,15 +146,15 @@ class NodeChange {
         want(NodeState::Up);
         break;
       case NodeAction::Maintenance:
-        add_refusals(why_not_stop(facts_, ids_));
+        add_refusals(why_not_stop(facts_, not_ordered_yet()));
         want(NodeState::Maintenance);
         break;
       case NodeAction::Stop:
         add_refusals(why_not_stop(facts_, ids_));
         break;
       case NodeAction::Down:
-        add_refusals(why_not_stop(facts_, ids_));
-        add_refusals(why_not_remove(facts_, ids_));
+        add_refusals(why_not_stop(facts_, not_ordered_yet()));
+        add_refusals(why_not_remove(facts_, not_ordered_yet()));
         want(NodeState::Down);
         break;
       case NodeAction::Retire:
@@ -179,6 +184,45 @@ class NodeChange {
     reply.refusals.insert(reply.refusals.end(), more.begin(), more.end());
   }
 
+  std::vector<NodeId> not_ordered_yet() const {
+    std::vector<NodeId> rest;
+    std::copy_if(ids_.begin(), ids_.end(), std::back_inserter(rest),
+                 [&](NodeId id) { return !is_ordered(changed, *facts_.active.state, id, request_.action); });
+    return rest;
+  }
+
+  /// Keeps the order to retire a node for the time after its maintenance.
+  void keep_retirement(const std::string& name) {
+    const auto found = changed.wanted.find(name);
+    if (found == changed.wanted.end() || found->second.state != NodeState::Retired) return;
+    changed.wanted_after[name] = found->second;
+    reply.warnings.push_back(fmt::format("{} is being retired, which goes on after its maintenance", name));
+  }
+
+  /// Ends what operators have ordered of a node. After maintenance that is only the maintenance.
+  void take_back(NodeId id) {
+    const std::string name = id.to_string();
+    const NodeFacts* node = facts_.find(id);
+    const auto found = changed.wanted.find(name);
+    if (found == changed.wanted.end()) reply.warnings.push_back(name + " was not taken out by anybody");
+    if (node != nullptr && !node->is_fresh) reply.warnings.push_back(name + " does not answer");
+    const auto after = changed.wanted_after.extract(name);
+    if (!after.empty() && found != changed.wanted.end() && found->second.state == NodeState::Maintenance) {
+      found->second = after.mapped();
+      reply.warnings.push_back(
+          fmt::format("its maintenance ends, and {} goes on being retired, as {} has ordered before "
+                      "({}); fjord node up {} once more keeps it",
+                      name, found->second.who.empty() ? "an operator" : found->second.who,
+                      found->second.reason.empty() ? "no reason" : found->second.reason, name));
+      return;
+    }
+    if (found == changed.wanted.end()) return;
+    if (found->second.state == NodeState::Retired) {
+      reply.warnings.push_back(name + " is no longer being retired, and gets its replicas back");
+    }
+    changed.wanted.erase(found);
+  }
+
   void want(NodeState state) {
     for (NodeId id : ids_) {
       const std::string name = id.to_string();
@@ -191,11 +235,13 @@ class NodeChange {
         reply.warnings.push_back(fmt::format("{} is {} already", name, fjord::to_string(state)));
       }
       if (state == NodeState::Up) {
-        const NodeFacts* node = facts_.find(id);
-        if (found == changed.wanted.end()) reply.warnings.push_back(name + " was not taken out by anybody");
-        if (node != nullptr && !node->is_fresh) reply.warnings.push_back(name + " does not answer");
-        changed.wanted.erase(name);
+        take_back(id);
       } else {
+        if (state == NodeState::Maintenance) {
+          keep_retirement(name);
+        } else {
+          changed.wanted_after.erase(name);
+        }
         changed.wanted[name] = {state, request_.reason, request_.who, unix_us_};
       }
     }
@@ -257,6 +303,7 @@ class NodeChange {
     for (NodeId id : ids_) {
       changed.wanted[id.to_string()] = {NodeState::Down, request_.reason.empty() ? "removed" : request_.reason,
                                         request_.who, unix_us_};
+      changed.wanted_after.erase(id.to_string());
       std::vector<std::string>& list =
           id.type == NodeType::Storage ? changed.nodes.storage : changed.nodes.distributors;
       if (id.index < list.size()) list[id.index].clear();
@@ -283,6 +330,7 @@ class NodeChange {
     if (ids_[0].index >= list.size()) return {StatusCode::NotFound, "there is no " + ids_[0].to_string()};
     list[ids_[0].index] = request_.address;
     changed.wanted.erase(ids_[0].to_string());
+    changed.wanted_after.erase(ids_[0].to_string());
     return Status::ok();
   }
 
@@ -393,6 +441,15 @@ rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& fa
   change.changed.add_history(std::move(entry));
   record = std::move(change.changed);
   return std::move(reply);
+}
+
+bool is_ordered(const ClusterRecord& record, const ClusterState& active, NodeId id, rpc::NodeAction action) {
+  const auto wanted = record.wanted.find(id.to_string());
+  if (wanted == record.wanted.end()) return false;
+  if (action == NodeAction::Down) return wanted->second.state == NodeState::Down;
+  if (action != NodeAction::Maintenance || wanted->second.state != NodeState::Maintenance) return false;
+  // A storage node that is down has exceeded the limit of its maintenance, and others have got its replicas.
+  return id.type == NodeType::Distributor || active.node(id).state != NodeState::Down;
 }
 
 std::string group_of(const DistributionConfig& distribution, std::uint16_t index) {

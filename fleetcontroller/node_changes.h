@@ -15,6 +15,10 @@ namespace fjord::fleetcontroller {
 rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& facts, const rpc::ChangeNodes& request,
                                    std::int64_t unix_us);
 
+/// Returns true if an operator has ordered this of the node before, and the order is in force or will be. A repeated
+/// order, for example because its answer was lost, takes nothing away. `action` is Maintenance or Down.
+bool is_ordered(const ClusterRecord& record, const ClusterState& active, NodeId id, rpc::NodeAction action);
+
 /// Returns the name of the leaf group of a storage node; empty: it is in no group.
 std::string group_of(const DistributionConfig& distribution, std::uint16_t index);
 

@@ -154,6 +154,10 @@ rpc::NodeStatus StatusReports::status_of(const PolledNode& node) const {
   status.state = std::string(to_string(records_.active().node(report.id).state));
   status.last = node.last;
   status.wanted = wanted_text(report.wanted);
+  const auto& afterwards = records_.cluster().wanted_after;
+  if (const auto after = afterwards.find(status.node); after != afterwards.end()) {
+    status.wanted += "; then " + wanted_text(after->second);
+  }
   status.reason = reason_of(report);
   if (report.mistaken.empty() && report.answered) {
     status.answered_us_ago = (clock_.now() - report.last_answer).count();
