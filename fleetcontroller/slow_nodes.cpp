@@ -16,6 +16,13 @@ struct Votes {
 
 std::string milliseconds_text(std::int64_t us) { return fmt::format("{:.1f} ms", static_cast<double>(us) / 1000); }
 
+std::int64_t badness(const rpc::NodeLatency& one) { return std::max(one.read_us, one.write_us); }
+
+bool is_very_slow(const rpc::NodeLatency& one) {
+  const bool is_silent = badness(one) == 0;
+  return is_silent || badness(one) >= SlowNodes::kVerySlow.count();
+}
+
 std::string reason_of(const Votes& votes) {
   const rpc::NodeLatency& worst = *votes.worst;
   std::string text;
@@ -40,41 +47,51 @@ std::vector<SlowNodes::Change> SlowNodes::update(const std::vector<Report>& repo
       ++of_node.all;
       if (!latency.suspect) continue;
       ++of_node.slow;
-      const auto badness = [](const rpc::NodeLatency& one) { return std::max(one.read_us, one.write_us); };
       if (of_node.worst == nullptr || badness(latency) > badness(*of_node.worst)) of_node.worst = &latency;
     }
   }
   std::vector<Change> changes;
+  for (auto& [node, episode] : episodes_) {
+    if (episode.is_marked) episode.marked += now - episode.last_update;
+    episode.last_update = now;
+    episode.is_marked = now - episode.last_slow <= kClearAfter;
+  }
   for (const auto& [node, of_node] : votes) {
     if (2 * of_node.slow <= of_node.all) continue;
-    auto [mark, is_new] = marks_.try_emplace(node);
-    mark->second.last_slow = now;
-    if (!is_new) continue;
-    mark->second.since = now;
-    mark->second.reason = reason_of(of_node);
-    changes.push_back({node, true, mark->second.reason});
+    const auto [place, is_new] = episodes_.try_emplace(node);
+    Episode& episode = place->second;
+    if (is_new) episode.since = now;
+    episode.last_slow = now;
+    episode.last_update = now;
+    episode.is_marked = true;
+    if (episode.is_reported) continue;
+    episode.reason = reason_of(of_node);
+    episode.is_reported = is_very_slow(*of_node.worst) || episode.marked >= kReportAfter;
+    if (episode.is_reported) changes.push_back({node, true, episode.reason});
   }
-  for (auto mark = marks_.begin(); mark != marks_.end();) {
-    if (now - mark->second.last_slow <= kClearAfter) {
-      ++mark;
-      continue;
+  std::erase_if(episodes_, [&](const auto& entry) {
+    const auto& [node, episode] = entry;
+    if (now - episode.last_slow <= kQuiet) return false;
+    const double seconds_slow = static_cast<double>((episode.last_slow - episode.since).count()) / 1e6;
+    if (episode.is_reported) {
+      changes.push_back({node, false, fmt::format("as fast as the others again, after {:.1f} s", seconds_slow)});
     }
-    const double seconds_slow = static_cast<double>((now - mark->second.since).count()) / 1e6;
-    changes.push_back({mark->first, false, fmt::format("as fast as the others again, after {:.1f} s", seconds_slow)});
-    mark = marks_.erase(mark);
-  }
+    return true;
+  });
   return changes;
 }
 
 std::vector<std::uint16_t> SlowNodes::nodes() const {
   std::vector<std::uint16_t> nodes;
-  for (const auto& [node, mark] : marks_) nodes.push_back(node);
+  for (const auto& [node, episode] : episodes_) {
+    if (episode.is_marked) nodes.push_back(node);
+  }
   return nodes;
 }
 
 std::string SlowNodes::reason(std::uint16_t node) const {
-  const auto mark = marks_.find(node);
-  return mark == marks_.end() ? std::string() : mark->second.reason;
+  const auto episode = episodes_.find(node);
+  return episode == episodes_.end() || !episode->second.is_reported ? std::string() : episode->second.reason;
 }
 
 }  // namespace fjord::fleetcontroller
