@@ -82,7 +82,10 @@ class BulkWriter {
   }
   static std::string cursor_text(const std::string& name, const BulkChange& change,
                                  const visitors::SessionCursor& cursor) {
-    return fmt::format("{}{} {}\n{}\n", kPrefix, name, kind_of(change), cursor.to_text());
+    const std::string first = fmt::format("{}{} {}", kPrefix, name, kind_of(change));
+    visitors::SessionCursor sealed = cursor;
+    sealed.seal(first);
+    return fmt::format("{}\n{}\n", first, sealed.to_text());
   }
 
  private:
@@ -180,6 +183,7 @@ Result<BulkStart> start_of(ClientCore& core, const BulkChange& change, const std
   start.name = first.substr(kPrefix.size(), first.size() - kPrefix.size() - expected_end.size());
   auto cursor = visitors::SessionCursor::parse(std::string_view(resume).substr(line_end + 1));
   if (!cursor) return cursor.error().with_context("resume");
+  if (Status whole = cursor->open_seal(first); !whole) return whole.with_context("resume");
   if (cursor->question != question) return wrong;
   start.cursor = std::move(*cursor);
   return start;

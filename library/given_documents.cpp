@@ -73,10 +73,13 @@ Result<GivenDocuments> GivenDocuments::parse(std::string_view line) {
 }
 
 std::string VisitCursor::to_text() const {
-  std::string text;
-  for (const visitors::SessionCursor& slice : slices) text += slice.to_text() + '\n';
-  if (given.size() != 0) text += given.to_text(slices) + '\n';
-  return text;
+  if (slices.empty()) return {};
+  std::string others;
+  for (std::size_t k = 1; k < slices.size(); ++k) others += slices[k].to_text() + '\n';
+  if (given.size() != 0) others += given.to_text(slices) + '\n';
+  visitors::SessionCursor first = slices.front();
+  if (!others.empty()) first.seal(others);
+  return first.to_text() + '\n' + others;
 }
 
 Result<VisitCursor> VisitCursor::parse(std::string_view text) {
@@ -98,6 +101,8 @@ Result<VisitCursor> VisitCursor::parse(std::string_view text) {
     at = end + 1;
   }
   if (cursor.slices.empty()) return Status(StatusCode::InvalidArgument, "there is no cursor of a slice in it");
+  const std::size_t first_end = std::min(text.find('\n'), text.size() - 1);
+  FJORD_TRY(cursor.slices.front().open_seal(text.substr(first_end + 1)));
   return cursor;
 }
 

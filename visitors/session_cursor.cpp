@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <iterator>
+#include <utility>
 
 #include "cursor_text.h"
 #include "fjord/common/hash.h"
@@ -18,6 +19,14 @@ Status wrong_session_cursor(const char* what) {
 
 }  // namespace
 
+void SessionCursor::seal(std::string_view text) { beside = hash64(without_space(text)); }
+
+Status SessionCursor::open_seal(std::string_view text) {
+  const std::optional<std::uint64_t> expected = std::exchange(beside, std::nullopt);
+  if (!expected || *expected == hash64(without_space(text))) return Status::ok();
+  return wrong_session_cursor("is damaged: the text that is kept with it is not the one that was written");
+}
+
 std::string SessionCursor::to_text() const {
   std::string text = fmt::format("{}{}:{:x}:", kVisitPrefix, kVisitVersion, question);
   const char* separator = "";
@@ -25,6 +34,7 @@ std::string SessionCursor::to_text() const {
     fmt::format_to(std::back_inserter(text), "{}{:x}-{:x}", separator, range.first, range.last);
     separator = ",";
   }
+  if (beside) fmt::format_to(std::back_inserter(text), ":{:016x}", *beside);
   return fmt::format("{}:{:016x}", text, hash64(text));
 }
 
@@ -51,6 +61,10 @@ Result<SessionCursor> SessionCursor::parse(std::string_view text) {
     const auto last = parse_hex(range);
     if (!first || !last || *first > *last || *last > kLastPosition) return wrong_session_cursor("is malformed");
     cursor.done.add({*first, *last});
+  }
+  if (rest.find(':') != std::string_view::npos) {
+    cursor.beside = parse_hex(cut(rest, ':'));
+    if (!cursor.beside) return wrong_session_cursor("is malformed");
   }
   return cursor;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "fjord/common/check.h"
 #include "fjord/library/detail/small_file.h"
 
 namespace fjord {
@@ -93,19 +94,24 @@ Status ExportFile::load(Mode mode) {
             fmt::format("{} is complete, or not an export: there is no {}", path_, progress_path_)};
   }
   FJORD_TRY_ASSIGN(const std::string text, read_small_file(progress_path_));
-  const Status wrong(StatusCode::InvalidArgument, progress_path_ + ": not a progress file of an export");
+  const std::string damaged = progress_path_ + " (restore this file, or begin again with --overwrite)";
+  const Status wrong(StatusCode::InvalidArgument, damaged + ": not a progress file of an export");
   std::string_view rest;
   if (!text.starts_with(kFilePrefix) ||
       !parse_numbers(std::string_view(text).substr(kFilePrefix.size()), bytes_, documents_, rest)) {
     return wrong;
   }
+  std::string unsealed = text.substr(0, text.size() - rest.size());
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
     auto cursor = visitors::SessionCursor::parse(rest.substr(0, end));
-    if (!cursor) return cursor.error().with_context(progress_path_);
+    if (!cursor) return cursor.error().with_context(damaged);
+    if (!resumed_.empty()) unsealed += std::string(rest.substr(0, end)) + '\n';
     resumed_.push_back(std::move(*cursor));
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
+  if (resumed_.empty()) return wrong;
+  if (Status whole = resumed_.front().open_seal(unsealed); !whole) return whole.with_context(damaged);
   struct stat info {};
   if (::stat(path_.c_str(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) < bytes_) {
     return {StatusCode::InvalidArgument, fmt::format("{} is shorter than {} says", path_, progress_path_)};
@@ -162,9 +168,13 @@ Status ExportFile::commit(const VisitedBucket& bucket) {
 
 Status ExportFile::save(const std::vector<visitors::SessionCursor>& cursors) {
   if (std::fflush(file_.get()) != 0 || ::fdatasync(::fileno(file_.get())) != 0) return failed("written");
-  std::string text = fmt::format("{}{} {}\n", kFilePrefix, bytes_, documents_);
-  for (const visitors::SessionCursor& cursor : cursors) text += cursor.to_text() + '\n';
-  return replace_file(progress_path_, text);
+  FJORD_CHECK(!cursors.empty());
+  const std::string head = fmt::format("{}{} {}\n", kFilePrefix, bytes_, documents_);
+  std::string others;
+  for (std::size_t i = 1; i < cursors.size(); ++i) others += cursors[i].to_text() + '\n';
+  visitors::SessionCursor first = cursors.front();
+  first.seal(head + others);
+  return replace_file(progress_path_, fmt::format("{}{}\n{}", head, first.to_text(), others));
 }
 
 Status ExportFile::finish() {

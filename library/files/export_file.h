@@ -42,7 +42,8 @@ class ExportFile {
   /// Appends a complete bucket to the file.
   Status commit(const VisitedBucket& bucket);
   void drop(const VisitedBucket& bucket) { spools_.erase(bucket); }
-  /// Writes the progress file. `cursors` must cover exactly the committed buckets.
+  /// Writes the progress file. `cursors` must cover exactly the committed buckets; there is at least one. The first
+  /// one has the checksum of the rest of the file.
   Status save(const std::vector<visitors::SessionCursor>& cursors);
   /// Completes the export and removes the progress file.
   Status finish();

@@ -10,6 +10,7 @@
 #include "fjord/library/detail/file_format.h"
 #include "fjord/library/detail/small_file.h"
 #include "fjord/library/detail/transfers.h"
+#include "import_progress.h"
 #include "import_source.h"
 
 namespace fjord {
@@ -18,7 +19,6 @@ namespace {
 constexpr std::size_t kBatchRecords = 512;
 constexpr std::size_t kBatchBytes = 1 << 20;
 constexpr unsigned kLineBits = 40;
-constexpr const char* kProgressPrefix = "fjord-import-1 ";
 
 std::size_t parser_count() { return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 4); }
 
@@ -124,13 +124,11 @@ Status ImportRun::load_progress(const std::string& input) {
   input_ = input;
   const auto text = read_small_file(options_.progress_file);
   if (!text) return text.error().code() == StatusCode::NotFound ? Status::ok() : text.error();
-  const std::string prefix = std::string(kProgressPrefix) + input_ + ' ';
-  const char* const begin = text->data() + std::min(prefix.size(), text->size());
-  const char* const end = text->data() + text->size();
-  const auto number = std::from_chars(begin, end, skipped_through_);
-  if (!text->starts_with(prefix) || number.ec != std::errc() || number.ptr + 1 != end || *number.ptr != '\n') {
-    return {StatusCode::InvalidArgument, fmt::format("{}: not a progress file of {}", options_.progress_file, input_)};
+  const auto done = parse_import_progress(*text, input_);
+  if (!done) {
+    return done.error().with_context(options_.progress_file + " (restore this file, or remove it to begin again)");
   }
+  skipped_through_ = *done;
   return Status::ok();
 }
 
@@ -153,7 +151,7 @@ void ImportRun::save_progress() {
     done = open_lines_.empty() ? last_line_ : *open_lines_.begin() - 1;
     done = std::max(done, skipped_through_);
   }
-  const Status saved = replace_file(options_.progress_file, fmt::format("{}{} {}\n", kProgressPrefix, input_, done));
+  const Status saved = replace_file(options_.progress_file, import_progress_text(input_, done));
   if (!saved) report({.file = {}, .line = 0, .status = saved, .in_doubt = false});
 }
 

@@ -6,6 +6,7 @@ import gc
 import os
 import random
 import threading
+import zlib
 
 import pytest
 
@@ -613,7 +614,14 @@ def test_an_interrupted_import_goes_on_behind_its_position(client, tmp_path, mon
 
     with pytest.raises(BaseException):
         store(interrupt)
-    assert position.read_text() == f"fjord-import-1 {file} 200\n"
+    start = f"fjord-import-2 {file} 200 "
+    kept = position.read_text()
+    assert kept == f"{start}{zlib.crc32(start.encode()):08x}\n"
+    for damaged in (kept.replace(" 200 ", " 300 "), kept[:-1], kept[:-5], f"fjord-import-1 {file} 200"):
+        position.write_text(damaged)
+        with pytest.raises(fjord.InvalidArgument, match=str(position)):
+            store()
+    position.write_text(kept)
     stored = store()
     assert (stored.stored, stored.failed) == (219, 1)
     assert failures == [(str(file), 310)]

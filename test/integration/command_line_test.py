@@ -202,6 +202,40 @@ class DevTest(unittest.TestCase):
             follower.wait(timeout=20)
             self.stop(process)
 
+    def test_a_damaged_cursor_is_refused_and_its_file_is_named(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process, env = self.start()
+            schema = pathlib.Path(folder) / "music.sd"
+            schema.write_text(self.SCHEMA)
+            self.fjord(env, "schema", "deploy", schema)
+            documents = [{"put": f"id:a:music::{n}", "fields": {"year": n}} for n in range(40)]
+            self.fjord(env, "feed", "-", stdin="".join(json.dumps(document) + "\n" for document in documents))
+            cursor = pathlib.Path(folder) / "music.cursor"
+            visit = ["visit", "--type", "music", "--cursor", cursor, "--limit", "10"]
+            seen = [json.loads(line)["put"] for line in self.fjord(env, *visit).out.splitlines()]
+            text = cursor.read_text()
+            first, given = text.splitlines()
+            self.assertTrue(given.startswith("printed: "), text)
+            digit = "1" if given[-1] != "1" else "2"
+            changed = f"{given[:-1]}{digit}"
+            for damaged in (f"{first}\n{changed}\n", f"{first}\n", f"{first}\n{given[:-25]}\n", first[:-1], ""):
+                cursor.write_text(damaged)
+                refused = self.fjord(env, *visit, code=USAGE)
+                self.assertEqual(refused.out, "")
+                self.assertIn(str(cursor), refused.err)
+                self.assertIn("remove it to begin again", refused.err)
+            cursor.write_text(text)
+            while lines := self.fjord(env, *visit).out.splitlines():
+                seen += [json.loads(line)["put"] for line in lines]
+            self.assertEqual(sorted(seen), sorted(f"id:a:music::{n}" for n in range(40)))
+
+            changes = pathlib.Path(folder) / "changes.cursor"
+            follow = ["subscribe", "--type", "music", "--once", "--cursor", changes]
+            self.fjord(env, *follow)
+            changes.write_text(changes.read_text()[:-4])
+            self.assertIn(str(changes), self.fjord(env, *follow, code=USAGE).err)
+            self.stop(process)
+
     def check_ids(self, shape, ids, **parts):
         """Ids have the form that a page of the documentation gives, where <name> stands for a part."""
         pattern = re.sub(r"<(\w+)>", lambda name: parts.get(name.group(1), "(.*)"), re.escape(shape))

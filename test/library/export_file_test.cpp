@@ -113,5 +113,40 @@ TEST_CASE("what is there is not overwritten, and what does not fit is not resume
   CHECK(content(path).empty());
 }
 
+TEST_CASE("an export whose progress file was changed or cut off is refused, and the file is named") {
+  Folder folder;
+  const std::string path = folder.file("out.jsonl");
+  const std::string progress = path + ".progress";
+  {
+    auto file = ExportFile::open(path, ExportFile::Mode::New);
+    REQUIRE((*file)->add(bucket(0), "a\n", 1).is_ok());
+    REQUIRE((*file)->commit(bucket(0)).is_ok());
+    REQUIRE((*file)->add(bucket(1), "b\n", 1).is_ok());
+    REQUIRE((*file)->commit(bucket(1)).is_ok());
+    REQUIRE((*file)->save(cursor_of(2)).is_ok());
+  }
+  const std::string text = content(progress);
+  const auto resume = [&](const std::string& kept) {
+    std::ofstream(progress) << kept;
+    return ExportFile::open(path, ExportFile::Mode::Resume).status();
+  };
+  const auto check_refused = [&](const std::string& kept) {
+    INFO(kept);
+    const Status status = resume(kept);
+    CHECK(status.code() == StatusCode::InvalidArgument);
+    CHECK(status.message().find(progress) != std::string::npos);
+    CHECK(status.message().find("--overwrite") != std::string::npos);
+  };
+  for (std::size_t i = 0; i + 1 < text.size(); ++i) {
+    check_refused(text.substr(0, i));
+    std::string changed = text;
+    changed[i] = changed[i] == '1' ? '2' : '1';
+    check_refused(changed);
+  }
+  CHECK(content(path) == "a\nb\n");
+  CHECK(resume(text).is_ok());
+  CHECK(resume("fjord-export-1 4 2\n" + cursor_of(2)[0].to_text() + "\n").is_ok());  // The former form.
+}
+
 }  // namespace
 }  // namespace fjord

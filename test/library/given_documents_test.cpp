@@ -1,6 +1,7 @@
 #include "fjord/library/detail/given_documents.h"
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 namespace fjord {
 namespace {
@@ -55,6 +56,36 @@ TEST_CASE("given documents: a cursor says which documents of incomplete buckets 
   const Status bad = refused(cursor.slices[0].to_text() + "\nprinted: 0123\n");
   CHECK(bad.code() == StatusCode::InvalidArgument);
   CHECK(bad.message().find("line 2") != std::string::npos);
+}
+
+TEST_CASE("given documents: a cursor is refused if any character is changed or any line is missing", "[visit]") {
+  VisitCursor cursor;
+  for (int i = 0; i < 3; ++i) cursor.given.add(gid_of(i));
+  cursor.slices = {{.question = 7, .done = {}}, {.question = 8, .done = {}}};
+  const std::string text = cursor.to_text();
+  const auto is_read = [](const std::string& changed) { return VisitCursor::parse(changed).has_value(); };
+  REQUIRE(is_read(text));
+  CHECK(is_read(text.substr(0, text.size() - 1)));
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    INFO(i);
+    // Without its last line end the text says the same.
+    CHECK((i + 1 >= text.size() || !is_read(text.substr(0, i))));
+    for (const char other : {'0', '7', 'a', '\n'}) {
+      std::string changed = text;
+      if (std::exchange(changed[i], other) == other) continue;
+      CHECK_FALSE((is_read(changed) && i + 1 < text.size()));
+    }
+  }
+  const std::size_t second = text.find('\n') + 1;
+  const std::size_t third = text.find('\n', second) + 1;
+  CHECK_FALSE(is_read(text.substr(0, second) + text.substr(third)));
+
+  // The former form: the first line says nothing of the others.
+  std::string former = cursor.slices[0].to_text() + '\n' + cursor.slices[1].to_text() + '\n';
+  former += cursor.given.to_text(cursor.slices) + '\n';
+  REQUIRE(former != text);
+  CHECK(VisitCursor::parse(former)->slices == cursor.slices);
+  CHECK(VisitCursor::parse(former)->given.size() == 3);
 }
 
 TEST_CASE("given documents: of a bucket that slices share, each has to do its own part", "[visit]") {

@@ -3,10 +3,11 @@
 import json
 import os
 import shutil
+import zlib
 from itertools import chain, islice
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Callable, Iterator, List, NamedTuple, Optional, Set, Union
+from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Set, Union
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,6 +37,25 @@ class ParquetSummary(NamedTuple):
     """Number of restarts of a bucket after a failure."""
 
 
+def _checksum(text: str) -> str:
+    return f"{zlib.crc32(text.encode()):08x}"
+
+
+def _read_record(file: Path) -> Dict[str, Any]:
+    """Returns the record of an export. One of a former version has no checksum."""
+    try:
+        record = json.loads(file.read_text(encoding="utf-8"))
+        names = list(record)
+        checksum = record.pop("checksum", None)
+    except (ValueError, AttributeError, TypeError):
+        names, checksum, record = [], None, {}
+    is_former = names == ["parts", "cursor", "documents"]
+    is_whole = names == ["parts", "cursor", "documents", "checksum"] and checksum == _checksum(json.dumps(record))
+    if not is_former and not is_whole:
+        raise InvalidArgument(f"{file}: the record of the export is damaged; restore this file, or begin again with --overwrite")
+    return record  # type: ignore[no-any-return]
+
+
 class _Parts:
     """The parts of an export that has not ended, in the folder FILE.parts beside the file, and a record of what they hold."""
 
@@ -53,7 +73,7 @@ class _Parts:
     def resume(self) -> None:
         """Goes on behind the parts that are complete, if there are any."""
         if self._record.exists():
-            record = json.loads(self._record.read_text(encoding="utf-8"))
+            record = _read_record(self._record)
             self.parts, self.cursor, self.documents = record["parts"], record["cursor"], record["documents"]
 
     def _part(self, number: int) -> Path:
@@ -81,7 +101,8 @@ class _Parts:
         self._writer = None
         self.parts += 1
         new = self._record.with_suffix(".new")
-        new.write_text(json.dumps({"parts": self.parts, "cursor": self.cursor, "documents": self.documents}), encoding="utf-8")
+        record = {"parts": self.parts, "cursor": self.cursor, "documents": self.documents}
+        new.write_text(json.dumps({**record, "checksum": _checksum(json.dumps(record))}), encoding="utf-8")
         os.replace(new, self._record)
 
     def finish(self, schema: pa.Schema) -> None:
@@ -192,21 +213,30 @@ class _Position:
 
     def __init__(self, progress_file: str, input_file: str) -> None:
         self._file = Path(progress_file)
-        self._prefix = f"fjord-import-1 {input_file} "
+        self._input = input_file
 
     def load(self) -> int:
         try:
             text = self._file.read_text(encoding="utf-8")
         except FileNotFoundError:
             return 0
-        number = text[len(self._prefix):-1]
-        if not (text.startswith(self._prefix) and text.endswith("\n") and number.isdecimal()):
-            raise InvalidArgument(f"{self._file}: not a progress file of {self._prefix.split(' ', 1)[1].rstrip()}")
+        advice = "restore this file, or remove it to begin again"
+        former, start = (f"fjord-import-{version} {self._input} " for version in (1, 2))
+        is_former = text.startswith(former)
+        if not is_former and not text.startswith(start):
+            raise InvalidArgument(f"{self._file}: not a progress file of {self._input}; {advice}")
+        number = text[len(start):].split(" ")[0].rstrip("\n")
+        if not number.isdecimal() or text != (f"{former}{number}\n" if is_former else self._text(int(number))):
+            raise InvalidArgument(f"{self._file} is damaged: its checksum is wrong, or its end is missing; {advice}")
         return int(number)
+
+    def _text(self, rows: int) -> str:
+        start = f"fjord-import-2 {self._input} {rows} "
+        return f"{start}{_checksum(start)}\n"
 
     def save(self, rows: int) -> None:
         new = self._file.with_name(self._file.name + ".new")
-        new.write_text(f"{self._prefix}{rows}\n", encoding="utf-8")
+        new.write_text(self._text(rows), encoding="utf-8")
         os.replace(new, self._file)
 
     def remove(self) -> None:

@@ -43,7 +43,8 @@ int run_bulk(const BulkArgs& args, const char* done, F change) {
   options.on_failure = [&](const std::string& id, const Status& error) {
     if (++failures <= kFailuresShown) complain(fmt::format("{}: {}", id, error.to_string()));
   };
-  const BulkSummary summary = change(std::move(options));
+  BulkSummary summary = change(std::move(options));
+  summary.status = name_cursor_file(summary.status, args.cursor.file_to_read());
   if (!counts) {
     print_line(to_json(summary));
     if (!summary.status) return report(summary.status);

@@ -28,7 +28,7 @@ Result<SubscribeOptions> options_of(const SubscribeArgs& args) {
   options.poll_interval = Duration(static_cast<std::int64_t>(args.interval_s * 1e6));
   options.decode = false;
   if (args.cursor_file.empty() || ::access(args.cursor_file.c_str(), F_OK) != 0) return options;
-  FJORD_TRY_ASSIGN(options.resume, read_small_file(args.cursor_file));
+  FJORD_TRY_ASSIGN(options.resume, read_cursor_file(args.cursor_file));
   return options;
 }
 
@@ -133,7 +133,7 @@ int run_subscribe(const SubscribeArgs& args) {
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);
   Subscription changes = client.subscribe(std::move(*options));
-  if (!changes.status()) return report(changes.status());
+  if (!changes.status()) return report(name_cursor_file(changes.status(), args.cursor_file));
   auto query = DocumentQuery::make(args.type, args.selection, args.fields, *changes.types());
   if (!query) return report(query.error());
   return ChangePrinter(args, changes, std::move(query->names)).run();

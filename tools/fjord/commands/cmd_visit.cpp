@@ -132,7 +132,7 @@ int run_visit(const VisitArgs& args) {
   const bool goes_on = !options->resume.empty();
   const auto start = SteadyClock::now();
   Visit visit = client.visit(std::move(*options));
-  if (!visit.status()) return report(visit.status());
+  if (!visit.status()) return report(name_cursor_file(visit.status(), args.cursor.file_to_read()));
   auto query = DocumentQuery::make(args.type, args.selection, args.fields, *visit.types());
   if (!query) return report(query.error());
   Printer printer(args, visit, std::move(query->names));

@@ -91,9 +91,17 @@ struct CursorArgs {
 
   /// Returns the path of the file to keep up to date; empty without one.
   const std::string& file_to_keep() const;
-  /// Returns the cursor to go on from; empty to begin. Errors: those of the file.
+  /// Returns the path of the file that read() reads; empty without one.
+  const std::string& file_to_read() const;
+  /// Returns the cursor to go on from; empty to begin. Errors: those of read_cursor_file().
   Result<std::string> read() const;
 };
+
+/// Returns the content of a file with a cursor. Errors: NotFound, IoError; InvalidArgument if it is empty.
+Result<std::string> read_cursor_file(const std::string& file);
+/// Returns an error of the library about a cursor, "resume: ...", with the name of its file and what to do. Returns
+/// any other status as it is.
+Status name_cursor_file(const Status& status, const std::string& file);
 
 struct VisitArgs {
   Common common;

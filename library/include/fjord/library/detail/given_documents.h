@@ -36,13 +36,15 @@ class GivenDocuments {
 };
 
 /// The progress of a visit, the content of Visit::cursor() and of the progress files of `fjord visit`: one line for
-/// each slice, and one line for the documents given in incomplete buckets.
+/// each slice, and one line for the documents given in incomplete buckets. The first line has the checksum of the
+/// others.
 struct VisitCursor {
   std::vector<visitors::SessionCursor> slices;
   GivenDocuments given;
 
   std::string to_text() const;
-  /// Errors: InvalidArgument that quotes the malformed line.
+  /// Reads also texts of the former form, whose first line says nothing of the others. Errors: InvalidArgument that
+  /// names the malformed line, or says that a line is missing or was changed.
   static Result<VisitCursor> parse(std::string_view text);
 };
 
