@@ -1,4 +1,7 @@
+#include <algorithm>
 #include <fmt/format.h>
+#include <string>
+#include <vector>
 
 #include "commands/commands.h"
 #include "fjord/library/admin.h"
@@ -14,11 +17,32 @@ void add_change(JsonText& json, const HistoryEntry& change) {
   json.key("what").text(change.what).key("why").text(change.why).key("who").text(change.who).end_object();
 }
 
+bool has_one_of(const HistoryEntry& change, const std::vector<std::string>& texts) {
+  return std::any_of(texts.begin(), texts.end(), [&](const std::string& text) {
+    return change.what.find(text) != std::string::npos || change.why.find(text) != std::string::npos ||
+           change.who.find(text) != std::string::npos;
+  });
+}
+
+/// Returns the newest entries that the options ask for, oldest first.
+Result<std::vector<HistoryEntry>> wanted_history(Admin& admin, const StateArgs& args) {
+  const bool is_filtered = !args.about.empty() || !args.except.empty();
+  FJORD_TRY_ASSIGN(std::vector<HistoryEntry> entries, admin.history(is_filtered ? 0 : args.lines));
+  if (!is_filtered) return entries;
+  std::erase_if(entries, [&](const HistoryEntry& change) {
+    return (!args.about.empty() && !has_one_of(change, args.about)) || has_one_of(change, args.except);
+  });
+  if (args.lines != 0 && entries.size() > args.lines) {
+    entries.erase(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(args.lines));
+  }
+  return entries;
+}
+
 }  // namespace
 
 int run_state_log(const StateArgs& args) {
   return with_admin(args.common, [&](Admin admin) {
-    const auto entries = admin.history(args.lines);
+    const auto entries = wanted_history(admin, args);
     if (!entries) return report(entries.error());
     for (const HistoryEntry& change : *entries) {
       if (args.common.json()) {

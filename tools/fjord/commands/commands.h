@@ -349,6 +349,8 @@ int run_node_list(const Common& common);
 struct StateArgs {
   Common common;
   unsigned lines = 20;
+  std::vector<std::string> about;   ///< For log: only entries with one of these texts. Empty: all.
+  std::vector<std::string> except;  ///< For log: no entry with one of these texts.
   // Used by recover only.
   bool from_nodes = false;
   bool dry_run = false;

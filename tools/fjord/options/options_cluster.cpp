@@ -229,6 +229,14 @@ void add_state(CLI::App& app, StateArgs& args, Action& action) {
   CLI::App* log = command(*state, "log", "What changed, when, why, and who caused it", "fjord state log -n 50 -o json");
   log->add_option("-n,--lines", args.lines, "Number of entries, the newest ones; 0: all that are kept (default: 20)")
       ->check(whole_number(0, std::numeric_limits<unsigned>::max()));
+  log->add_option("--about", args.about,
+                  "Only entries in which this text occurs, such as storage.1, slow or the name of an operator; with "
+                  "several, any of them")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
+  log->add_option("--except", args.except, "Without entries in which this text occurs")
+      ->type_name("TEXT")
+      ->allow_extra_args(false);
   add_common(*log, args.common);
   log->callback([&] { action = [&] { return run_state_log(args); }; });
   CLI::App* recover = command(*state, "recover",
