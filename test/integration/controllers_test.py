@@ -6,6 +6,7 @@ Skipped if Debian's package zookeeper is not installed.
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -57,13 +58,44 @@ class ControllersTest(unittest.TestCase):
         finished = self.fjord("state", "show", "-o", "json", "--timeout", 5)
         return finished.json() if finished.code == harness.OK else None
 
-    def test_the_second_takes_over(self):
-        zookeeper, first, second, distributor, *storage = harness.free_ports(6)
+    def local(self, *arguments):
+        finished = harness.run_program("fjord", "local", *arguments)
+        self.assertEqual(finished.code, harness.OK, f"{finished}{self.logs()}")
+
+    def begin_zookeeper(self, zookeeper):
         (self.folder / "zoo.cfg").write_text(
             f"tickTime=200\ndataDir={self.folder}/zookeeper\nclientPort={zookeeper}\nclientPortAddress=127.0.0.1\n"
             "admin.enableServer=false\n")
         self.begin("zookeeper", "/usr/bin/java", "-Xmx128m", "-cp", f"{JARS}/*",
                    "org.apache.zookeeper.server.ZooKeeperServerMain", self.folder / "zoo.cfg")
+
+    def test_local_start_waits_for_one_controller_that_leads(self):
+        """The controllers that do not lead refuse questions about the cluster, which is no reason to wait for them."""
+        zookeeper, *ports = harness.free_ports(4)
+        self.begin_zookeeper(zookeeper)
+        for count in (2, 3):
+            with self.subTest(controllers=count):
+                directory = self.folder / f"local{count}"
+                self.local("create", "--dir", directory, "--storage", 2, "--redundancy", 2, "--ports", "any")
+                config = directory / "cluster.yaml"
+                lines = ["fleetcontroller:", f"  zookeeper: 127.0.0.1:{zookeeper}", f"  zookeeper_root: /fjord{count}",
+                         "fleet_controllers:"]
+                for index, port in enumerate(ports[:count]):
+                    lines += [f"  - address: 127.0.0.1:{port}", f"    directory: fleetcontroller.{index}"]
+                text, replaced = re.subn(r"fleetcontroller:\n(  .*\n)+", "\n".join(lines) + "\n", config.read_text())
+                self.assertEqual(replaced, 1)
+                config.write_text(text)
+                self.addCleanup(harness.run_program, "fjord", "local", "stop", "--dir", directory)
+                self.local("start", "--dir", directory)
+                # A controller that is started again does not lead.
+                self.local("restart", f"fleetcontroller.{count - 1}", "--dir", directory)
+                self.local("stop", "--dir", directory)
+                self.local("start", "--dir", directory)
+                self.local("stop", "--dir", directory)
+
+    def test_the_second_takes_over(self):
+        zookeeper, first, second, distributor, *storage = harness.free_ports(6)
+        self.begin_zookeeper(zookeeper)
         lines = ["cluster:", "  redundancy: 2", "fleetcontroller:", f"  zookeeper: 127.0.0.1:{zookeeper}", "  session_timeout_ms: 1500",
                  "fleet_controllers:"]
         for index, port in enumerate((first, second)):

@@ -134,7 +134,8 @@ class StartedProcesses {
     }
     if (process.name.role == config::Role::FleetController) {
       FJORD_TRY_ASSIGN(const rpc::GetStatusReply reply, call(process.name, rpc::GetStatus{}));
-      return reply.status;
+      // One of several controllers leads; the others answer that they do not. The cluster tells whether one does.
+      return reply.status.code() == StatusCode::NotReady ? Status::ok() : reply.status;
     }
     FJORD_TRY_ASSIGN(const rpc::PollReply reply, call(process.name, rpc::Poll{}));
     process.incarnation = reply.incarnation;
