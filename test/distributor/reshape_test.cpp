@@ -299,6 +299,24 @@ TEST_CASE("distributor: siblings that became small are joined on all replicas") 
   CHECK(world.counter("fjord_distributor_bucket_joins_total") == 1);
 }
 
+TEST_CASE("distributor: a write after a join is newer than every write before it, in whichever half that was") {
+  const std::size_t newer = GENERATE(std::size_t{0}, std::size_t{1});
+  ReshapeWorld world(3);
+  world.run(seconds(3));
+  REQUIRE(world.holds(0, kHalves[newer]));
+  const std::string& id = world.ids[2 * newer];
+  world.clock.jump_wall(seconds(500));
+  const rpc::OperationResult ahead = execute(world, put_batch(id));
+  REQUIRE(ahead.status);
+  world.clock.jump_wall(-seconds(500));
+  REQUIRE(world.tunables().set("distributor.bucket_entries_max", 1000).is_ok());
+  world.run(seconds(40));
+  REQUIRE(world.holds(0, kBucket));
+  const rpc::OperationResult after = execute(world, put_batch(id));
+  REQUIRE(after.status);
+  CHECK(after.timestamp_us > ahead.timestamp_us);
+}
+
 TEST_CASE("distributor: a join that reached one replica only is undone by whoever recovers the bucket") {
   ReshapeWorld world(3);
   world.run(seconds(3));

@@ -505,6 +505,39 @@ TEST_CASE("provider: what is forgotten is gone at once for every reader, and wha
   CHECK_FALSE(engine->provider().get(kBucket, test_id(0).gid())->removed);
 }
 
+TEST_CASE("provider: what is written while background work drops a forgotten entry of that document stays") {
+  // Each place in the background work in turn: the entry that the work was to drop is another one when it ends.
+  int places = 0;
+  for (bool more = true; more; ++places) {
+    CAPTURE(places);
+    const auto engine = engine_with_bucket();
+    auto& provider = engine->provider();
+    for (int i = 0; i < 8; ++i) apply(provider, kBucket, test_put(i, 10));
+    for (int i = 0; i < 4; ++i) apply(provider, kBucket, test_remove(i, static_cast<std::uint64_t>(20 + i)));
+    engine->checkpoint();
+    settle(provider);
+    REQUIRE(provider.forget_removes(kBucket, Timestamp{30}).is_ok());
+    MonotonicTime now{1'000'000};
+    more = true;
+    for (int step = 0; step < places && more; ++step) {
+      now = now + std::chrono::milliseconds(5);
+      more = provider.maintain(now).more;
+    }
+    for (int i = 0; i < 4; ++i) REQUIRE(apply(provider, kBucket, test_put(i, 40, "anew")).status.is_ok());
+    settle(provider);
+    for (int round = 0; round < 2; ++round) {
+      for (int i = 0; i < 8; ++i) {
+        const auto got = engine->provider().get(kBucket, test_id(i).gid());
+        REQUIRE(got.has_value());
+        CHECK(got->timestamp.us == (i < 4 ? 40 : 10));
+      }
+      CHECK(engine->provider().bucket_info(kBucket)->entries == 8);
+      engine->reopen();
+    }
+  }
+  CHECK(places > 1);
+}
+
 TEST_CASE("provider: a remove that is older than what is forgotten hides an older document and leaves nothing") {
   const auto engine = engine_with_bucket();
   apply(engine->provider(), kBucket, test_put(1, 10));
