@@ -50,11 +50,14 @@ class DistributorNode::Impl {
   ~Impl() { end_executor(executor_); }
 
   const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
+  void announce_stop() { stop_.announce(context_.clock.now()); }
+  const rpc::ControlledStop& stop() const { return stop_; }
 
   DistributorHealth health() const {
     std::lock_guard lock(health_mutex_);
     DistributorHealth health = health_;
     health.since_poll = context_.clock.now() - polled_at_;
+    health.is_stopping = stop_.is_announced();
     return health;
   }
 
@@ -161,6 +164,7 @@ class DistributorNode::Impl {
       return reply;
     }
     if (*updated) apply_state(snapshots_.get());
+    note_stop(request);
     if (request.renews_lease && request.heard_incarnation == incarnation_ && context_.snapshot != nullptr) {
       const MonotonicTime until{request.heard_us + context_.snapshot->info().lease_us};
       context_.lease_until = std::max(context_.lease_until, until);
@@ -169,10 +173,9 @@ class DistributorNode::Impl {
     context_.time_ceiling_us = std::max(context_.time_ceiling_us, request.time_ceiling_us);
     latencies_.set_marked(request.slow_storage);
     reply.latencies = latencies_.report(context_.clock.now());
-    reply.node_state = "s:u";
+    stop_.stamp(reply, context_.clock.now());
     reply.features = known_features();
     reply.incarnation = incarnation_;
-    reply.clock_us = context_.clock.now().us;
     if (const auto known = snapshots_.get()) {
       reply.state_version = known->state_version();
       reply.schema_version = known->schema_version();
@@ -184,6 +187,14 @@ class DistributorNode::Impl {
     health_counter_.count(reply, maintainer_.failing());
     note_health(reply);
     return reply;
+  }
+
+  /// Notes the part of a poll that is about a controlled stop.
+  void note_stop(const rpc::Poll& request) {
+    const auto known = snapshots_.get();
+    const bool is_up = known != nullptr && known->state_version() != 0 &&
+                       known->state().node(NodeId::distributor(options_.index)).state == NodeState::Up;
+    stop_.note_poll(request, incarnation_, is_up, context_.clock.now());
   }
 
   void note_health(const rpc::PollReply& reply) {
@@ -252,6 +263,7 @@ class DistributorNode::Impl {
   std::string misnamed_;  ///< Why this process refuses polls of the fleet controller; empty: it accepts them.
   rpc::LiveSettings settings_;
   rpc::SnapshotHolder snapshots_;
+  rpc::ControlledStop stop_;
   std::unique_ptr<Executor> executor_;  // The destructor destroys the executor before all other members.
   Context context_;
   BucketMaintainer maintainer_;
@@ -270,6 +282,8 @@ class DistributorNode::Impl {
 DistributorNode::DistributorNode(const DistributorOptions& options, Runtime& runtime, rpc::Transport& transport)
     : impl_(std::make_unique<Impl>(options, runtime, transport)) {}
 DistributorNode::~DistributorNode() = default;
+void DistributorNode::announce_stop() { impl_->announce_stop(); }
+const rpc::ControlledStop& DistributorNode::stop() const { return impl_->stop(); }
 DistributorHealth DistributorNode::health() const { return impl_->health(); }
 
 Status DistributorNode::state_in_force() const { return impl_->state_in_force(); }

@@ -40,6 +40,7 @@ GeneratorOptions ControllerSettings::generator(MonotonicTime elected_at, WallTim
   options.down_after = down_after();
   options.grace_until = elected_at + std::max(options_.start_grace, down_after());
   options.transition_time = transition_time();
+  options.stop_grace = kStopGrace;
   options.maintenance_max = maintenance_max();
   options.wall_now_us = now.us;
   options.crashes_max = monitor().crashes_max;

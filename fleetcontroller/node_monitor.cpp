@@ -37,6 +37,16 @@ void NodeMonitor::follow_start(const NodeStateInfo& before, const NodeStateInfo&
   }
 }
 
+void NodeMonitor::note_start(MonotonicTime now) {
+  if (!report_.answered) {
+    report_.away_since = now;
+  } else if (report_.reported.state == NodeState::Stopping) {
+    report_.away_since = report_.stopping_since;
+  } else if (report_.reported.state != NodeState::Initializing) {
+    report_.away_since = report_.last_answer;
+  }
+}
+
 void NodeMonitor::on_answer(MonotonicTime now, std::uint64_t incarnation, const NodeStateInfo& reported,
                             unsigned min_bucket_bits, const MonitorOptions& options) {
   on_time(now, options);
@@ -46,6 +56,7 @@ void NodeMonitor::on_answer(MonotonicTime now, std::uint64_t incarnation, const 
   if (!report_.answered || restarted || is_silent_) steady_since_ = now;
   if (report_.answered) follow_start(report_.reported, reported, restarted);
   if (reported.state == NodeState::Stopping && (!was_stopping || restarted)) report_.stopping_since = now;
+  if (reported.state == NodeState::Initializing) note_start(now);
   is_silent_ = false;
   refused_since_.reset();
   report_.is_gone = false;

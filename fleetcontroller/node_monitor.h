@@ -58,6 +58,8 @@ class NodeMonitor {
  private:
   void crashed(MonotonicTime when);
   void fell_silent();
+  /// Notes since when a node that says it is starting has been away; called before the answer is taken in.
+  void note_start(MonotonicTime now);
   void follow_start(const NodeStateInfo& before, const NodeStateInfo& reported, bool restarted);
 
   NodeReport report_;

@@ -145,6 +145,7 @@ void NodePoller::on_answer(std::uint64_t number, Result<rpc::PollReply> reply) {
     return candidate_.step_down(node.id().to_string() + " has heard of term " + std::to_string(reply->term));
   }
   const bool is_good = reply && reply->status && mistaken.empty();
+  const bool was_stopping = node.monitor.report().reported.state == NodeState::Stopping;
   node.last_failed = !is_good;
   if (reply) node.monitor.set_mistaken(mistaken);
   if (is_good) {
@@ -160,7 +161,9 @@ void NodePoller::on_answer(std::uint64_t number, Result<rpc::PollReply> reply) {
       log::error("controller", "{} refuses: {}", node.id().to_string(), reply->status.to_string());
     }
   }
-  const bool again = is_good && (node.poll_again || records_.has_news_for(node.last));
+  // The process waits until a poll tells it that its answer has come.
+  const bool tells_stop = !was_stopping && node.monitor.report().reported.state == NodeState::Stopping;
+  const bool again = is_good && (tells_stop || node.poll_again || records_.has_news_for(node.last));
   const auto i = static_cast<std::size_t>(found - nodes_.begin());
   events_.answered();
   if (again) poll(i);
@@ -170,6 +173,9 @@ void NodePoller::take_answer(PolledNode& node, rpc::PollReply reply) {
   Result<NodeStateInfo> reported = NodeStateInfo::parse(reply.node_state, node.id().type);
   if (!reported) reported = plain(NodeState::Down);
   const bool is_other = node.monitor.report().incarnation != reply.incarnation;
+  // Several polls are in flight. An answer that was made before one that has come says nothing new about the node.
+  const bool is_late = !is_other && reply.clock_us < node.heard_us;
+  if (is_late) reported = node.monitor.report().reported;
   node.heard_us = is_other ? reply.clock_us : std::max(node.heard_us, reply.clock_us);
   node.monitor.on_answer(clock_.now(), reply.incarnation, *reported, reply.min_bucket_bits, settings_.monitor());
   node.monitor.set_features(reply.features);

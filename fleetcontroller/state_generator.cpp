@@ -56,7 +56,7 @@ class Generator {
     const Duration silent = now_ - report.last_answer;
     const bool is_silent = silent > options_.down_after && !report.is_gone;
     if (report.reported.state == NodeState::Stopping) {
-      if (is_storage && now_ - report.stopping_since < options_.transition_time) {
+      if (is_storage && now_ - report.stopping_since < restart_time()) {
         return {NodeState::Maintenance, "is being stopped"};
       }
       return {NodeState::Down, "was stopped"};
@@ -71,12 +71,16 @@ class Generator {
     }
     if (report.reported.state == NodeState::Initializing) {
       if (is_storage && report.reported.init_progress < kListingProgressLimit) {
-        return {NodeState::Down, "lists its buckets"};
+        const bool was_down = current_.node(report.id).state == NodeState::Down;
+        const bool is_back_soon = !was_down && now_ - report.away_since < restart_time();
+        return {is_back_soon ? NodeState::Maintenance : NodeState::Down, "is starting: lists its buckets"};
       }
       return {NodeState::Initializing, "is starting"};
     }
     return {report.reported.state, {}};
   }
+
+  Duration restart_time() const { return std::max(options_.transition_time, options_.stop_grace); }
 
   Judged judge(const NodeReport& report) const {
     Judged judged = own_state(report);

@@ -39,6 +39,7 @@ struct NodeReport {
   bool is_gone = false;
   /// Start of the Stopping state, for a node that reports it or was silent after it.
   MonotonicTime stopping_since;
+  MonotonicTime away_since;      ///< For a node that reports Initializing: since when it has not served.
   unsigned crashes = 0;          ///< Number of recent crashes, for flap damping.
   std::string mistaken;          ///< Why the process at the node's address is not this node; empty: it is.
   bool is_removed = false;       ///< Removed from the cluster; not counted in shares of nodes.
@@ -48,6 +49,9 @@ struct NodeReport {
   std::vector<std::string> features = {};  ///< Names that the node has announced in its last answer, in order.
 };
 
+/// GeneratorOptions::stop_grace of a real controller.
+inline constexpr Duration kStopGrace = seconds(5);
+
 /// The limits by which states are generated. By default the rules that only some clusters need are off.
 struct GeneratorOptions {
   unsigned distribution_bits = 8;
@@ -56,6 +60,8 @@ struct GeneratorOptions {
   MonotonicTime grace_until;
   /// Time that a silent or stopping storage node is in maintenance, without re-replication, before it is down.
   Duration transition_time{};
+  /// The same for a storage node that has said that it stops or starts, if it is longer: a restart moves no data.
+  Duration stop_grace{};
   /// Longest maintenance set by an operator. Afterwards the storage node counts as down, so that its buckets are
   /// replicated elsewhere. 0: no limit. Measured by the wall clock, because the record has the time of the request.
   Duration maintenance_max{};
@@ -98,7 +104,8 @@ struct GeneratedState {
 ///
 /// - A node has its reported state while it answers within `down_after` and is not gone.
 /// - A node is down if it is silent or gone, has crashed too often, or is a storage node that still lists its buckets.
-/// - A storage node that is silent, gone or stopping, or reports Down, is in maintenance for `transition_time` first.
+/// - A storage node that is silent or gone, or reports Down, is in maintenance for `transition_time` first.
+/// - One that stops, or was not down and lists its buckets after a restart, is so for at least `stop_grace`.
 /// - A wanted state applies if it is lower than that. Maintenance that exceeds `maintenance_max` counts as down.
 /// - Groups, and then the whole cluster, go down if too few nodes are available.
 /// - The number of assured replicas falls at once to the number that a new bucket gets. It rises to `replicas_in_sync`.

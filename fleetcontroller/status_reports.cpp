@@ -125,10 +125,15 @@ void StatusReports::add_maintenance(rpc::NodeStatus& status, const NodeReport& r
                                   duration_text(Duration(since)), duration_text(Duration(limit)));
     }
   } else if (state == NodeState::Maintenance && report.answered) {
-    const bool is_silent = report.reported.state != NodeState::Stopping;
-    const Duration away = clock_.now() - (is_silent ? report.last_answer : report.stopping_since);
-    const Duration until =
-        settings_.transition_time() + (is_silent && !report.is_gone ? settings_.down_after() : Duration(0));
+    const bool is_starting = report.reported.state == NodeState::Initializing;
+    const bool is_silent = report.reported.state != NodeState::Stopping && !is_starting;
+    const MonotonicTime since = is_silent     ? report.last_answer
+                                : is_starting ? report.away_since
+                                              : report.stopping_since;
+    const Duration away = clock_.now() - since;
+    const Duration least = is_silent ? Duration(0) : kStopGrace;
+    const Duration until = std::max(settings_.transition_time(), least) +
+                           (is_silent && !report.is_gone ? settings_.down_after() : Duration(0));
     status.maintenance_us = away.count();
     status.maintenance_left_us = std::max<std::int64_t>((until - away).count(), 0);
   }
@@ -140,9 +145,15 @@ std::string StatusReports::reason_of(const NodeReport& report) const {
   if (report.crashes > settings_.monitor().crashes_max) {
     return "crashed " + std::to_string(report.crashes) + " times; it is down until it is stable";
   }
+  if (report.reported.state == NodeState::Stopping) {
+    const bool is_there = !report.is_gone && clock_.now() - report.last_answer <= settings_.down_after();
+    return is_there ? "is being stopped" : "was stopped";
+  }
   if (report.is_gone) return "refuses connections: its process has ended";
   const Duration silent = clock_.now() - report.last_answer;
-  if (silent <= settings_.down_after()) return {};
+  if (silent <= settings_.down_after()) {
+    return report.reported.state == NodeState::Initializing ? "is starting: lists its buckets" : std::string();
+  }
   return "no answer for " + std::to_string(silent.count() / 1'000'000) + " s";
 }
 

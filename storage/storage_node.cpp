@@ -37,8 +37,10 @@ struct Join {
 
 }  // namespace
 
-StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
+StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime, rpc::Transport& transport)
     : options_(options),
+      runtime_(runtime),
+      transport_(transport),
       clock_(runtime.clock),
       incarnation_(runtime.random.next() | 1),
       began_at_(runtime.clock.now()),
@@ -54,25 +56,37 @@ StorageNode::~StorageNode() = default;
 
 Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions& options, Runtime& runtime,
                                                        rpc::Transport& transport, const ProviderFactory& providers) {
+  FJORD_TRY_ASSIGN(std::unique_ptr<StorageNode> node, make(options, runtime, transport));
+  FJORD_TRY(node->open_stripes(providers));
+  return node;
+}
+
+Result<std::unique_ptr<StorageNode>> StorageNode::make(const StorageNodeOptions& options, Runtime& runtime,
+                                                       rpc::Transport& transport) {
   if (options.stripes == 0 || (options.stripes & (options.stripes - 1)) != 0) {
     return Status(StatusCode::InvalidArgument,
                   "storage.stripes is " + std::to_string(options.stripes) + ", which is not a power of two");
   }
-  std::unique_ptr<StorageNode> node(new StorageNode(options, runtime));
+  std::unique_ptr<StorageNode> node(new StorageNode(options, runtime, transport));
   node->polls_ = std::make_unique<PollAnswers>(
       node->name_, options.stripes, runtime,
       PollAnswers::Hooks{[&node = *node](std::size_t stripe) { node.report_for_polls(stripe); },
                          [&node = *node](rpc::PollReply& reply, bool wants) { node.fill_in(reply, wants); }});
-  for (unsigned i = 0; i < options.stripes; ++i) {
-    FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, providers(i, options.stripes));
-    node->stripes_.push_back(std::make_unique<Stripe>(node->options_, runtime, transport, node->snapshots_,
-                                                      *node->budget_, std::move(provider), i));
-  }
-  node->end_period_later();
-  node->space_monitor_ =
-      std::make_unique<SpaceMonitor>(node->options_.directory, node->name_, runtime,
-                                     [&node = *node](const SpaceState& space) { node.set_space(space); });
   return node;
+}
+
+Status StorageNode::open_stripes(const ProviderFactory& providers) {
+  for (unsigned i = 0; i < options_.stripes; ++i) {
+    FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, providers(i, options_.stripes));
+    stripes_.push_back(
+        std::make_unique<Stripe>(options_, runtime_, transport_, snapshots_, *budget_, std::move(provider), i));
+    ++stripes_open_;
+  }
+  end_period_later();
+  space_monitor_ = std::make_unique<SpaceMonitor>(options_.directory, name_, runtime_,
+                                                  [this](const SpaceState& space) { set_space(space); });
+  is_open_ = true;
+  return Status::ok();
 }
 
 void StorageNode::set_space(const SpaceState& space) {
@@ -98,6 +112,8 @@ StorageNodeHealth StorageNode::health() const {
   }
   health.damaged_buckets = damaged_;
   health.buckets = polls_->buckets();
+  health.is_starting = !is_open_;
+  health.is_stopping = stop_.is_announced();
   std::lock_guard lock(mutex_);
   health.misnamed = misnamed_;
   health.space_stage = space_stage_;
@@ -129,7 +145,19 @@ void StorageNode::count_searches(std::span<const spi::SearchLoad> loads) {
   for (const spi::SearchLoad& load : loads) stripes_[stripe_of(load.bucket)]->count_search(load);
 }
 
+void StorageNode::handle_while_starting(rpc::Request& request, rpc::Responder& respond) {
+  if (const auto* asked = std::get_if<rpc::Poll>(&request)) {
+    respond(poll_while_starting(*asked));
+  } else {
+    respond(rpc::error_reply(request, {StatusCode::NotReady, name_ + " is starting: it opens its files"}));
+  }
+}
+
 bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
+  if (!is_open_) {
+    handle_while_starting(request, respond);
+    return true;
+  }
   if (auto* batch = std::get_if<rpc::Apply>(&request)) {
     apply(std::move(*batch), std::move(respond));
   } else if (auto* info = std::get_if<rpc::GetBucketInfo>(&request)) {
@@ -410,11 +438,43 @@ Status StorageNode::apply_poll(const rpc::Poll& request) {
     version_before_ = std::max(version_before_, request.info.state_version);
   FJORD_TRY(received_.update(request.info).status());
   const std::shared_ptr<const rpc::ClusterSnapshot> received = received_.get();
+  stop_.note_poll(request, incarnation_, received->storage_serves(options_.index), clock_.now());
   // A state that still counts an earlier process of this node as up does not show that the node has restarted. The node
   // may have lost writes that were not synced, so it serves nothing before the distributors know of the restart.
   const std::uint64_t up_since = received->state().node(NodeId::storage(options_.index)).up_since_version;
   if (state_version() == 0 && up_since != 0 && up_since <= version_before_) return Status::ok();
   return snapshots_.update(received->info()).status();
+}
+
+void StorageNode::add_versions(rpc::PollReply& reply, const rpc::ClusterSnapshot& received) {
+  reply.node = name_;
+  reply.features = known_features();
+  reply.incarnation = incarnation_;
+  reply.state_version = received.state_version();
+  reply.schema_version = received.schema_version();
+  reply.pending_version = received.pending_version();
+  reply.term = received.term();
+  reply.config_errors = settings_.apply(received.info());
+  reply.config_version = received.config_version();
+}
+
+rpc::PollReply StorageNode::poll_while_starting(const rpc::Poll& request) {
+  rpc::PollReply reply;
+  reply.node = name_;
+  reply.status = apply_poll(request);
+  const auto received = received_.get();
+  if (!reply.status) {
+    if (received != nullptr) reply.term = received->term();
+    return reply;
+  }
+  stop_.stamp(reply, clock_.now());
+  NodeStateInfo starting;
+  starting.state = NodeState::Initializing;
+  starting.init_progress = kListingProgressLimit * stripes_open_ / (options_.stripes + 1);
+  reply.node_state = starting.to_string();
+  add_versions(reply, *received);
+  if (request.wants_settings) reply.settings = settings_.base();
+  return reply;
 }
 
 void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
@@ -440,19 +500,10 @@ void StorageNode::report_for_polls(std::size_t s) {
 
 void StorageNode::fill_in(rpc::PollReply& reply, bool wants_settings) {
   const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = received_.get();
-  reply.node_state = "s:u";
-  reply.features = known_features();
-  reply.incarnation = incarnation_;
-  reply.clock_us = clock_.now().us;
-  reply.state_version = snapshot->state_version();
-  reply.schema_version = snapshot->schema_version();
-  reply.pending_version = snapshot->pending_version();
-  reply.term = snapshot->term();
-  reply.config_errors = settings_.apply(snapshot->info());
-  reply.config_version = snapshot->config_version();
+  stop_.stamp(reply, clock_.now());
+  add_versions(reply, *snapshot);
   damaged_buckets_.set(static_cast<double>(reply.buckets_damaged));
   damaged_ = reply.buckets_damaged;
-  reply.node = name_;
   if (wants_settings) reply.settings = settings_.base();
   std::lock_guard lock(mutex_);
   reply.space_stage = space_stage_;

@@ -38,6 +38,27 @@ class OperateTest(unittest.TestCase):
         harness.wait_until(is_reported, "the nodes have reported their documents")
         return found
 
+    def test_ordinary_restarts_are_no_crashes(self):
+        with harness.Cluster(storage=3, redundancy=2) as cluster:
+            cluster.must("config", "set", "controller.crashes_max=1")
+            for node in ("storage.1", "distributor.0"):
+                for _ in range(4):
+                    cluster.restart(node)
+                log = (cluster.directory / "logs" / f"{node}.log").read_text()
+                self.assertNotIn("ends before the fleet controller has taken it out", log)
+            cluster.wait_healthy()
+            lines = cluster.must("state", "log", "-n", 0, "--about", "storage.1", "-o", "json").json_lines()
+            self.assertEqual(sum("storage.1: is being stopped" in line["why"] for line in lines), 4)
+            self.assertTrue(all("storage.1" in line["what"] + line["why"] for line in lines))
+            rest = cluster.must("state", "log", "-n", 0, "--except", "storage.1", "-o", "json").json_lines()
+            self.assertEqual(len(lines) + len(rest), len(cluster.must("state", "log", "-n", 0, "-o", "json").json_lines()))
+
+            for _ in range(2):
+                cluster.kill("storage.2")
+                harness.wait_until(lambda: "its process has ended" in cluster.fjord("status").out, "storage.2 is down")
+                cluster.fjord("local", "start", "--dir", cluster.directory, "--timeout", 3)
+            self.assertIn("crashed 2 times", cluster.fjord("node", "list").out)
+
     def test_cluster_that_is_down_says_why_and_goes_on_marking_nodes(self):
         with harness.Cluster(storage=3, redundancy=2) as cluster:
             cluster.deploy(SCHEMA)

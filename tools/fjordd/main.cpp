@@ -1,6 +1,7 @@
 // fjordd: one node of a cluster, or several of them in one process.
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <fmt/format.h>
@@ -57,12 +58,31 @@ sigset_t block_signals() {
   return signals;
 }
 
-/// Waits for an end signal. Meanwhile returns memory: the allocator does so only while the process allocates.
-void wait_for_end(const sigset_t& signals, const std::string& name) {
+/// Longest time for which a process goes on after SIGTERM until the cluster counts on its nodes no more.
+constexpr fjord::Duration kControlledStopMax = fjord::seconds(1);
+
+/// Waits for an end signal and returns it. Meanwhile returns memory: the allocator does so only while the process
+/// allocates.
+int wait_for_end(const sigset_t& signals, const std::string& name) {
   constexpr timespec kBetweenReturns{.tv_sec = 1, .tv_nsec = 0};
   int signal = -1;
   while ((signal = sigtimedwait(&signals, nullptr, &kBetweenReturns)) < 0) fjord::return_old_free_memory();
   fjord::log::info("fjordd", "{} ends on signal {}", name, signal);
+  return signal;
+}
+
+/// Lets the nodes tell the fleet controller that they stop, so that it does not count a crash, and lets the others take
+/// over what they do.
+void leave_cluster(const std::vector<std::unique_ptr<fjord::Node>>& nodes, const std::string& name) {
+  for (const auto& node : nodes) node->announce_stop();
+  const fjord::SystemClock clock;
+  const fjord::MonotonicTime end = clock.now() + kControlledStopMax;
+  bool is_told = true;
+  for (const auto& node : nodes) {
+    const fjord::Duration left = std::max(end - clock.now(), fjord::Duration(0));
+    is_told = node->wait_until_not_counted_on(left) && is_told;
+  }
+  if (!is_told) fjord::log::warning("fjordd", "{} ends before the fleet controller has taken it out", name);
 }
 
 std::unique_ptr<fjord::fleetcontroller::ClusterStateStore> make_zookeeper_store(
@@ -99,7 +119,8 @@ int run(const std::string& file, const std::vector<std::string>& node_texts) {
     }
     nodes.push_back(std::move(*node));
   }
-  wait_for_end(signals, all);
+  // SIGINT and SIGHUP end the process at once, for example because the whole cluster ends.
+  if (wait_for_end(signals, all) == SIGTERM) leave_cluster(nodes, all);
   return 0;
 }
 

@@ -124,6 +124,10 @@ class DistributorProcess final : public Node {
         [this, text = name.to_string()] { return health(text); }, client_service_.get());
   }
 
+  void announce_stop() override { node_->announce_stop(); }
+  bool wait_until_not_counted_on(Duration max) override {
+    return node_->stop().wait(max, process_.runtime().clock.now() - kPolledWithin);
+  }
   const std::string& address() const override { return process_.address(); }
   std::string http_address() const override { return process_.http_address(); }
 

@@ -57,6 +57,8 @@ class Page {
 
 Health health_page(const std::string& name, const storage::StorageNodeHealth& node) {
   Page page(name, node.state_version, node.config_version);
+  if (node.is_stopping) page.unhealthy("stopping", "the process ends");
+  if (node.is_starting) page.unhealthy("initializing", "opens its files");
   if (!page.check_part(node.misnamed, node.state)) return page.take();
   if (node.space_stage >= kRefusesPuts) {
     page.unhealthy("no_space", "puts are refused: " + node.space);
@@ -71,6 +73,7 @@ Health health_page(const std::string& name, const storage::StorageNodeHealth& no
 
 Health health_page(const std::string& name, const distributor::DistributorHealth& node) {
   Page page(name, node.state_version, node.config_version);
+  if (node.is_stopping) page.unhealthy("stopping", "the process ends");
   if (!page.check_part(node.misnamed, node.state)) return page.take();
   if (!node.cluster_down.empty()) page.unhealthy("cluster_down", node.cluster_down);
   if (node.unplaced != 0) {

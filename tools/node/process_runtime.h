@@ -71,6 +71,9 @@ class ProcessRuntime {
   std::string http_address_;
 };
 
+/// A node that has not been polled for this time has no fleet controller that it could tell of its stop.
+inline constexpr Duration kPolledWithin = seconds(3);
+
 /// Start a node of one role. Each is defined in the role's *_process.cpp.
 Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name,
                                                     const StateStoreFactory& zookeeper);

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <atomic>
+#include <iterator>
 #include <thread>
 
 #include "directory_lock.h"
@@ -27,7 +29,7 @@ namespace {
 
 unsigned cpu_count() { return std::max(1U, std::thread::hardware_concurrency()); }
 
-class StorageProcess final : public Node {
+class StorageProcess final : public Node, private rpc::Service {
  public:
   StorageProcess(const config::ClusterConfig& config, DirectoryLock lock)
       : lock_(std::move(lock)),
@@ -53,18 +55,32 @@ class StorageProcess final : public Node {
     FJORD_TRY(set_space_limits(config));
     indexes_ = std::make_unique<search::NodeIndexes>(
         name.index, runtime, search::disk_indexes(runtime, {.directory = options.directory + "/search"}));
-    FJORD_TRY_ASSIGN(
-        node_, storage::StorageNode::open(options, runtime, process_.transport(), indexes_->indexed(engine_.open)));
+    FJORD_TRY_ASSIGN(node_, storage::StorageNode::make(options, runtime, process_.transport()));
+    FJORD_TRY(start_visitors(config, options.directory));
+    // The fleet controller hears that this node starts, however long it takes to open the files.
+    FJORD_TRY(process_.serve(config, name, {this}, [this, text = name.to_string()] { return health(text); }));
+    FJORD_TRY(node_->open_stripes(indexes_->indexed(engine_.open)));
     indexes_->follow(node_->snapshots());
     search_service_ = std::make_unique<search::SearchService>(
         runtime, *node_, node_->snapshots(),
         search::SearchServiceOptions{.stripes = options.stripes, .machine_load = [this] { return load_.part(); }});
-    FJORD_TRY(start_visitors(config, options.directory));
-    return process_.serve(config, name,
-                          {node_.get(), visitor_service_.get(), plugin_service_.get(), search_service_.get()},
-                          [this, text = name.to_string()] { return health(text); });
+    has_all_services_ = true;
+    return Status::ok();
   }
 
+  /// Gives a call to the service that knows it.
+  bool handle(rpc::Request& request, rpc::Responder& respond) override {
+    if (!has_all_services_) return handle_while_starting(request, respond);
+    rpc::Service* const services[] = {node_.get(), visitor_service_.get(), plugin_service_.get(),
+                                      search_service_.get()};
+    return std::any_of(std::begin(services), std::end(services),
+                       [&](rpc::Service* service) { return service->handle(request, respond); });
+  }
+
+  void announce_stop() override { node_->announce_stop(); }
+  bool wait_until_not_counted_on(Duration max) override {
+    return node_->stop().wait(max, process_.runtime().clock.now() - kPolledWithin);
+  }
   const std::string& address() const override { return process_.address(); }
   std::string http_address() const override { return process_.http_address(); }
 
@@ -107,6 +123,13 @@ class StorageProcess final : public Node {
     return process_.runtime().tunables.set("storage.visitors_max", config.visitors_max);
   }
 
+  /// Until all services are there, only the fleet controller is answered.
+  bool handle_while_starting(rpc::Request& request, rpc::Responder& respond) {
+    if (std::holds_alternative<rpc::Poll>(request)) return node_->handle(request, respond);
+    respond(rpc::error_reply(request, {StatusCode::NotReady, "the storage node is starting"}));
+    return true;
+  }
+
   Health health(const std::string& name) const { return health_page(name, node_->health()); }
 
   static ClientOptions client_options(const config::ClusterConfig& config) {
@@ -131,6 +154,7 @@ class StorageProcess final : public Node {
   visitors::VisitorRegistry visitors_;
   std::unique_ptr<plugins::PluginService> plugin_service_;
   std::unique_ptr<visitors::VisitorService> visitor_service_;
+  std::atomic<bool> has_all_services_ = false;  ///< All of the services are made, and do not change any more.
 };
 
 }  // namespace

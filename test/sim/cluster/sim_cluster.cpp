@@ -163,6 +163,8 @@ class SimCluster::StorageProcess final : public Process {
     cluster_.network_.listen(address(), services_->list(*node_), name_);
     return Status::ok();
   }
+  void announce_stop() override { node_->announce_stop(); }
+  bool is_stop_over() const override { return node_->stop().is_over(); }
   void end() override {
     repaired_ += repaired_in_this_incarnation();
     services_.reset();
@@ -212,6 +214,8 @@ class SimCluster::DistributorProcess final : public Process {
     cluster_.network_.listen(address(), std::move(services), name_);
     return Status::ok();
   }
+  void announce_stop() override { node_->announce_stop(); }
+  bool is_stop_over() const override { return node_->stop().is_over(); }
   void end() override {
     services_.reset();
     node_.reset();
@@ -410,6 +414,7 @@ SimCluster::Process& SimCluster::process(const std::string& name) {
 }
 
 void SimCluster::crash(const std::string& name) { process(name).crash(); }
+void SimCluster::stop(const std::string& name) { process(name).stop_controlled(); }
 void SimCluster::restart(const std::string& name) { process(name).start(); }
 bool SimCluster::alive(const std::string& name) { return process(name).alive(); }
 void SimCluster::pause(const std::string& name) { process(name).pause(); }

@@ -44,6 +44,16 @@ class SimCluster::Process {
     stop();
   }
 
+  /// Ends the process as SIGTERM does: it says so and goes on until the cluster counts on it no more, at most for a
+  /// second.
+  void stop_controlled() {
+    wanted_ = false;
+    if (incarnation_ == nullptr) return;
+    cluster_.scheduler_.trace("controlled stop of " + name_);
+    announce_stop();
+    end_when_told(incarnations_, cluster_.scheduler_.clock().now() + seconds(1));
+  }
+
   void retire() {
     crash();
     retired_ = true;
@@ -110,6 +120,20 @@ class SimCluster::Process {
 
   /// Makes the objects of the process; `incarnation_` exists. Errors: NoSpace if the disk is full.
   virtual Status begin() = 0;
+  virtual void announce_stop() {}
+  /// Returns true if the cluster counts on this process no more.
+  virtual bool is_stop_over() const { return true; }
+  void end_when_told(std::uint64_t incarnation, MonotonicTime deadline) {
+    if (incarnation_ == nullptr || incarnations_ != incarnation) return;
+    if (is_stop_over() || cluster_.scheduler_.clock().now() >= deadline) {
+      const bool is_wanted = wanted_;
+      crash();
+      if (is_wanted) start();
+      return;
+    }
+    cluster_.scheduler_.outside().post_after(milliseconds(10),
+                                             [this, incarnation, deadline] { end_when_told(incarnation, deadline); });
+  }
   /// Destroys the objects that begin() made. None of their tasks runs any more.
   virtual void end() = 0;
 

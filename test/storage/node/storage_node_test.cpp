@@ -328,6 +328,49 @@ TEST_CASE("storage node: tells the fleet controller what it holds") {
   CHECK(nodes.ask(0, rpc::Poll{}).state_version == kState);
 }
 
+TEST_CASE("storage node: says that it starts until its files are open, and that it stops once that is announced") {
+  NodeWorld nodes(1);
+  TestProcess<storage::StorageNode> process(nodes.world, "storage.1", nodes.env(), 77);
+  storage::StorageNodeOptions options;
+  options.index = 1;
+  auto made = storage::StorageNode::make(options, process.runtime(), process.transport());
+  REQUIRE(made);
+  process.run(std::move(*made));
+  storage::StorageNode& node = process.node();
+  rpc::PollReply poll = nodes.ask(1, rpc::Poll{.info = nodes.info(kState), .node = "storage.1"});
+  REQUIRE(poll.status);
+  const auto said = NodeStateInfo::parse(poll.node_state);
+  REQUIRE(said);
+  CHECK(said->state == NodeState::Initializing);
+  CHECK(said->init_progress < kListingProgressLimit);
+  CHECK(poll.state_version == kState);
+  CHECK(node.health().is_starting);
+  CHECK(nodes.ask(1, rpc::GetBucketInfo{.state_version = kState, .all = true}).status.code() == StatusCode::NotReady);
+  const std::uint64_t incarnation = poll.incarnation;
+  REQUIRE(node.open_stripes(
+      [](unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> { return make_memory_provider(); }));
+  poll = nodes.ask(1, rpc::Poll{});
+  CHECK(poll.node_state == "s:u");
+  CHECK(poll.incarnation == incarnation);
+  CHECK_FALSE(node.health().is_starting);
+
+  node.announce_stop();
+  // An answer from before the announcement does not show that the controller knows of it.
+  nodes.ask(1, rpc::Poll{.heard_us = poll.clock_us, .heard_incarnation = incarnation});
+  CHECK_FALSE(node.stop().is_over());
+  nodes.world.scheduler.run_for(milliseconds(1));
+  poll = nodes.ask(1, rpc::Poll{});
+  CHECK(poll.node_state == "s:s");
+  CHECK(node.health().is_stopping);
+  nodes.ask(1, rpc::Poll{.heard_us = poll.clock_us, .heard_incarnation = incarnation + 1});
+  nodes.ask(1, rpc::Poll{.heard_us = poll.clock_us, .heard_incarnation = incarnation});
+  CHECK_FALSE(node.stop().is_over());  // The state in force still counts on it.
+  rpc::ClusterInfo without = nodes.info(kState + 1);
+  without.state += " .1.s:m";
+  nodes.ask(1, rpc::Poll{.info = without});
+  CHECK(node.stop().is_over());
+}
+
 TEST_CASE("storage node: a poll that calls it by another name is refused, and its state is not taken") {
   NodeWorld nodes(1);
   nodes.give_state(kState);

@@ -284,8 +284,14 @@ std::vector<ProcessName> LocalCluster::stop(const std::vector<ProcessName>& name
   constexpr auto kPatience = std::chrono::seconds(10);
   constexpr auto kPause = std::chrono::milliseconds(20);
   std::vector<ProcessName> left;
+  // A process that ends with SIGTERM lets the fleet controller take it out of the cluster first. If all of them end, no
+  // state may say that some were there longer than others.
+  const std::vector<ProcessName> all = config_.names();
+  const bool is_whole = std::all_of(all.begin(), all.end(), [&](const ProcessName& name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  });
   for (const ProcessName& name : names) {
-    if (send_signal(name, SIGTERM)) left.push_back(name);
+    if (send_signal(name, is_whole ? SIGINT : SIGTERM)) left.push_back(name);
   }
   const auto forget_ended = [&] {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {

@@ -7,6 +7,7 @@
 #include "fjord/common/runtime.h"
 #include "fjord/common/setting.h"
 #include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/controlled_stop.h"
 #include "fjord/rpc/transport.h"
 
 namespace fjord::distributor {
@@ -56,6 +57,7 @@ struct DistributorHealth {
   std::uint64_t failing = 0;  ///< Number of buckets whose merges fail repeatedly.
   std::string failure;        ///< "bucket: why" of the newest failure.
   Duration since_poll{};
+  bool is_stopping = false;  ///< announce_stop() was called.
 };
 
 /// Owns a share of the buckets: knows their replicas, orders and replicates writes, sends reads to replicas that are in
@@ -72,6 +74,11 @@ class DistributorNode final : public rpc::Service {
 
   /// Returns the holder of the cluster state and configuration that this node has received.
   const rpc::SnapshotHolder& snapshots() const;
+
+  /// Makes all later answers to polls say that this node stops; it serves as before. Threading: any thread.
+  void announce_stop();
+  /// Threading: any thread.
+  const rpc::ControlledStop& stop() const;
 
   /// Threading: any thread.
   DistributorHealth health() const;

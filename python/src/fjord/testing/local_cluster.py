@@ -448,8 +448,10 @@ class LocalCluster:
 
     def _stop(self, names: Sequence[str]) -> None:
         processes = [(name, self._processes[name]) for name in names if name in self._processes]
+        # A process that ends with SIGTERM lets the fleet controller take it out of the cluster first.
+        is_whole = len(processes) == len(self._processes)
         for name, process in processes:
-            process.send_signal(signal.SIGTERM)
+            process.send_signal(signal.SIGINT if is_whole else signal.SIGTERM)
             if name in self._paused:
                 process.send_signal(signal.SIGCONT)
         deadline = time.monotonic() + _STOP_SECONDS

@@ -11,6 +11,7 @@
 #include "fjord/common/runtime.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/controlled_stop.h"
 #include "fjord/rpc/live_settings.h"
 #include "fjord/rpc/transport.h"
 #include "fjord/storage/spi/bucket_access.h"
@@ -61,6 +62,8 @@ struct StorageNodeHealth {
   std::string space;              ///< The measured space and the limit that it exceeds; empty in the normal stage.
   std::uint64_t buckets = 0;
   std::uint64_t damaged_buckets = 0;
+  bool is_starting = false;  ///< The files are not all open yet.
+  bool is_stopping = false;  ///< announce_stop() was called.
 };
 
 /// Opens the engine of stripe number `stripe`, of `stripes` in all.
@@ -70,14 +73,27 @@ using ProviderFactory =
 /// Holds buckets: applies the writes that distributors send, reports the content of buckets, and fetches missing
 /// entries from other replicas.
 ///
+/// A node that make() has returned says in answers to polls that it is initializing, and answers everything else with
+/// NotReady, until open_stripes() has succeeded. After announce_stop() it says that it stops, and serves as before.
+///
 /// Threading: `handle` and `on_stripe` from any thread; a bucket is touched only on its stripe's executor.
 /// Lifetime: `runtime` and `transport` outlive the node; nothing calls it once its destructor has begun.
 class StorageNode final : public rpc::Service, public spi::BucketAccess {
  public:
-  /// Opens all stripes. Errors: those of the engine.
+  /// Returns a node without its files. Errors: InvalidArgument.
+  static Result<std::unique_ptr<StorageNode>> make(const StorageNodeOptions& options, Runtime& runtime,
+                                                   rpc::Transport& transport);
+  /// Opens all stripes; called once. `handle` may be called meanwhile. Errors: those of the engine.
+  Status open_stripes(const ProviderFactory& providers);
+  /// Makes a node and opens all stripes.
   static Result<std::unique_ptr<StorageNode>> open(const StorageNodeOptions& options, Runtime& runtime,
                                                    rpc::Transport& transport, const ProviderFactory& providers);
   ~StorageNode() override;
+
+  /// Makes all later answers to polls say that this node stops. Threading: any thread.
+  void announce_stop() { stop_.announce(clock_.now()); }
+  /// Threading: any thread.
+  const rpc::ControlledStop& stop() const { return stop_; }
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;
   void on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) override;
@@ -96,7 +112,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   class Stripe;
   friend class BucketMerge;  // A merge works with the stripe's private parts.
   friend class GarbageScan;  // A garbage scan works with the stripe's private parts.
-  StorageNode(const StorageNodeOptions& options, Runtime& runtime);
+  StorageNode(const StorageNodeOptions& options, Runtime& runtime, rpc::Transport& transport);
 
   std::size_t stripe_of(BucketId bucket) const { return bucket.raw() & (stripes_.size() - 1); }
   void apply(rpc::Apply request, rpc::Responder respond);
@@ -113,6 +129,11 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void poll(rpc::Poll request, rpc::Responder respond);
   void report_for_polls(std::size_t s);
   void fill_in(rpc::PollReply& reply, bool wants_settings);
+  /// Answers while the stripes are being opened.
+  void handle_while_starting(rpc::Request& request, rpc::Responder& respond);
+  rpc::PollReply poll_while_starting(const rpc::Poll& request);
+  /// Fills in what an answer says of the cluster state and the configuration that this node has received.
+  void add_versions(rpc::PollReply& reply, const rpc::ClusterSnapshot& received);
   /// Applies the cluster state and schemas that a poll carries. Errors: InvalidArgument if the poll is addressed to
   /// another node; those of SnapshotHolder::update.
   Status apply_poll(const rpc::Poll& request);
@@ -121,6 +142,8 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void end_period_later();
 
   StorageNodeOptions options_;
+  Runtime& runtime_;
+  rpc::Transport& transport_;
   Clock& clock_;
   std::uint64_t incarnation_;
   MonotonicTime began_at_;  // Time since which loads are counted.
@@ -141,6 +164,9 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::unique_ptr<ForegroundCpus> foreground_cpus_;
   std::unique_ptr<UtilisationMeter> utilisation_;
   std::unique_ptr<PollAnswers> polls_;
+  rpc::ControlledStop stop_;
+  std::atomic<unsigned> stripes_open_ = 0;
+  std::atomic<bool> is_open_ = false;  ///< `stripes_` is complete and does not change any more.
   std::vector<std::unique_ptr<Stripe>> stripes_;
   std::unique_ptr<SpaceMonitor> space_monitor_;  // The last member, because it calls the stripes.
 };

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/result.h"
 #include "fjord/config/cluster_config.h"
 
@@ -31,6 +32,16 @@ class Node {
   /// `zookeeper` creates the store of a fleet controller whose configuration names ZooKeeper servers.
   static Result<std::unique_ptr<Node>> start(const config::ClusterConfig& config, config::ProcessName name,
                                              const StateStoreFactory& zookeeper = nullptr);
+
+  /// Makes a node of the cluster say from now on that it stops, in its answers to the fleet controller. It goes on
+  /// serving. Without this, an end counts as a crash.
+  virtual void announce_stop() {}
+  /// Waits at most for `max` until the cluster counts on this node no more; to be called after announce_stop(). Returns
+  /// false if it still does, which the fleet controller may take for a crash when the node ends.
+  virtual bool wait_until_not_counted_on(Duration max) {
+    static_cast<void>(max);
+    return true;
+  }
 
   virtual const std::string& address() const = 0;
   /// Returns host:port of the HTTP server; empty without one.

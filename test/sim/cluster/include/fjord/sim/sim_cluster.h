@@ -111,6 +111,8 @@ class SimCluster {
   // --- Calls for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0"
 
   void crash(const std::string& name);
+  /// Ends the process as SIGTERM does (Node::announce_stop()): within a second it is gone, and not taken for crashed.
+  void stop(const std::string& name);
   void restart(const std::string& name);
   bool alive(const std::string& name);
   /// Suspends the process as SIGSTOP does: it runs no task while time goes on. A crash ends the pause.
