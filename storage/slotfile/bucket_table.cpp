@@ -35,6 +35,10 @@ bool Bucket::is_damaged() const {
   return damaged || std::any_of(slots.begin(), slots.end(), [](const auto& slot) { return slot->is_damaged(); });
 }
 
+bool Bucket::is_suspect() const {
+  return std::any_of(slots.begin(), slots.end(), [](const auto& slot) { return slot->is_suspect(); });
+}
+
 Bucket* BucketTable::find(BucketId bucket) const {
   const auto found = buckets_.find(bucket);
   return found == buckets_.end() ? nullptr : found->second.get();
@@ -89,9 +93,9 @@ Edit BucketTable::edit_of(std::span<Bucket* const> buckets) const {
   return edit;
 }
 
-Status BucketTable::commit(Edit edit) {
+Status BucketTable::commit(Edit edit, bool durable) {
   FJORD_TRY(health());
-  return journal_.append(RecordType::Edit, encode_edit(edit), {}, context_.options.syncs_changes());
+  return journal_.append(RecordType::Edit, encode_edit(edit), {}, durable || context_.options.syncs_changes());
 }
 
 Catalog BucketTable::catalog() const {
@@ -161,7 +165,30 @@ void BucketTable::note_damage(Bucket& bucket) {
     slot->damage_reported = true;
     fresh = true;
   }
-  if (fresh && std::find(damaged_.begin(), damaged_.end(), bucket.id) == damaged_.end()) damaged_.push_back(bucket.id);
+  if (!fresh) return;
+  damage_found_ = true;
+  if (std::find(damaged_.begin(), damaged_.end(), bucket.id) == damaged_.end()) damaged_.push_back(bucket.id);
+  set_damaged(bucket);
+}
+
+void BucketTable::set_damaged(Bucket& bucket) {
+  if (bucket.damaged) return;
+  bucket.damaged = true;
+  bucket.damage_saved = false;
+  damage_unsaved_ = true;
+  for (const auto& slot : bucket.slots) slot->set_suspect();
+}
+
+Status BucketTable::save_damage() {
+  if (!damage_unsaved_) return Status::ok();
+  std::vector<Bucket*> unsaved;
+  for (const auto& [uid, bucket] : by_uid_) {
+    if (bucket->damaged && !bucket->damage_saved) unsaved.push_back(bucket);
+  }
+  if (!unsaved.empty()) FJORD_TRY(commit(edit_of(unsaved), true));
+  for (Bucket* bucket : unsaved) bucket->damage_saved = true;
+  damage_unsaved_ = false;
+  return Status::ok();
 }
 
 void BucketTable::fail(const Status& status) {

@@ -21,7 +21,10 @@ struct Bucket {
   std::uint64_t uid = 0;
   ReplicaSet replicas;
   spi::Forgotten forgotten;
-  bool damaged = false;                      ///< Damage that an earlier process has found.
+  bool damaged = false;                      ///< Damage was found, and the bucket was not marked as repaired since.
+  bool damage_saved = false;                 ///< True if a restart would know of the damage.
+  bool renewing = false;                     ///< Suspect slots are rewritten although the bucket is damaged.
+  Status renewal_problem;                    ///< Why the last attempt to rewrite a slot has failed.
   std::vector<std::unique_ptr<Slot>> slots;  ///< Sorted by first cell; together they cover all cells.
   std::array<Slot*, kCells> by_cell{};
 
@@ -30,6 +33,7 @@ struct Bucket {
   BucketInfo info() const;
   unsigned depth() const;
   bool is_damaged() const;
+  bool is_suspect() const;
 };
 
 /// The buckets of one stripe, and the state that the parts of the engine share: the journal, the loaded indexes, the
@@ -65,8 +69,9 @@ class BucketTable {
 
   /// Returns an edit that stores these buckets.
   Edit edit_of(std::span<Bucket* const> buckets) const;
-  /// Appends the edit to the journal. Errors: those of health() and of the journal.
-  Status commit(Edit edit);
+  /// Appends the edit to the journal, and syncs the journal if `durable` or the options say so. Errors: those of
+  /// health() and of the journal.
+  Status commit(Edit edit, bool durable = false);
   /// Returns the whole structure as a catalog, without its positions in the journal.
   Catalog catalog() const;
   /// Takes the numbers and successors from a catalog, but not its buckets.
@@ -103,9 +108,22 @@ class BucketTable {
 
   // --- Health
 
-  /// Notes that the bucket is damaged, so that take_damaged() returns it.
+  /// Notes that the bucket is damaged, so that take_damaged() returns it. All its slots become suspect, because damage
+  /// seldom comes alone.
   void note_damage(Bucket& bucket);
-  void report_damaged(BucketId bucket) { damaged_.push_back(bucket); }
+  /// Reports a bucket that was opened as damaged.
+  void report_damaged(BucketId bucket) {
+    damaged_.push_back(bucket);
+    damage_unsaved_ = true;
+  }
+  /// Drops the report of damage that was repaired before anybody took it.
+  void drop_report(BucketId bucket) { std::erase(damaged_, bucket); }
+  /// Marks the bucket as damaged, whatever its slots say.
+  void set_damaged(Bucket& bucket);
+  /// Makes newly found damage durable. Errors: those of commit(); it is tried again by the next call.
+  Status save_damage();
+  /// Returns true if damage was found since the last call.
+  bool take_damage_found() { return std::exchange(damage_found_, false); }
   std::vector<BucketId> take_damaged() { return std::exchange(damaged_, {}); }
   /// Ends all writing until the next start, after a failed sync.
   void fail(const Status& status);
@@ -113,6 +131,8 @@ class BucketTable {
 
   /// True while a checkpoint flushes: slots that are made meanwhile are flushed by it too.
   bool is_flushing = false;
+  /// True if a checkpoint should begin in the next quiet moment, however little it has to do.
+  bool wants_checkpoint = false;
 
  private:
   BucketRecord record_of(const Bucket& bucket) const;
@@ -127,6 +147,8 @@ class BucketTable {
   std::uint32_t next_file_ = 0;
   RetiredFiles retired_;
   std::vector<BucketId> damaged_;
+  bool damage_found_ = false;
+  bool damage_unsaved_ = false;  ///< True if a bucket may be damaged and not `damage_saved`.
   Status health_;
 };
 

@@ -32,6 +32,7 @@ Status Checkpointer::begin() {
   segment_ = journal_.segment();
   lsn_ = journal_.last_lsn() + 1;
   flush_cursor_ = 0;
+  table_.wants_checkpoint = false;
   for (const auto& [uid, bucket] : table_.by_uid()) {
     for (const auto& slot : bucket->slots) slot->to_flush = slot->held().staged.size();
   }

@@ -176,21 +176,6 @@ Result<spi::RemovedEntries> Engine::count_removed(BucketId bucket, const spi::Re
   return counter.finish();
 }
 
-Status Engine::mark_repaired(BucketId bucket) {
-  Bucket* found = table_.find(bucket);
-  if (found == nullptr) return no_bucket(bucket);
-  const bool was_damaged = found->is_damaged();
-  for (const auto& slot : found->slots) {
-    // A rewrite drops the unreadable entries; otherwise they would be found again when the files are loaded the next
-    // time.
-    slot->wants_rewrite = slot->wants_rewrite || slot->is_damaged();
-    slot->clear_damage();
-  }
-  found->damaged = false;
-  if (!was_damaged) return Status::ok();
-  return table_.commit(table_.edit_of(std::span(&found, 1)));
-}
-
 Result<bool> Engine::is_damaged(BucketId bucket) const {
   const Bucket* found = table_.find(bucket);
   if (found == nullptr) return no_bucket(bucket);
@@ -339,15 +324,22 @@ Status Engine::add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& i
 spi::Maintenance Engine::maintain(MonotonicTime now) {
   follow_settings(now);
   if (!table_.health()) return {.more = false, .next_in = kIdle};
+  repair_.save_damage(now);
   const bool busy = std::exchange(active_, false);
   if (busy) quiet_since_ = now;
   const bool quiet = now >= quiet_since_ + kQuiet;
-  const bool leftover = journal_.bytes() > kWorthACheckpoint || table_.retired().bytes() > kWorthACheckpoint;
+  const bool leftover =
+      journal_.bytes() > kWorthACheckpoint || table_.retired().bytes() > kWorthACheckpoint || table_.wants_checkpoint;
   if (now < retry_at_) return {.more = false, .next_in = retry_at_ - now};
+  // The disk may be so full that a checkpoint cannot wait. A checkpoint gives space back: it removes unused files and
+  // writes removes to slotfiles, so that the slots can be rewritten (slots with held entries cannot).
+  const bool gives_space_back = short_of_space_ && now >= begun_at_ + kBetweenUrgentCheckpoints &&
+                                (context_.stats.held_bytes > 0 || table_.retired().bytes() > 0);
   const bool waits = checkpointer_.is_waiting() || rewrites_.is_waiting();
   if (structure_.split_some_slot()) return {.more = true, .next_in = kIdle};
   Status status;
   bool more = true;
+  Duration next_in = kIdle;
   if (checkpointer_.is_running() && !checkpointer_.is_waiting() &&
       !(checkpointer_.is_flushing() && rewrites_.is_active())) {
     status = checkpointer_.step();
@@ -355,20 +347,22 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
     status = rewrites_.step();
   } else if (waits) {
     return {.more = false, .next_in = kWhileSyncing};
-  } else if (!checkpointer_.is_running() && (checkpointer_.is_due() || (quiet && leftover) || gives_space_back(now))) {
+  } else if (rewrites_.pick_suspect()) {
+    more = true;
+  } else if (!checkpointer_.is_running() && (checkpointer_.is_due() || (quiet && leftover) || gives_space_back)) {
     begun_at_ = now;
     status = checkpointer_.begin();
   } else {
     more = rewrites_.pick(!quiet && !short_of_space_) || structure_.join_some_slots();
-    if (!more) scrubber_.step(now);
-    if (!more && !quiet && leftover) return {.more = false, .next_in = kQuiet};
+    if (!more) next_in = std::min(next_in, scrubber_.step(now));
+    if (!more && leftover) next_in = std::min(next_in, kQuiet);
   }
   if (!status) {
     log::warning("slotfile", "background work waits: {}", status.to_string());
     retry_at_ = now + kAfterFailure;
     return {.more = false, .next_in = kAfterFailure};
   }
-  return {.more = more, .next_in = kIdle};
+  return {.more = more, .next_in = next_in};
 }
 
 /// Applies changed limits, and reports the statistics at intervals.
@@ -382,13 +376,6 @@ void Engine::follow_settings(MonotonicTime now) {
   if (!metrics_ || now < metrics_due_) return;
   metrics_due_ = now + kBetweenMetrics;
   metrics_->update(stats());
-}
-
-/// Returns true if the disk is so full that a checkpoint cannot wait. A checkpoint gives space back: it removes unused
-/// files and writes removes to slotfiles, so that the slots can be rewritten (slots with held entries cannot).
-bool Engine::gives_space_back(MonotonicTime now) const {
-  return short_of_space_ && now >= begun_at_ + kBetweenUrgentCheckpoints &&
-         (context_.stats.held_bytes > 0 || table_.retired().bytes() > 0);
 }
 
 SlotfileStats Engine::stats() const {

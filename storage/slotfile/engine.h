@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "batch_writer.h"
+#include "bucket_repair.h"
 #include "bucket_table.h"
 #include "checkpointer.h"
 #include "engine_context.h"
@@ -31,6 +32,7 @@ class Engine final : public SlotfileProvider {
         journal_(context_),
         table_(context_, journal_),
         rewrites_(table_),
+        repair_(table_, rewrites_),
         structure_(table_, rewrites_),
         checkpointer_(table_, rewrites_, structure_),
         writer_(table_, structure_, checkpointer_),
@@ -67,7 +69,9 @@ class Engine final : public SlotfileProvider {
   spi::Maintenance maintain(MonotonicTime now) override;
   void set_short_of_space(bool is_short) override { short_of_space_ = is_short; }
   std::vector<BucketId> take_damaged() override { return table_.take_damaged(); }
-  Status mark_repaired(BucketId bucket) override;
+  Result<bool> renew(BucketId bucket) override { return repair_.renew(bucket); }
+  Status forget_lost(BucketId bucket) override { return repair_.forget_lost(bucket); }
+  Status mark_repaired(BucketId bucket) override { return repair_.mark_repaired(bucket); }
   Result<bool> is_damaged(BucketId bucket) const override;
   Status health() const override { return table_.health(); }
 
@@ -77,20 +81,24 @@ class Engine final : public SlotfileProvider {
   Status checkpoint() override { return checkpointer_.run(); }
   Result<unsigned> slots_of(BucketId bucket) const override;
 
-  /// Gives the import of the older format access to the table.
-  BucketTable& table() { return table_; }
+  /// The parts that the import of the older format uses.
+  struct ImportParts {
+    BucketTable& table;
+    BucketRepair& repair;
+  };
+  ImportParts import_parts() { return {table_, repair_}; }
 
  private:
   Status add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into);
   Result<std::uint64_t> change_forgotten(Bucket& bucket, const spi::Forgotten& forgotten);
   Status keep_forgotten(Bucket& bucket, const spi::Forgotten& before);
-  bool gives_space_back(MonotonicTime now) const;
   void follow_settings(MonotonicTime now);
 
   EngineContext context_;
   Journal journal_;
   BucketTable table_;
   RewriteScheduler rewrites_;
+  BucketRepair repair_;
   StructureEditor structure_;
   Checkpointer checkpointer_;
   BatchWriter writer_;

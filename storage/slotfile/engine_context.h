@@ -94,6 +94,8 @@ struct EngineContext {
   std::uint64_t index_serial = 0;  ///< Serial number of the index that was made last.
   /// Rises whenever a part of any index may have been changed, moved or removed.
   std::uint64_t changes = 0;
+  /// True if a slot became suspect, or a bucket may be renewed, since the last search for slots to renew found none.
+  bool may_renew = false;
   ColdReads cold_reads;
   /// Buffer that is reused for each run, part and copy.
   std::string scratch;

@@ -25,7 +25,7 @@ constexpr std::uint64_t kBytesPerCheckpoint = 256 << 20;
 class BucketImport {
  public:
   BucketImport(Engine& engine, BucketId id, std::string directory)
-      : engine_(engine), env_(engine.table().context().env), id_(id), directory_(std::move(directory)) {}
+      : engine_(engine), env_(engine.import_parts().table.context().env), id_(id), directory_(std::move(directory)) {}
 
   Status run() {
     FJORD_TRY_ASSIGN(const std::vector<std::string> names, env_.list_directory(directory_));
@@ -41,6 +41,7 @@ class BucketImport {
     } else {
       // Only the import has written to this bucket, so it has now restored everything that a loss of power during an
       // earlier import took from the journal.
+      FJORD_TRY(engine_.import_parts().repair.renew_now(id_));
       FJORD_TRY(engine_.mark_repaired(id_));
     }
     return engine_.set_replica_set(id_, manifest_.replicas);
@@ -77,7 +78,7 @@ class BucketImport {
         found_ = true;
         return Status::ok();
       }
-      note(engine_.table().context().stats.bad_entries,
+      note(engine_.import_parts().table.context().stats.bad_entries,
            manifest ? "the manifest is that of another bucket" : manifest.error().message());
     }
     return find_generation(names);
@@ -107,7 +108,7 @@ class BucketImport {
   }
 
   Status import_slotfile(unsigned slot) {
-    SlotfileStats& stats = engine_.table().context().stats;
+    SlotfileStats& stats = engine_.import_parts().table.context().stats;
     const std::string name = v1::slotfile_name({.generation = manifest_.generation, .slot = slot});
     const auto file = env_.open_random_access(directory_ + "/" + name);
     if (!file && file.error().code() != StatusCode::NotFound) return file.error();
@@ -131,7 +132,7 @@ class BucketImport {
   }
 
   Status import_entry(const RandomAccessFile& file, const v1::FileHeader& header, const v1::Entry& entry) {
-    SlotfileStats& stats = engine_.table().context().stats;
+    SlotfileStats& stats = engine_.import_parts().table.context().stats;
     if (bucket_of(entry.gid, id_.used_bits()) != id_) {
       note(stats.bad_entries, entry.gid.to_string() + " does not belong to the bucket");
       return Status::ok();
@@ -173,10 +174,11 @@ class BucketImport {
   }
 
   void mark_damaged() {
-    Bucket& bucket = *engine_.table().find(id_);
-    bucket.damaged = true;  // The mark becomes durable together with the replica set, which is stored next.
+    Bucket& bucket = *engine_.import_parts().table.find(id_);
+    engine_.import_parts().table.set_damaged(
+        bucket);  // Becomes durable together with the replica set, which is stored next.
     for (const auto& slot : bucket.slots) slot->set_lost_entries();
-    engine_.table().note_damage(bucket);
+    engine_.import_parts().table.note_damage(bucket);
   }
 
   Engine& engine_;
@@ -194,7 +196,7 @@ class BucketImport {
 
 class Import {
  public:
-  explicit Import(Engine& engine) : engine_(engine), context_(engine.table().context()) {}
+  explicit Import(Engine& engine) : engine_(engine), context_(engine.import_parts().table.context()) {}
 
   Status run() {
     FJORD_TRY_ASSIGN(const std::vector<std::string> names, context_.env.list_directory(context_.options.directory));

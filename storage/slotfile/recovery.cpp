@@ -88,12 +88,16 @@ Status Recovery::build(const Catalog& catalog) {
     bucket->replicas = record.replicas;
     bucket->forgotten = record.forgotten;
     bucket->damaged = record.damaged || context_.stats.lost_records != 0;
+    bucket->damage_saved = record.damaged;
     for (const SlotRecord& slot_record : record.slots) {
       auto slot =
           std::make_unique<Slot>(context_, table_.loaded(), record.id, slot_record.first_cell, slot_record.depth);
       slot->set_info(slot_record.info, slot_record.live_bytes);
       slot->set_forgotten(record.forgotten);
       slot->adopting_info = true;
+      // It is not known whether the files were rewritten before the last process ended. A loss in the journal says
+      // nothing about them.
+      if (record.damaged) slot->set_suspect();
       for (const FileShare& share : slot_record.files) {
         const std::uint32_t number = share.number;
         std::shared_ptr<SlotFile>& file = files[number];
@@ -133,7 +137,10 @@ Status Recovery::replay_write_record(const Journal::Record& record) {
     if (bucket == nullptr) continue;  // The bucket was deleted later.
     Slot& slot = bucket->slot_for(write.entry.gid);
     FJORD_TRY(table_.load(slot));
-    slot.stage_stored(write.entry, write.header, write.body, bucket->damaged || slot.is_damaged());
+    // The journal's copy is the better one if that in the file does not verify: the file may have been repaired by it.
+    const bool is_bad = slot.has_bad_copy(write.entry);
+    if (is_bad) slot.set_suspect();
+    slot.stage_stored(write.entry, write.header, write.body, is_bad || bucket->damaged || slot.is_damaged());
     if (context_.stats.held_bytes <= context_.options.limits.held_bytes_max) continue;
     const Status status = checkpointer_.flush_slot(*bucket, slot);
     // On a full disk the replayed writes stay in memory.

@@ -23,7 +23,7 @@ bool RewriteScheduler::needs_rewrite(const Slot& slot, bool idle) const {
   if (slot.files().empty() || !slot.held().empty()) return false;
   const std::uint64_t size = slot.files_bytes();
   const std::uint64_t live = slot.live_bytes();
-  if (slot.files().size() > kFilesOfSlotMax || slot.wants_rewrite) return true;
+  if (slot.files().size() > kFilesOfSlotMax) return true;
   const std::uint64_t entries = slot.info().entries + slot.forgotten_entries();
   if (slot.forgotten_entries() * (idle ? kForgottenPartIdle : kForgottenPart) > entries) return true;
   const bool shared = std::any_of(slot.files().begin(), slot.files().end(), [](const auto& f) { return f->users > 1; });
@@ -43,8 +43,7 @@ bool RewriteScheduler::pick(bool busy) {
     for (const auto& [uid, bucket] : table_.by_uid()) {
       for (const auto& slot : bucket->slots) {
         if (!needs_rewrite(*slot, idle) || !table_.load(*slot)) continue;
-        uid_ = uid;
-        rewrite_ = std::make_unique<SlotRewriter>(context_, *slot, table_.new_file());
+        begin(*bucket, *slot);
         return true;
       }
     }
@@ -52,11 +51,44 @@ bool RewriteScheduler::pick(bool busy) {
   return false;
 }
 
+bool RewriteScheduler::pick_suspect() {
+  if (rewrite_ != nullptr || !context_.may_renew) return false;
+  for (const auto& [uid, bucket] : table_.by_uid()) {
+    for (const auto& slot : bucket->slots) {
+      const auto is_due = [&, bucket = bucket] {
+        return slot->is_suspect() && (bucket->renewing || !bucket->is_damaged());
+      };
+      // Loading the index may find that entries are lost.
+      if (!is_due() || !table_.load(*slot) || !is_due()) continue;
+      begin(*bucket, *slot);
+      return true;
+    }
+  }
+  context_.may_renew = false;
+  return false;
+}
+
+void RewriteScheduler::begin(Bucket& bucket, Slot& slot) {
+  uid_ = bucket.uid;
+  rewrite_ = std::make_unique<SlotRewriter>(context_, slot, table_.new_file());
+}
+
+/// Drops the rewrite after an error. The slot stays as it is; a suspect one is tried again later.
+void RewriteScheduler::fail(const Status& status) {
+  if (rewrite_->slot().is_suspect()) {
+    Bucket& bucket = *table_.by_uid().at(uid_);
+    bucket.renewal_problem = status;
+    bucket.renewing = false;
+    context_.may_renew = true;
+  }
+  rewrite_.reset();
+}
+
 Status RewriteScheduler::step() {
   if (job_ != nullptr) return finish();
   const Result<bool> written = rewrite_->step(kRewriteStepBytes);
   if (!written) {
-    rewrite_.reset();
+    fail(written.error());
     return written.error();
   }
   if (!*written) return Status::ok();
@@ -75,13 +107,14 @@ Status RewriteScheduler::finish() {
   const Status synced = job_ == nullptr ? Status::ok() : std::exchange(job_, nullptr)->wait();
   if (!synced) {
     table_.fail(synced);
-    rewrite_.reset();
+    fail(synced);
     return synced;
   }
   Bucket* bucket = table_.by_uid().at(uid_);
   rewrite_->fresh().set_synced_size(rewrite_->fresh().size());
+  // The old file goes with the next catalog. Until then a process that inspects the folder would find the damage.
+  if (rewrite_->slot().is_suspect()) table_.wants_checkpoint = true;
   const auto before = rewrite_->finish();
-  rewrite_->slot().wants_rewrite = false;
   if (rewrite_->slot().is_damaged()) table_.note_damage(*bucket);
   rewrite_.reset();
   ++context_.stats.rewrites;

@@ -9,7 +9,8 @@
 
 namespace fjord::slotfile {
 
-/// Rewrites slots with much dead space, many files or dropped entries, one slot at a time.
+/// Rewrites slots with files that do not verify, with much dead space, many files or dropped entries, one slot at a
+/// time.
 ///
 /// Threading: confined to the engine's executor; the new file is synced on the background executor.
 class RewriteScheduler {
@@ -23,6 +24,9 @@ class RewriteScheduler {
   bool is_waiting() const { return job_ != nullptr && !job_->is_done(); }
   /// Returns true if a slot with entries to flush is being rewritten.
   bool blocks_flush() const { return rewrite_ != nullptr && rewrite_->slot().to_flush != 0; }
+  /// Begins to rewrite a suspect slot: one of a bucket that is being renewed, or one that has lost nothing. Returns
+  /// false if there is none, or a rewrite is running.
+  bool pick_suspect();
   /// Begins to rewrite a slot that is worth it. If `busy`, takes only a slot that cannot wait. Returns false if there
   /// is none.
   bool pick(bool busy);
@@ -41,6 +45,8 @@ class RewriteScheduler {
 
  private:
   bool needs_rewrite(const Slot& slot, bool idle) const;
+  void begin(Bucket& bucket, Slot& slot);
+  void fail(const Status& status);
   Status finish();
 
   BucketTable& table_;

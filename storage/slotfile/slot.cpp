@@ -148,6 +148,7 @@ Status Slot::load() {
     log::error("slotfile", "{}: {} entries were expected in its slotfiles and {} are there", bucket_.to_string(),
                expected.entries, info_.entries);
     lost_entries_ = true;
+    set_suspect();
   }
   return Status::ok();
 }
@@ -190,12 +191,15 @@ Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {
     ++context_.stats.bad_slotfiles;
     files_[ordinal].missing = true;
     lost_entries_ = true;
+    set_suspect();
     return Status::ok();
   }
   context_.stats.repaired_entries += corrupt->repaired;
   context_.stats.bad_entries += corrupt->entries;
   context_.stats.bad_runs += corrupt->frames;
-  lost_entries_ = lost_entries_ || corrupt->any();
+  context_.stats.bad_headers += corrupt->headers;
+  lost_entries_ = lost_entries_ || corrupt->loses_entries();
+  if (corrupt->any()) set_suspect();
   return Status::ok();
 }
 
@@ -295,6 +299,16 @@ bool Slot::stage_stored(MetaEntry entry, std::string_view header, std::string_vi
   put_entry(number, entry);
   context_.stats.held_bytes += held_.bytes() - held_before;
   return true;
+}
+
+bool Slot::has_bad_copy(const MetaEntry& entry) {
+  const std::uint32_t number = index_->find(entry.gid);
+  if (number == SlotIndex::kNone) return false;
+  const MetaEntry& stored = index_->at(number);
+  if (stored.held() || stored.timestamp_us != entry.timestamp_us) return false;
+  SlotFile& file = *files_[stored.file].file;
+  const auto is_bad = [&](Part part) { return !file.read_part(stored, part, context_.part_buffers[0]).has_value(); };
+  return is_bad(Part::Header) || is_bad(Part::Body);
 }
 
 void Slot::take_back(const Undo& undo) {
@@ -435,6 +449,7 @@ void Slot::inherit_damage(const Slot& other) {
     if (covers(lost.first)) quarantine_.push_back(lost);
   }
   lost_entries_ = lost_entries_ || other.lost_entries_;
+  if (other.suspect_) set_suspect();
 }
 
 void Slot::adopt(MetaEntry entry, const FileRef& from) {
@@ -514,6 +529,7 @@ void Slot::quarantine(std::uint32_t number) {
   index_->erase(number);
   quarantine_.emplace_back(entry.gid, entry.timestamp_us);
   damage_reported = false;
+  set_suspect();
 }
 
 void Slot::quarantine_with_cut_off(std::uint32_t number) {
@@ -568,6 +584,7 @@ void Slot::replace_files(std::shared_ptr<SlotFile> file) {
   ++context_.changes;
   for (const auto& old : files_) --old->users;
   files_.clear();
+  clear_suspect();
   if (file != nullptr) add_file(whole(std::move(file)));
 }
 

@@ -137,6 +137,8 @@ class Slot {
     std::uint64_t headers;
     std::uint64_t bodies;
   };
+  /// Returns true if this version is in a file, and the file's copy of it does not verify.
+  bool has_bad_copy(const MetaEntry& entry);
   /// Adds a write to the held run if it is newer than the stored entry. Requires a loaded index. Returns true and fills
   /// `undo` if it was newer.
   bool stage(const spi::Write& write, spi::WriteResult& result, Undo& undo);
@@ -189,6 +191,14 @@ class Slot {
   bool is_damaged();
   void clear_damage();
   void set_lost_entries() { lost_entries_ = true; }
+  /// Returns true if a file may hold something that does not verify, so that the slot has to be rewritten.
+  bool is_suspect() const { return suspect_; }
+  void set_suspect() {
+    suspect_ = true;
+    context_.may_renew = true;
+  }
+  /// Must be called only when no file holds anything that does not verify.
+  void clear_suspect() { suspect_ = false; }
 
   /// Ends a rewrite that has copied the live entries into `file`, which replaces all other files.
   void replace_files(std::shared_ptr<SlotFile> file);
@@ -196,7 +206,6 @@ class Slot {
   // Members that the other parts of the engine use.
   std::size_t to_flush = 0;  ///< Number of held writes, from the oldest, that the checkpoint still has to write.
   bool rewriting = false;
-  bool wants_rewrite = false;
   bool pinned = false;  ///< True while the index must not be unloaded.
   bool damage_reported = false;
   /// True while the journal is replayed: a difference from the catalog's info is no damage then.
@@ -235,6 +244,7 @@ class Slot {
   /// Ids of entries that could not be read, with their timestamps.
   std::vector<std::pair<GlobalId, std::uint64_t>> quarantine_;
   bool lost_entries_ = false;  ///< True if metadata was lost and cannot be restored from this node.
+  bool suspect_ = false;
   Slot* newer_ = nullptr;
   Slot* older_ = nullptr;
   bool linked_ = false;

@@ -9,6 +9,13 @@
 
 namespace fjord::slotfile {
 
+namespace {
+
+/// How far a read of a header or frame goes on, because metadata entries follow it.
+constexpr std::uint64_t kReadAheadBytes = 64 << 10;
+
+}  // namespace
+
 SlotFile::SlotFile(EngineContext& context, std::uint32_t number, std::uint64_t size)
     : context_(context),
       number_(number),
@@ -24,9 +31,9 @@ SlotFile::~SlotFile() {
 
 Result<std::optional<RunFrame>> SlotFile::frame_at(std::uint64_t offset, std::uint32_t magic) {
   FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
-  constexpr std::uint64_t kAhead = 64 << 10;
-  FJORD_TRY_ASSIGN(const std::string_view bytes,
-                   context_.metadata_window.read(*file, offset, kRunFrameBytes, std::min(offset + kAhead, size_)));
+  FJORD_TRY_ASSIGN(
+      const std::string_view bytes,
+      context_.metadata_window.read(*file, offset, kRunFrameBytes, std::min(offset + kReadAheadBytes, size_)));
   return decode_run_frame(bytes, magic, number_, offset);
 }
 
@@ -41,6 +48,7 @@ Result<std::optional<RunFrame>> SlotFile::frame_before(std::uint64_t end) {
 Result<SlotFile::Corrupt> SlotFile::walk(const std::function<void(const MetaEntry&, bool)>& visit) {
   Corrupt corrupt;
   context_.metadata_window.forget();
+  FJORD_TRY(check_header(corrupt));
   std::uint64_t offset = kFileHeaderBytes;
   while (offset < size_) {
     FJORD_TRY_ASSIGN(const std::optional<RunFrame> frame, frame_at(offset, kRunHeaderMagic));
@@ -58,9 +66,56 @@ Result<SlotFile::Corrupt> SlotFile::walk(const std::function<void(const MetaEntr
     end -= frame->bytes();
     behind.emplace_back(end, *frame);
   }
-  if (end > offset) ++corrupt.frames;
+  ++(end > offset ? corrupt.frames : corrupt.headers);
   for (auto at = behind.rbegin(); at != behind.rend(); ++at) FJORD_TRY(walk_run(at->second, at->first, visit, corrupt));
   context_.metadata_window.forget();
+  return corrupt;
+}
+
+/// Verifies the header. Nothing in it is needed to read the file, but a header that changed tells that the file is not
+/// what was written, and other programs refuse it.
+Status SlotFile::check_header(Corrupt& corrupt) {
+  if (size_ == 0) return Status::ok();
+  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
+  FJORD_TRY_ASSIGN(const std::string_view bytes,
+                   context_.metadata_window.read(*file, 0, kFileHeaderBytes, std::min(kReadAheadBytes, size_)));
+  const Result<FileHeader> header = decode_file_header(bytes);
+  const bool is_bad = header ? header->number != number_ : header.error().code() == StatusCode::Corruption;
+  if (!is_bad) return Status::ok();
+  ++corrupt.headers;
+  log::error("slotfile", "{}: the header at 0 does not verify; the documents in the file do not depend on it",
+             file_.path());
+  return Status::ok();
+}
+
+/// Verifies the second frames of all runs that can be reached from the beginning of the file.
+Status SlotFile::check_trailers(Corrupt& corrupt) {
+  context_.metadata_window.forget();
+  for (std::uint64_t offset = kFileHeaderBytes; offset < size_;) {
+    FJORD_TRY_ASSIGN(const std::optional<RunFrame> frame, frame_at(offset, kRunHeaderMagic));
+    if (!frame || offset + frame->bytes() > size_) break;
+    offset += frame->bytes();
+    FJORD_TRY_ASSIGN(const std::optional<RunFrame> trailer, frame_at(offset - kRunFrameBytes, kRunTrailerMagic));
+    if (trailer == frame) continue;
+    ++corrupt.headers;
+    log::error("slotfile", "{}: the second frame of a run, at {}, does not verify", file_.path(),
+               offset - kRunFrameBytes);
+  }
+  context_.metadata_window.forget();
+  return Status::ok();
+}
+
+Result<SlotFile::Corrupt> SlotFile::verify_lists() {
+  // An open file can still be read after its name is gone, but not after the next start.
+  FJORD_TRY_ASSIGN(const bool exists, context_.env.exists(file_.path()));
+  if (!exists) return Status(StatusCode::Corruption, file_.path() + " is not there any more");
+  const std::uint64_t size = size_on_disk();
+  if (size < size_) {
+    return Status(StatusCode::Corruption, file_.path() + " was cut off: it has " + std::to_string(size) + " of " +
+                                              std::to_string(size_) + " bytes");
+  }
+  FJORD_TRY_ASSIGN(Corrupt corrupt, walk([](const MetaEntry&, bool) {}));
+  FJORD_TRY(check_trailers(corrupt));
   return corrupt;
 }
 

@@ -41,11 +41,18 @@ class SlotFile {
     std::uint64_t entries = 0;  ///< Number of metadata entries that fail verification.
     /// Number of entries in which one flipped bit was corrected; they were visited as valid.
     std::uint64_t repaired = 0;
-    bool any() const { return frames + entries != 0; }
+    /// Number of file headers, and of second frames of readable runs, that do not verify. No entry is lost with them.
+    std::uint64_t headers = 0;
+    bool loses_entries() const { return frames + entries != 0; }
+    bool any() const { return frames + entries + repaired + headers != 0; }
   };
   /// Calls `visit(entry, valid)` for each entry in the order in which they were written: with the whole entry if it is
   /// valid; otherwise with its gid only, as far as that can be read. Errors: NotFound (the file is missing), IoError.
   Result<Corrupt> walk(const std::function<void(const MetaEntry& entry, bool valid)>& visit);
+
+  /// Reads and verifies everything in the file but the parts: the header, both frames of each run, and all metadata
+  /// entries. Errors: Corruption (the file is missing or cut off), IoError.
+  Result<Corrupt> verify_lists();
 
   /// Appends a run; `frame` holds the total sizes of `headers` and `bodies`. The positions in `entries` are first
   /// relative to `headers` and `bodies`; the call changes them to positions in the file. A new file is created, for
@@ -69,6 +76,8 @@ class SlotFile {
   unsigned read_ahead(const MetaEntry& entry, bool body);
 
  private:
+  Status check_header(Corrupt& corrupt);
+  Status check_trailers(Corrupt& corrupt);
   Status walk_run(const RunFrame& frame, std::uint64_t offset, const std::function<void(const MetaEntry&, bool)>& visit,
                   Corrupt& corrupt);
   Result<std::optional<RunFrame>> frame_at(std::uint64_t offset, std::uint32_t magic);

@@ -88,10 +88,12 @@ Status SlotRewriter::copy(Part part, std::uint64_t bytes_max) {
   for (std::uint64_t done = 0; at_ < old_.size() && done < bytes_max; ++at_) {
     const std::uint64_t length = stored_bytes(old_[at_].length(part));
     if (length == 0) continue;
-    FJORD_TRY_ASSIGN(const std::string_view stored, stored_part(at_, part));
+    const Result<std::string_view> stored = stored_part(at_, part);
+    // A file that is missing has lost its entries, like one that does not verify.
+    if (!stored && stored.error().code() != StatusCode::Corruption) return stored.error();
     done += length + kEntryBytes;
-    if (verify_part(old_[at_], part, stored)) {
-      out_.append(stored);
+    if (stored && verify_part(old_[at_], part, *stored)) {
+      out_.append(*stored);
     } else {
       log::error("slotfile", "{}: a document part in {} does not verify", slot_.bucket().to_string(),
                  slot_.files()[old_[at_].file]->file().path());

@@ -76,7 +76,8 @@ std::unique_ptr<Bucket> StructureEditor::combine_all(std::span<Bucket* const> so
   made->uid = table_.take_uid();
   made->replicas = replicas;
   for (const Bucket* source : sources) {
-    made->damaged = made->damaged || source->damaged;
+    // The edit that replaces the sources says that the bucket is damaged.
+    made->damaged = made->damage_saved = made->damaged || source->damaged;
     made->forgotten.removes = std::max(made->forgotten.removes, source->forgotten.removes);
     made->forgotten.tokens = std::max(made->forgotten.tokens, source->forgotten.tokens);
     // The part of the checksum that belongs to one half of a bucket is unknown.

@@ -49,6 +49,8 @@ class ForwardingProvider : public spi::PersistenceProvider {
   spi::Maintenance maintain(MonotonicTime now) override { return inner_->maintain(now); }
   void set_short_of_space(bool is_short) override { inner_->set_short_of_space(is_short); }
   std::vector<BucketId> take_damaged() override { return inner_->take_damaged(); }
+  Result<bool> renew(BucketId bucket) override { return inner_->renew(bucket); }
+  Status forget_lost(BucketId bucket) override { return inner_->forget_lost(bucket); }
   Status mark_repaired(BucketId bucket) override { return inner_->mark_repaired(bucket); }
   Result<bool> is_damaged(BucketId bucket) const override { return inner_->is_damaged(bucket); }
   Status health() const override { return inner_->health(); }

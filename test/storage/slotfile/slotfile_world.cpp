@@ -225,6 +225,16 @@ void settle(spi::PersistenceProvider& provider) {
   }
 }
 
+Status mark_repaired(spi::PersistenceProvider& provider, BucketId bucket) {
+  constexpr int kAttempts = 1000;
+  Status marked;
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    marked = provider.mark_repaired(bucket);
+    if (marked.code() != StatusCode::NotReady) break;
+  }
+  return marked;
+}
+
 bool is_long_run() { return std::getenv("FJORD_LONG") != nullptr; }
 
 int number_in(BucketId bucket, int n) {

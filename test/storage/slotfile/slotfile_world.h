@@ -96,6 +96,8 @@ class Machine {
 
 /// Calls maintain() until no work is left.
 void settle(spi::PersistenceProvider& provider);
+/// Marks the bucket as repaired, after its files were rewritten.
+Status mark_repaired(spi::PersistenceProvider& provider, BucketId bucket);
 /// True if FJORD_LONG is set in the environment. The tests then leave out no case and take minutes.
 bool is_long_run();
 /// Under a sanitizer tests take many times as long, so they run only one of kThinning cases.

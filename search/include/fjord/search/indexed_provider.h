@@ -61,6 +61,8 @@ class IndexedProvider final : public spi::PersistenceProvider {
   spi::Maintenance maintain(MonotonicTime now) override;
   void set_short_of_space(bool is_short) override { engine_->set_short_of_space(is_short); }
   std::vector<BucketId> take_damaged() override { return engine_->take_damaged(); }
+  Result<bool> renew(BucketId bucket) override { return engine_->renew(bucket); }
+  Status forget_lost(BucketId bucket) override { return engine_->forget_lost(bucket); }
   Status mark_repaired(BucketId bucket) override { return engine_->mark_repaired(bucket); }
   Result<bool> is_damaged(BucketId bucket) const override { return engine_->is_damaged(bucket); }
   Status health() const override { return engine_->health(); }

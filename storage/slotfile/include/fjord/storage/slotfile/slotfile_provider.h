@@ -128,6 +128,7 @@ struct SlotfileStats {
   std::uint64_t bad_entries = 0;        ///< Metadata entries with a wrong checksum, which are left out.
   std::uint64_t repaired_entries = 0;   ///< Metadata entries in which one flipped bit was found and corrected.
   std::uint64_t bad_runs = 0;           ///< Number of runs of which nothing can be read.
+  std::uint64_t bad_headers = 0;        ///< Slotfile headers and doubled frames that do not verify; nothing is lost.
   std::uint64_t bad_slotfiles = 0;      ///< Number of slotfiles that the catalog names and that are missing.
   std::uint64_t corrupt_reads = 0;      ///< Document parts that failed verification when read, and are in quarantine.
   std::uint64_t lost_records = 0;       ///< Missing or broken journal records that are followed by intact ones.

@@ -265,8 +265,18 @@ class PersistenceProvider {
   /// Returns the buckets in which damage was found since the last call, each once. Such a bucket may lack
   /// acknowledged writes; its BucketInfo describes what is left.
   virtual std::vector<BucketId> take_damaged() = 0;
+  /// Rewrites the files of a damaged bucket, so that nothing that cannot be read is left in them, and a later start
+  /// does not find the damage again. What fails verification meanwhile leaves the bucket's content; the bucket stays
+  /// damaged. Each call does a bounded step; maintain() does others. Returns true when all files are rewritten and
+  /// durable. This default is for engines that leave no unreadable entries behind.
+  /// Errors: NotFound; NoSpace, IoError (a later call begins again).
+  virtual Result<bool> renew(BucketId /*bucket*/) { return true; }
+  /// Makes the engine accept older versions in the place of those that it has lost. The bucket stays damaged. By
+  /// default the damaged state ends. Errors: NotFound.
+  virtual Status forget_lost(BucketId bucket) { return mark_repaired(bucket); }
   /// Ends the bucket's damaged state, after other replicas have brought back what was lost. Until then reading an
-  /// absent document gives Corruption, because the document may be among those that were lost. Errors: NotFound.
+  /// absent document gives Corruption, because the document may be among those that were lost. On OK the repair
+  /// survives a loss of power. Errors: NotFound; NotReady (renew() has not ended; it goes on); those of renew().
   virtual Status mark_repaired(BucketId bucket) = 0;
   /// Returns true if the bucket has lost data and was not marked as repaired since. Errors: NotFound.
   virtual Result<bool> is_damaged(BucketId bucket) const = 0;
