@@ -3,9 +3,17 @@
 #include <algorithm>
 #include <limits>
 
+#include "fjord/common/log.h"
 #include "fjord/storage/spi/token_entry.h"
 
 namespace fjord::storage {
+
+namespace {
+
+/// Pause between two steps in which the engine rewrites a bucket. Other requests to the stripe come in between.
+constexpr Duration kRenewalPause = milliseconds(1);
+
+}  // namespace
 
 void BucketMerge::start(StripeParts& parts, Executor& executor, rpc::MergeBucket request, rpc::Responder respond) {
   parts.context.metrics.merges.add();
@@ -48,6 +56,30 @@ void BucketMerge::next_source() {
   merge_.window.range = {};
   history_.begin_source();
   next_window();
+}
+
+bool BucketMerge::is_repair() const {
+  return merge_.parts.damaged.contains(merge_.request.bucket) && !merge_.request.decides && !merge_.is_non_member() &&
+         !merge_.is_source_damaged();
+}
+
+void BucketMerge::renew() {
+  if (Status goes_on = check_goes_on(); !goes_on) {
+    finish(std::move(goes_on));
+    return;
+  }
+  const Result<bool> renewed = merge_.stripe.provider->renew(merge_.request.bucket);
+  if (renewed && !*renewed) {
+    executor_.post_after(kRenewalPause, [self = shared_from_this()] { self->renew(); });
+    return;
+  }
+  // After a failure the documents still are fetched. The engine refuses to mark the bucket as repaired.
+  if (!renewed) {
+    log::warning("storage", "{} is damaged and its files cannot be rewritten: {}", merge_.request.bucket.to_string(),
+                 renewed.error().to_string());
+  }
+  renewed_ = true;
+  next_source();
 }
 
 void BucketMerge::when_affordable(void (BucketMerge::*step)()) {
@@ -123,6 +155,10 @@ void BucketMerge::on_page(Result<rpc::ListEntriesReply> page) {
   // The source has no replica of the bucket, so there is nothing to fetch from it.
   if (page->status.code() == StatusCode::NotFound) {
     source_done();
+    return;
+  }
+  if (page->status && !renewed_ && is_repair()) {
+    renew();
     return;
   }
   if (Status same = page->status ? history_.compare(*page) : page->status; !same) {
@@ -334,14 +370,12 @@ bool BucketMerge::is_refused_for_loss(const spi::Write& write, const spi::WriteR
 }
 
 /// Starts to fetch the refused entries again. An intact member has the newest acknowledged version, so a newer version
-/// that was lost here did not reach every member and was not acknowledged. The engine takes the older version once the
-/// bucket is no longer marked as damaged. The stripe counts the bucket as damaged until the distributor has compared
-/// the replicas.
+/// that was lost here did not reach every member and was not acknowledged. The engine takes the older version once it
+/// has forgotten the newer one. The bucket stays damaged until the distributor has compared the replicas.
 bool BucketMerge::take_refused() {
-  if (retaking_ || refused_.empty() || merge_.request.decides || merge_.is_non_member() || merge_.is_source_damaged())
-    return false;
+  if (retaking_ || refused_.empty() || !is_repair()) return false;
   // After a failure, the comparison of the replicas shows that the refused entries are missing.
-  if (!merge_.stripe.provider->mark_repaired(merge_.request.bucket)) return false;
+  if (!merge_.stripe.provider->forget_lost(merge_.request.bucket)) return false;
   retaking_ = true;
   merge_.window.own.clear();
   merge_.window.theirs.clear();

@@ -35,6 +35,11 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   BucketMerge(StripeParts& parts, Executor& executor, rpc::MergeBucket request, rpc::Responder respond);
 
   void next_source();
+  /// Returns true if the source is an intact member and this replica is damaged.
+  bool is_repair() const;
+  /// Has the engine rewrite the bucket's files, and begins with the source again when that is done. Whatever cannot
+  /// be read here is out of the replica then, and the merge brings all of it back.
+  void renew();
   void next_window();
   void ask_page(const GlobalId* after = nullptr);
   void on_page(Result<rpc::ListEntriesReply> page);
@@ -77,6 +82,7 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   std::vector<std::string> blocks_;
   // Entries of the source that the engine refused.
   std::vector<MissingEntry> refused_;
+  bool renewed_ = false;   // True if the engine has rewritten the bucket's files, or could not.
   bool retaking_ = false;  // True while the entries that the engine refused are applied a second time.
 };
 

@@ -18,21 +18,24 @@ bool DamagedBuckets::contains(BucketId bucket) {
   return buckets_.contains(bucket);
 }
 
-void DamagedBuckets::mark_if_repaired(const rpc::BucketReplicaSet& entry) {
-  if (!contains(entry.bucket)) return;
+Status DamagedBuckets::mark_if_repaired(const rpc::BucketReplicaSet& entry) {
+  if (!contains(entry.bucket)) return Status::ok();
   const Result<BucketInfo> info = context_.provider->bucket_info(entry.bucket);
   if (!info || !info->same_content(entry.intact)) {
     log::warning("storage", "{} is still damaged: it has lost something again", entry.bucket.to_string());
-    return;
+    return Status::ok();
   }
   if (const Status marked = context_.provider->mark_repaired(entry.bucket); !marked) {
-    log::error("storage", "{} cannot be marked as repaired: {}", entry.bucket.to_string(), marked.to_string());
-    return;
+    if (marked.code() == StatusCode::NotReady) return marked;
+    log::error("storage", "{} cannot be marked as repaired and stays damaged: {}", entry.bucket.to_string(),
+               marked.to_string());
+    return Status::ok();
   }
   buckets_.erase(entry.bucket);
   context_.metrics.repaired.add();
   log::info("storage", "{} is repaired: it holds {} entries, as its intact replica", entry.bucket.to_string(),
             info->entries);
+  return Status::ok();
 }
 
 void DamagedBuckets::inherit(std::initializer_list<BucketId> before, std::initializer_list<BucketId> after) {

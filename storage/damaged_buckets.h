@@ -22,8 +22,9 @@ class DamagedBuckets {
   std::size_t size() const { return buckets_.size(); }
   /// Marks the buckets of `after` as damaged if one of `before`, which they replace, was damaged.
   void inherit(std::initializer_list<BucketId> before, std::initializer_list<BucketId> after);
-  /// Ends the bucket's damaged state if it holds the same content as an intact replica.
-  void mark_if_repaired(const rpc::BucketReplicaSet& entry);
+  /// Ends the bucket's damaged state if it holds the same content as an intact replica. Otherwise it stays damaged.
+  /// Errors: NotReady while the engine rewrites the bucket's files; the call has to be repeated.
+  Status mark_if_repaired(const rpc::BucketReplicaSet& entry);
   /// Forgets a bucket that was deleted.
   void forget(BucketId bucket);
 

@@ -93,7 +93,7 @@ Status LocalBuckets::set_replica_set(const rpc::SetReplicaSets& request, const r
   // changes nothing.
   if (entry.replica_set.epoch <= old.epoch) return Status::ok();
   if (old.epoch == 0 && !entry.replica_set.contains(context_.options.index)) return Status::ok();
-  if (entry.repaired) damaged_.mark_if_repaired(entry);
+  if (entry.repaired) FJORD_TRY(damaged_.mark_if_repaired(entry));
   FJORD_TRY(context_.provider->set_replica_set(entry.bucket, entry.replica_set));
   forget(entry);
   return Status::ok();

@@ -62,13 +62,19 @@ class RepairWorld {
   rpc::BucketReport report(std::uint16_t node) {
     return nodes.reports(node, kState, nodes.owner(kBucket)).reports.at(0);
   }
-  /// Sends the replica set of a distributor that has compared the replica with an intact one.
+  /// Sends the replica set of a distributor that has compared the replica with an intact one, until the node takes it.
   void say_repaired(std::uint16_t node, const BucketInfo& intact) {
     rpc::SetReplicaSets request;
     request.state_version = kState;
     request.distributor = nodes.owner(kBucket);
     request.buckets = {{kBucket, {++epoch_, {0, 1}}, true, intact}};
-    REQUIRE(nodes.ask(node, std::move(request)).statuses.at(0));
+    constexpr int kAttempts = 100;
+    Status answer;
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
+      answer = nodes.ask(node, request).statuses.at(0);
+      if (answer.code() != StatusCode::NotReady) break;
+    }
+    REQUIRE(answer);
   }
   std::vector<rpc::BucketReport> damaged_at(std::uint16_t node) {
     rpc::GetBucketInfo request;
@@ -153,6 +159,53 @@ TEST_CASE("repair: a bucket is whole again when it was merged from an intact rep
   CHECK(world.get(0, kLost) == StatusCode::Ok);
   CHECK(world.get(0, kKept) == StatusCode::Ok);
   CHECK(world.get(0, kAbsent) == StatusCode::NotFound);
+}
+
+TEST_CASE("repair: what was repaired is on disk and needs no other replica after a restart") {
+  RepairWorld world;
+  world.damage(0);
+  REQUIRE(world.get(0, kLost) == StatusCode::Corruption);
+  REQUIRE(world.merge(0, 1).status);
+  world.say_repaired(0, world.report(1).info);
+  REQUIRE_FALSE(world.report(0).damaged);
+  for (int restart = 0; restart < 2; ++restart) {
+    world.nodes.restart(0);
+    world.nodes.give_state(kState);
+    CHECK(world.damaged_at(0).empty());
+    CHECK(world.get(0, kLost) == StatusCode::Ok);
+    CHECK(world.get(0, kKept) == StatusCode::Ok);
+    CHECK(world.damaged_at(0).empty());
+  }
+}
+
+TEST_CASE("repair: a restart in the middle of a repair leaves the replica damaged") {
+  RepairWorld world;
+  world.damage(0);
+  REQUIRE(world.get(0, kLost) == StatusCode::Corruption);
+  const bool is_merged = GENERATE(false, true);
+  if (is_merged) REQUIRE(world.merge(0, 1).status);
+  world.nodes.world.scheduler.run_for(seconds(3));  // The engine makes durable that the bucket is damaged.
+  world.nodes.restart(0);
+  world.nodes.give_state(kState);
+  REQUIRE(world.damaged_at(0).size() == 1);
+  REQUIRE(world.merge(0, 1).status);
+  world.say_repaired(0, world.report(1).info);
+  CHECK_FALSE(world.report(0).damaged);
+  CHECK(world.get(0, kLost) == StatusCode::Ok);
+}
+
+TEST_CASE("repair: a loss that is accepted without an intact replica is confirmed when it is on disk") {
+  RepairWorld world;
+  world.damage(0);
+  REQUIRE(world.get(0, kLost) == StatusCode::Corruption);
+  // No merge from an intact replica has had the files rewritten. The message is repeated until they are.
+  world.say_repaired(0, world.report(0).info);
+  CHECK_FALSE(world.report(0).damaged);
+  world.nodes.restart(0);
+  world.nodes.give_state(kState);
+  CHECK(world.get(0, kLost) == StatusCode::NotFound);
+  CHECK(world.get(0, kKept) == StatusCode::Ok);
+  CHECK(world.damaged_at(0).empty());
 }
 
 TEST_CASE("repair: a late copy of the message that it is whole does not hide what was lost since") {
