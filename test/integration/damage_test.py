@@ -13,6 +13,7 @@ import harness
 SCHEMA = "document item { field number type int { header } field body type string { body } }"
 DOCUMENTS = 20_000
 BODY_BYTES = 600
+PAGE = 4096
 LOST = "lost"
 
 
@@ -138,6 +139,55 @@ class DamageTest(unittest.TestCase):
             # The node has all documents again, so the other nodes can be stopped.
             cluster.kill("storage.1")
             harness.wait_until(lambda: len(self.get_all(cluster)[0]) == DOCUMENTS, "what storage.1 had is read elsewhere")
+
+    def zero_and_invert(self, folder):
+        """Zeroes 4 KiB in the middle of most slotfiles of the folder, and inverts the first 64 bytes of the others."""
+        files = sorted(path for path in folder.glob("*.slot") if path.stat().st_size > 4 * PAGE)
+        for number, path in enumerate(files):
+            content = bytearray(path.read_bytes())
+            if number % 4 == 3:
+                content[:64] = bytes(byte ^ 0xFF for byte in content[:64])
+            else:
+                content[2 * PAGE:3 * PAGE] = bytes(PAGE)
+            path.write_bytes(content)
+        return len(files)
+
+    def problems(self, folder):
+        """Returns what the tool for the files of an engine finds, which shares no state with the node."""
+        verified = harness.run_program("fjord-inspect", "verify", folder)
+        return verified.out.splitlines() if verified.out or verified.code == harness.OK else [verified.err]
+
+    def test_a_repair_is_on_disk(self):
+        """A replica that was repaired serves everything alone, after restarts, too."""
+        with harness.Cluster(storage=2, redundancy=2) as cluster:
+            cluster.deploy(SCHEMA)
+            cluster.must("feed", "-", stdin=lines_of(range(DOCUMENTS)))
+            cluster.local("stop")  # All documents are in slotfiles.
+            folder = cluster.directory / "storage.1" / "buckets"
+            self.assertGreater(self.zero_and_invert(folder), 4)
+            self.assertGreater(len(self.problems(folder)), 4)
+            cluster.start()
+            self.assertEqual(len(cluster.documents()), DOCUMENTS)
+
+            # The scrub reads everything at its rate: 12 MB in some seconds, not in minutes.
+            def is_repaired():
+                healthy = not self.unhealthy(cluster) and self.metric(cluster, "storage.1", "fjord_storage_damaged_buckets") == 0
+                return healthy and self.metric(cluster, "storage.1", "fjord_slotfile_scrub_passes") > 0 and not self.problems(folder)
+            harness.wait_until(is_repaired, lambda: f"everything is repaired: {self.problems(folder)[:3]}", 60, 0.5)
+            self.assertGreater(self.metric(cluster, "storage.1", "fjord_storage_repaired_total"), 0)
+
+            for _ in range(2):
+                cluster.kill("storage.1")
+                cluster.restart("storage.1")
+                cluster.wait_healthy()
+                self.assertEqual(len(cluster.documents()), DOCUMENTS)
+                self.assertEqual(self.metric(cluster, "storage.1", "fjord_storage_damaged_total"), 0)
+            cluster.kill("storage.0")
+            harness.wait_until(lambda: cluster.fjord("visit", "--count").code == harness.OK, "storage.1 serves alone")
+            self.assertEqual(len(cluster.documents()), DOCUMENTS)
+            self.assertEqual(len(self.get_all(cluster)[0]), DOCUMENTS)
+            cluster.local("stop")
+            self.assertEqual(self.problems(folder), [])
 
     def test_a_process_that_dies_says_why(self):
         with harness.Cluster(storage=1, redundancy=1) as cluster:
