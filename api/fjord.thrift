@@ -126,6 +126,9 @@ struct ClusterInfo {
   14: optional u64 config_version = 0
   /** "name=value" of each setting that is not at its default. */
   15: optional list<string> config = []
+  /** Random number of the cluster, which its first fleet controller draws. Two clusters at the same addresses have
+   *  different ones. Always sent. 0: not known, or the sender's version does not know it. */
+  16: optional u64 cluster_id = 0
 }
 
 struct GetClusterInfo {
@@ -136,6 +139,9 @@ struct GetClusterInfo {
   /** The reply has everything that the receiver knows, also the pending state, the live configuration and the term,
    *  even if the receiver does not act under that state yet. Storage nodes answer the call only with this flag. */
   3: optional bool everything = false
+  /** ClusterInfo.cluster_id of the sender's information. If the receiver belongs to another cluster, the reply leaves
+   *  out nothing. 0: not known. */
+  4: optional u64 known_cluster_id = 0
 }
 
 struct GetClusterInfoReply {
@@ -276,6 +282,9 @@ struct Execute {
   /** Not 0: requests the rest of an answer that came in part (ExecuteReply.rest). Such a message has no operations. Its
    *  reply has one result for each operation that had not ended in the previous part, in order. */
   7: optional u64 rest = 0
+  /** Cluster that `state_version` belongs to (ClusterInfo.cluster_id). A distributor of another cluster answers
+   *  WRONG_DISTRIBUTION. 0: not known. */
+  8: optional u64 cluster_id = 0
 }
 
 struct ExecuteReply {
@@ -322,6 +331,8 @@ struct GetBucketNodes {
   /** Storage nodes that the reply names only for buckets without another readable replica. Unused with
    *  `for_changes`. */
   5: optional list<NodeIndex> avoid = []
+  /** See Execute.cluster_id. */
+  6: optional u64 cluster_id = 0
 }
 
 struct BucketNode {
@@ -825,6 +836,15 @@ struct PollReply {
   /** Names of what the node's program can do beyond earlier versions (docs/operating/upgrade.md). The cluster state
    *  lists those that all serving nodes announce ("features:forget"). */
   28: optional list<string> features = []
+  /** Storage node: random number of its folder (storage/FORMAT.md, "Identity"). 0: its version does not report it, or
+   *  it keeps no files. */
+  29: optional u64 folder_id = 0
+  /** Storage node: the cluster that the folder belongs to; 0: none yet. */
+  30: optional u64 folder_cluster = 0
+  /** Storage node: the folder held data when it got its number, because an earlier version had filled it. */
+  31: optional bool folder_adopted = false
+  /** Storage node: writes or background work that fail at present, and why; empty: none. */
+  32: optional string fault = ""
 }
 
 /**
@@ -904,6 +924,8 @@ enum NodeAction {
   STOP = 9,
   /** For the whole cluster: moves single buckets so that all nodes are equally full. */
   BALANCE = 10,
+  /** Gives up the data of a storage node that came back without it (NodeStatus.lost). */
+  ACCEPT_LOSS = 11,
 }
 
 /** The data that a change of nodes would move. */

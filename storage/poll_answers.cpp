@@ -52,13 +52,13 @@ void PollAnswers::add(rpc::Responder respond, bool wants_settings) {
   executor_->post_after(kWaitMax, [this, number] { answer(number); });
 }
 
-void PollAnswers::reported(std::size_t stripe, const LocalBuckets::Totals& totals, Status health) {
+void PollAnswers::reported(std::size_t stripe, const LocalBuckets::Totals& totals, Condition condition) {
   std::uint64_t complete = 0;
   {
     std::lock_guard lock(mutex_);
     Stripe& one = stripes_[stripe];
     one.totals = totals;
-    one.health = std::move(health);
+    one.condition = std::move(condition);
     one.poll = last_poll_;
     one.is_asked = false;
     wait_.observe(clock_.now() - one.asked_at);
@@ -96,7 +96,8 @@ rpc::PollReply PollAnswers::reply(bool wants_settings) const {
     for (std::size_t s = 0; s < stripes_.size(); ++s) {
       const Stripe& stripe = stripes_[s];
       add_totals(reply, stripe.totals);
-      if (!stripe.health) reply.status = stripe.health;  // The disk failed, so the node no longer counts as up.
+      if (!stripe.condition.health) reply.status = stripe.condition.health;
+      if (!stripe.condition.fault && reply.fault.empty()) reply.fault = stripe.condition.fault.to_string();
       const Duration asked_for = stripe.is_asked ? clock_.now() - stripe.asked_at : Duration(0);
       if (asked_for <= kHangsAfter) continue;
       reply.status = {StatusCode::Unavailable,

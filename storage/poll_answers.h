@@ -27,17 +27,22 @@ class PollAnswers {
     /// Fills in all that does not come from stripes.
     std::function<void(rpc::PollReply& reply, bool wants_settings)> fill_in;
   };
+  /// How a stripe is.
+  struct Condition {
+    Status health;  ///< An error: its disk has failed, and the node no longer counts as up.
+    Status fault;   ///< An error: writes or background work that fail at present.
+  };
   PollAnswers(std::string node, std::size_t stripes, Runtime& runtime, Hooks hooks);
 
   void add(rpc::Responder respond, bool wants_settings);
-  void reported(std::size_t stripe, const LocalBuckets::Totals& totals, Status health);
+  void reported(std::size_t stripe, const LocalBuckets::Totals& totals, Condition condition);
   /// Returns the number of buckets on all stripes, as last reported.
   std::uint64_t buckets() const;
 
  private:
   struct Stripe {
     LocalBuckets::Totals totals;
-    Status health;
+    Condition condition;
     std::uint64_t poll = 0;  ///< Number of the newest poll before the report; 0: it has not reported yet.
     bool is_asked = false;   ///< A question is in the stripe's queue.
     MonotonicTime asked_at;  ///< When it was asked last.

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "fjord/cluster/feature.h"
+#include "fjord/common/hash.h"
 #include "fjord/common/log.h"
 #include "fjord/common/run_inline.h"
 #include "fjord/rpc/short_work.h"
+#include "folder_guard.h"
 #include "foreground_cpus.h"
 #include "maintenance_budget.h"
 #include "poll_answers.h"
@@ -46,6 +48,8 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime, rp
       began_at_(runtime.clock.now()),
       damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
                                              "Buckets that have lost something and wait for an intact replica")),
+      fault_gauge_(runtime.metrics.gauge("fjord_storage_fault",
+                                         "1 while the files of the node are gone, or writes or background work fail")),
       name_(NodeId::storage(options.index).to_string()),
       settings_(runtime.tunables, options.settings_from_file),
       budget_(std::make_unique<MaintenanceBudget>(runtime)),
@@ -72,6 +76,16 @@ Result<std::unique_ptr<StorageNode>> StorageNode::make(const StorageNodeOptions&
       node->name_, options.stripes, runtime,
       PollAnswers::Hooks{[&node = *node](std::size_t stripe) { node.report_for_polls(stripe); },
                          [&node = *node](rpc::PollReply& reply, bool wants) { node.fill_in(reply, wants); }});
+  if (!options.files.empty()) {
+    // The incarnation is random, so the number of a new folder is as well.
+    const std::uint64_t drawn = mix64(node->incarnation_, 0x666f6c646572) | 1;
+    FJORD_TRY_ASSIGN(FolderIdentity identity, open_folder(runtime.env, options.files, node->name_, drawn));
+    log::info("storage", "{}: {} is {}", node->name_, options.files, to_string(identity));
+    node->folder_ = std::make_unique<FolderGuard>(
+        options.files, std::move(identity), options.folder_stamp, runtime,
+        [&node = *node](const Status& why) { node.fail(why); },
+        [&node = *node](const Status& probed) { node.note_probe(probed); });
+  }
   return node;
 }
 
@@ -86,6 +100,8 @@ Status StorageNode::open_stripes(const ProviderFactory& providers) {
   space_monitor_ = std::make_unique<SpaceMonitor>(options_.directory, name_, runtime_,
                                                   [this](const SpaceState& space) { set_space(space); });
   is_open_ = true;
+  std::lock_guard lock(mutex_);
+  if (!failure_) fail_stripes(failure_);  // The folder was lost while it was being opened.
   return Status::ok();
 }
 
@@ -103,6 +119,28 @@ void StorageNode::set_space(const SpaceState& space) {
   }
 }
 
+void StorageNode::fail(const Status& why) {
+  log::error("storage", "{}: {}", name_, why.message());
+  {
+    std::lock_guard lock(mutex_);
+    failure_ = why;
+    fault_gauge_.set(1);
+  }
+  if (is_open_) fail_stripes(why);
+}
+
+void StorageNode::fail_stripes(const Status& why) {
+  for (const auto& stripe : stripes_) {
+    stripe->executor().post([&stripe = *stripe, why] { stripe.fail(why); });
+  }
+}
+
+void StorageNode::note_probe(const Status& probed) {
+  std::lock_guard lock(mutex_);
+  if (!probed && probe_) log::error("storage", "{}: {}", name_, probed.to_string());
+  probe_ = probed;
+}
+
 StorageNodeHealth StorageNode::health() const {
   StorageNodeHealth health;
   if (const auto snapshot = snapshots_.get(); snapshot != nullptr && snapshot->state_version() != 0) {
@@ -115,7 +153,9 @@ StorageNodeHealth StorageNode::health() const {
   health.is_starting = !is_open_;
   health.is_stopping = stop_.is_announced();
   std::lock_guard lock(mutex_);
-  health.misnamed = misnamed_;
+  health.misnamed = misnamed_.empty() ? foreign_ : misnamed_;
+  health.is_failed = !failure_;
+  health.fault = failure_ ? fault_ : failure_.message();
   health.space_stage = space_stage_;
   health.space = space_;
   return health;
@@ -434,6 +474,13 @@ Status StorageNode::apply_poll(const rpc::Poll& request) {
     return {StatusCode::InvalidArgument, misnamed_};
   }
   misnamed_.clear();
+  FJORD_TRY(failure_);
+  if (folder_ != nullptr && request.info.cluster_id != 0) {
+    const Status bound = folder_->bind(request.info.cluster_id);
+    if (!bound && bound.message() != foreign_) log::error("storage", "{}", bound.message());
+    foreign_ = bound.message();
+    FJORD_TRY(bound);
+  }
   if (request.heard_incarnation != incarnation_)
     version_before_ = std::max(version_before_, request.info.state_version);
   FJORD_TRY(received_.update(request.info).status());
@@ -462,6 +509,7 @@ rpc::PollReply StorageNode::poll_while_starting(const rpc::Poll& request) {
   rpc::PollReply reply;
   reply.node = name_;
   reply.status = apply_poll(request);
+  describe_folder(reply);
   const auto received = received_.get();
   if (!reply.status) {
     if (received != nullptr) reply.term = received->term();
@@ -477,24 +525,33 @@ rpc::PollReply StorageNode::poll_while_starting(const rpc::Poll& request) {
   return reply;
 }
 
-void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
-  const Status applied = apply_poll(request);
-  if (applied) {
-    polls_->add(std::move(respond), request.wants_settings);
-    return;
-  }
+void StorageNode::describe_folder(rpc::PollReply& reply) const {
+  if (folder_ == nullptr) return;
+  const FolderIdentity identity = folder_->identity();
+  reply.folder_id = identity.folder;
+  reply.folder_cluster = identity.cluster;
+  reply.folder_adopted = identity.adopted;
+}
+
+void StorageNode::refuse_poll(Status why, rpc::Responder respond) const {
   rpc::PollReply reply;
-  reply.status = applied;
+  reply.status = std::move(why);
   reply.node = name_;
+  describe_folder(reply);
   if (const auto received = received_.get()) reply.term = received->term();
   respond(std::move(reply));
+}
+
+void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
+  if (Status applied = apply_poll(request); !applied) return refuse_poll(std::move(applied), std::move(respond));
+  polls_->add(std::move(respond), request.wants_settings);
 }
 
 void StorageNode::report_for_polls(std::size_t s) {
   Stripe& stripe = *stripes_[s];
   stripe.executor().post([this, s, &stripe] {
     stripe.follow_bits();
-    polls_->reported(s, stripe.buckets().totals(), stripe.health());
+    polls_->reported(s, stripe.buckets().totals(), {.health = stripe.health(), .fault = stripe.fault()});
   });
 }
 
@@ -505,9 +562,14 @@ void StorageNode::fill_in(rpc::PollReply& reply, bool wants_settings) {
   damaged_buckets_.set(static_cast<double>(reply.buckets_damaged));
   damaged_ = reply.buckets_damaged;
   if (wants_settings) reply.settings = settings_.base();
+  describe_folder(reply);
   std::lock_guard lock(mutex_);
   reply.space_stage = space_stage_;
   reply.space = space_;
+  fault_ = reply.status ? reply.fault : reply.status.message();
+  if (fault_.empty() && !probe_) fault_ = probe_.to_string();
+  reply.fault = fault_;
+  fault_gauge_.set(fault_.empty() ? 0 : 1);
 }
 
 }  // namespace fjord::storage

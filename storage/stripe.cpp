@@ -39,6 +39,7 @@ StorageNode::Stripe::Stripe(const StorageNodeOptions& options, Runtime& runtime,
 /// Does one step of the engine's background work and schedules the next: behind the waiting requests if more work is
 /// due at once, otherwise after a pause.
 void StorageNode::Stripe::maintain() {
+  if (!context_.failure) return;  // Another folder is at the place of the files: nothing is written to it.
   const spi::Maintenance left = context_.provider->maintain(context_.clock.now());
   if (!health_reported_ && !context_.provider->health()) {
     health_reported_ = true;

@@ -39,6 +39,10 @@ class StorageNode::Stripe {
   /// From now on, counts loads by the distribution bits of the state in use.
   void follow_bits();
   Status health() const { return context_.provider->health(); }
+  /// Returns the writes or the background work that fail at present; OK: none do.
+  Status fault() const { return context_.write_fault ? context_.provider->background() : context_.write_fault; }
+  /// From now on refuses everything with NotReady, because the node's files are not where they were.
+  void fail(const Status& why) { context_.failure = why; }
 
   void merge(rpc::MergeBucket request, rpc::Responder respond);
   void find_garbage(const rpc::FindGarbage& request, rpc::Responder respond);

@@ -1,5 +1,7 @@
 #include "stripe_context.h"
 
+#include "fjord/common/log.h"
+
 namespace fjord::storage {
 
 namespace {
@@ -45,7 +47,16 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
       get_seconds(operation_seconds(registry, "get")),
       remove_seconds(operation_seconds(registry, "remove")) {}
 
+void StripeContext::note_write(const Status& written) {
+  const bool is_fault = written.code() == StatusCode::IoError || written.code() == StatusCode::Timeout;
+  if (is_fault && write_fault.message() != written.message()) {
+    log::error("storage", "{}: a write failed: {}", NodeId::storage(options.index).to_string(), written.to_string());
+  }
+  if (is_fault || written) write_fault = written;
+}
+
 Status StripeContext::check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const {
+  if (!failure) return {StatusCode::NotReady, failure.message()};
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot = snapshots.get();
   if (snapshot == nullptr || snapshot->state_version() < version) {
     return {StatusCode::NotReady, "storage node has not got cluster state " + std::to_string(version) + " yet"};

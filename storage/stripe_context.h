@@ -43,7 +43,13 @@ struct StripeContext {
   MaintenanceBudget& budget;
   StripeMetrics metrics;
   std::unique_ptr<spi::PersistenceProvider> provider;
+  /// Why the node's folder is not the one that was opened; OK: it is. Then nothing is written or acknowledged.
+  Status failure = {};
+  /// The error of the last write to the engine, if the disk failed; OK: it was written.
+  Status write_fault = {};
 
+  /// Notes the outcome of a write to the engine.
+  void note_write(const Status& written);
   /// Returns OK if `distributor` owns `bucket` under cluster state `version` and this is the state in use. Errors:
   /// NotReady if this node's state is older; WrongDistribution otherwise.
   Status check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const;

@@ -157,6 +157,7 @@ void StripeOperations::write_run(const rpc::Apply& request, std::span<const std:
   }
   write_results_.assign(writes_.size(), {});
   context_.provider->apply(writes_, write_results_, durability);
+  context_.note_write(write_results_.front().status);
   std::size_t at = 0;
   for (std::uint32_t i : run) {
     rpc::OperationResult& result = results[i];

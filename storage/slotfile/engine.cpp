@@ -358,10 +358,11 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
     if (!more && leftover) next_in = std::min(next_in, kQuiet);
   }
   if (!status) {
-    log::warning("slotfile", "background work waits: {}", status.to_string());
+    background_.note_failure(status, now);
     retry_at_ = now + kAfterFailure;
     return {.more = false, .next_in = kAfterFailure};
   }
+  background_.note_success(now);
   return {.more = more, .next_in = next_in};
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "background_health.h"
 #include "batch_writer.h"
 #include "bucket_repair.h"
 #include "bucket_table.h"
@@ -36,7 +37,8 @@ class Engine final : public SlotfileProvider {
         structure_(table_, rewrites_),
         checkpointer_(table_, rewrites_, structure_),
         writer_(table_, structure_, checkpointer_),
-        scrubber_(table_) {
+        scrubber_(table_),
+        background_(options.stripe) {
     if (options.metrics != nullptr) metrics_.emplace(*options.metrics, options.stripe);
   }
 
@@ -74,6 +76,7 @@ class Engine final : public SlotfileProvider {
   Status mark_repaired(BucketId bucket) override { return repair_.mark_repaired(bucket); }
   Result<bool> is_damaged(BucketId bucket) const override;
   Status health() const override { return table_.health(); }
+  Status background() const override { return background_.status(); }
 
   SlotfileStats stats() const override;
   Status set_limits(const SlotfileLimits& limits) override;
@@ -109,6 +112,7 @@ class Engine final : public SlotfileProvider {
   MonotonicTime quiet_since_;  ///< Time of the last maintain() that found `active_` set.
   MonotonicTime begun_at_;     ///< Time at which the last background checkpoint began.
   MonotonicTime retry_at_;
+  BackgroundHealth background_;
   bool short_of_space_ = false;
 };
 

@@ -54,6 +54,7 @@ class ForwardingProvider : public spi::PersistenceProvider {
   Status mark_repaired(BucketId bucket) override { return inner_->mark_repaired(bucket); }
   Result<bool> is_damaged(BucketId bucket) const override { return inner_->is_damaged(bucket); }
   Status health() const override { return inner_->health(); }
+  Status background() const override { return inner_->background(); }
 
  private:
   std::unique_ptr<spi::PersistenceProvider> inner_;

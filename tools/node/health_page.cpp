@@ -57,9 +57,14 @@ class Page {
 
 Health health_page(const std::string& name, const storage::StorageNodeHealth& node) {
   Page page(name, node.state_version, node.config_version);
+  if (node.is_failed) {
+    page.unhealthy("failed", node.fault);
+    return page.take();
+  }
   if (node.is_stopping) page.unhealthy("stopping", "the process ends");
   if (node.is_starting) page.unhealthy("initializing", "opens its files");
   if (!page.check_part(node.misnamed, node.state)) return page.take();
+  if (!node.fault.empty()) page.unhealthy("failing", node.fault);
   if (node.space_stage >= kRefusesPuts) {
     page.unhealthy("no_space", "puts are refused: " + node.space);
   } else if (node.space_stage >= kWarns) {

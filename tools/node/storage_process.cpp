@@ -1,10 +1,15 @@
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <fmt/format.h>
 #include <iterator>
+#include <sys/stat.h>
 #include <thread>
 
 #include "directory_lock.h"
 #include "fjord/client/client.h"
+#include "fjord/common/hash.h"
 #include "fjord/common/log.h"
 #include "fjord/mapreduce/application.h"
 #include "fjord/mapreduce/document_sink.h"
@@ -26,6 +31,15 @@
 
 namespace fjord {
 namespace {
+
+/// Returns a number made of the device and the inode of a folder: another folder at the same path has another one.
+Result<std::uint64_t> folder_stamp(const std::string& path) {
+  struct stat found = {};
+  if (::stat(path.c_str(), &found) != 0) {
+    return Status(StatusCode::IoError, fmt::format("{}: {}", path, std::strerror(errno)));
+  }
+  return mix64(found.st_dev, found.st_ino);
+}
 
 unsigned cpu_count() { return std::max(1U, std::thread::hardware_concurrency()); }
 
@@ -51,6 +65,8 @@ class StorageProcess final : public Node, private rpc::Service {
     FJORD_TRY_ASSIGN(engine_, choose_storage_engine(config, name.index, options.directory + "/buckets", stripes,
                                                     runtime, *sync_executor_));
     options.stripes = engine_.stripes;
+    options.files = options.directory + "/buckets";
+    options.folder_stamp = [files = options.files] { return folder_stamp(files); };
     options.machine_load = [this] { return load_.part(); };
     FJORD_TRY(set_space_limits(config));
     indexes_ = std::make_unique<search::NodeIndexes>(

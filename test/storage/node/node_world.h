@@ -122,6 +122,7 @@ class NodeWorld {
     }
     return sum;
   }
+  storage::StorageNode& node(std::uint16_t node) { return nodes_.at(node)->node(); }
   /// The disk that all nodes share.
   sim::SimEnv& env() { return env_; }
 

@@ -66,6 +66,7 @@ class IndexedProvider final : public spi::PersistenceProvider {
   Status mark_repaired(BucketId bucket) override { return engine_->mark_repaired(bucket); }
   Result<bool> is_damaged(BucketId bucket) const override { return engine_->is_damaged(bucket); }
   Status health() const override { return engine_->health(); }
+  Status background() const override { return engine_->background(); }
 
  private:
   std::unique_ptr<spi::PersistenceProvider> engine_;

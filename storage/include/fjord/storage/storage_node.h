@@ -19,6 +19,7 @@
 
 namespace fjord::storage {
 
+class FolderGuard;
 class ForegroundCpus;
 class MaintenanceBudget;
 class PollAnswers;
@@ -39,6 +40,12 @@ struct StorageNodeOptions {
   /// Folder of the engine's files. When its file system fills up, the node accepts fewer and fewer writes. If this is
   /// empty, the free space is not watched.
   std::string directory = {};
+  /// Folder that has the identity of the node's files (storage/FORMAT.md), and the files of the engine. It is watched:
+  /// when it is gone, the node takes no part any more. Empty: the node keeps no files.
+  std::string files = {};
+  /// Returns a number that another folder at the path `files` does not have, for example of its device and inode.
+  /// Called on any thread. Empty: only the identity in the folder tells.
+  std::function<Result<std::uint64_t>()> folder_stamp = {};
   /// Maximum time for which a merge waits for one page or block of a peer.
   Duration peer_timeout = seconds(10);
   /// Interval at which the remove entries of a bucket are counted. They are also counted after some have been dropped.
@@ -64,6 +71,9 @@ struct StorageNodeHealth {
   std::uint64_t damaged_buckets = 0;
   bool is_starting = false;  ///< The files are not all open yet.
   bool is_stopping = false;  ///< announce_stop() was called.
+  /// Why the node takes no part, or which writes or background work fail; empty: neither.
+  std::string fault;
+  bool is_failed = false;  ///< The node takes no part until it is started again; `fault` says why.
 };
 
 /// Opens the engine of stripe number `stripe`, of `stripes` in all.
@@ -134,11 +144,19 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   rpc::PollReply poll_while_starting(const rpc::Poll& request);
   /// Fills in what an answer says of the cluster state and the configuration that this node has received.
   void add_versions(rpc::PollReply& reply, const rpc::ClusterSnapshot& received);
+  void refuse_poll(Status why, rpc::Responder respond) const;
   /// Applies the cluster state and schemas that a poll carries. Errors: InvalidArgument if the poll is addressed to
   /// another node; those of SnapshotHolder::update.
   Status apply_poll(const rpc::Poll& request);
   rpc::GetClusterInfoReply cluster_info() const;
   void set_space(const SpaceState& space);
+  /// Notes that the node's folder is not the one that it has opened: from now on nothing is written or acknowledged.
+  void fail(const Status& why);
+  void fail_stripes(const Status& why);
+  /// Notes whether files can be made in the node's folder.
+  void note_probe(const Status& probed);
+  /// Adds to the answer what the node knows of its folder.
+  void describe_folder(rpc::PollReply& reply) const;
   void end_period_later();
 
   StorageNodeOptions options_;
@@ -148,11 +166,16 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::uint64_t incarnation_;
   MonotonicTime began_at_;  // Time since which loads are counted.
   Gauge& damaged_buckets_;
+  Gauge& fault_gauge_;
   const std::string name_;  ///< Name of this node, for example "storage.2".
   mutable std::mutex mutex_;
   std::string misnamed_ FJORD_GUARDED_BY(mutex_);  ///< See StorageNodeHealth::misnamed.
   std::uint32_t space_stage_ FJORD_GUARDED_BY(mutex_) = 0;
   std::string space_ FJORD_GUARDED_BY(mutex_);
+  Status failure_ FJORD_GUARDED_BY(mutex_);       ///< Why the folder is not the one that was opened; OK: it is.
+  Status probe_ FJORD_GUARDED_BY(mutex_);         ///< Whether files can be made in the folder.
+  std::string fault_ FJORD_GUARDED_BY(mutex_);    ///< See PollReply::fault.
+  std::string foreign_ FJORD_GUARDED_BY(mutex_);  ///< Why the folder does not belong to the cluster; empty: it does.
   std::atomic<std::uint64_t> damaged_ = 0;
   /// Version of the newest state received before the fleet controller knew this process by its incarnation.
   std::uint64_t version_before_ FJORD_GUARDED_BY(mutex_) = 0;
@@ -168,7 +191,8 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::atomic<unsigned> stripes_open_ = 0;
   std::atomic<bool> is_open_ = false;  ///< `stripes_` is complete and does not change any more.
   std::vector<std::unique_ptr<Stripe>> stripes_;
-  std::unique_ptr<SpaceMonitor> space_monitor_;  // The last member, because it calls the stripes.
+  std::unique_ptr<SpaceMonitor> space_monitor_;  // Behind the stripes, because it calls them.
+  std::unique_ptr<FolderGuard> folder_;          // The same. Null if the node keeps no files.
 };
 
 }  // namespace fjord::storage

@@ -282,6 +282,9 @@ class PersistenceProvider {
   virtual Result<bool> is_damaged(BucketId bucket) const = 0;
   /// Returns OK unless a sync failed. After a failed sync the engine writes nothing until it is opened again.
   virtual Status health() const = 0;
+  /// Returns the error with which background work has failed in the last seconds; OK: none has. Lack of space does not
+  /// count: the node watches it.
+  virtual Status background() const { return Status::ok(); }
 };
 
 /// Sets the compression of a put's parts as its document type says. Leaves it unset if the type is unknown.

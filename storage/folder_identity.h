@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "fjord/common/env.h"
+
+namespace fjord::storage {
+
+/// What tells the folder of a storage node's files from all other folders. It is in the file `identity` of that folder.
+/// Format: storage/FORMAT.md, "Identity".
+struct FolderIdentity {
+  std::uint64_t cluster = 0;  ///< Number of the cluster (ClusterInfo::cluster_id); 0: the folder is in none yet.
+  std::uint64_t folder = 0;   ///< Random number, drawn when the identity was made; never 0.
+  std::string node;           ///< Name of the node, for example "storage.2".
+  bool adopted = false;       ///< The folder held data when the identity was made: an earlier version had filled it.
+
+  friend bool operator==(const FolderIdentity&, const FolderIdentity&) = default;
+};
+
+/// Returns the identity as people see it: "folder 5f... of storage.2, cluster 7a...".
+std::string to_string(const FolderIdentity& identity);
+
+/// Reads the identity of a folder; nullopt: it has none. Errors: Corruption if the file is malformed; IoError.
+Result<std::optional<FolderIdentity>> load_identity(Env& env, const std::string& directory);
+/// Replaces the identity of a folder as a whole; it survives a loss of power. Errors: IoError, NoSpace.
+Status save_identity(Env& env, const std::string& directory, const FolderIdentity& identity);
+
+/// Returns the identity of the folder that the node `node` is about to open. The folder is created, and gets an
+/// identity with the number `drawn`, if it has none or if it has lost everything but its identity. Errors:
+/// InvalidArgument if the folder belongs to another node; it is left as it is. Those of load_identity() and
+/// save_identity().
+Result<FolderIdentity> open_folder(Env& env, const std::string& directory, const std::string& node,
+                                   std::uint64_t drawn);
+
+}  // namespace fjord::storage

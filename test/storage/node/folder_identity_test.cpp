@@ -1,0 +1,128 @@
+#include "folder_identity.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "fjord/sim/sim_env.h"
+#include "storage/node/node_world.h"
+
+namespace fjord::storage {
+namespace {
+
+constexpr const char* kFolder = "/data";
+
+Result<FolderIdentity> open(Env& env, std::uint64_t drawn, const std::string& node = "storage.2") {
+  return open_folder(env, kFolder, node, drawn);
+}
+
+void put_data(Env& env) { REQUIRE(write_file_atomically(env, std::string(kFolder) + "/catalog-00.a", "x", true)); }
+
+}  // namespace
+
+TEST_CASE("folder identity: an empty folder gets one, and keeps it while it holds data") {
+  sim::SimEnv env;
+  const Result<FolderIdentity> first = open(env, 7);
+  REQUIRE(first);
+  CHECK(*first == FolderIdentity{0, 7, "storage.2", false});
+  put_data(env);
+  CHECK(*open(env, 8) == *first);
+  FolderIdentity bound = *first;
+  bound.cluster = 99;
+  REQUIRE(save_identity(env, kFolder, bound));
+  CHECK(*open(env, 9) == bound);
+}
+
+TEST_CASE("folder identity: a folder of an earlier version is adopted, and an emptied one counts as another") {
+  sim::SimEnv env;
+  REQUIRE(env.create_directories(kFolder));
+  put_data(env);
+  CHECK(*open(env, 7) == FolderIdentity{0, 7, "storage.2", true});
+  REQUIRE(env.remove_file(std::string(kFolder) + "/catalog-00.a"));
+  CHECK(*open(env, 8) == FolderIdentity{0, 8, "storage.2", false});
+}
+
+TEST_CASE("folder identity: the folder of another node is refused and left as it is") {
+  sim::SimEnv env;
+  REQUIRE(open(env, 7, "storage.3"));
+  put_data(env);
+  const Result<FolderIdentity> refused = open(env, 8);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().message() ==
+        "/data is folder 0000000000000007 of storage.3, no cluster yet, and this process is storage.2: give it the "
+        "folder of storage.2, or an empty one, which is filled from other nodes");
+  CHECK((*load_identity(env, kFolder))->node == "storage.3");
+}
+
+TEST_CASE("folder identity: a damaged file is named") {
+  sim::SimEnv env;
+  REQUIRE(open(env, 7));
+  put_data(env);
+  REQUIRE(write_file_atomically(env, std::string(kFolder) + "/identity", "FJIDxxxxxxxxxxxx", true));
+  CHECK(open(env, 8).error().message().find("/data/identity is damaged") == 0);
+}
+
+namespace {
+
+StorageNodeOptions with_files() {
+  StorageNodeOptions options;
+  options.files = kFolder;
+  return options;
+}
+
+rpc::Poll poll_of(test::NodeWorld& world, std::uint64_t version, std::uint64_t cluster) {
+  rpc::Poll poll{.info = world.info(version)};
+  poll.info.cluster_id = cluster;
+  return poll;
+}
+
+}  // namespace
+
+TEST_CASE("storage node: it names its folder, which belongs to one cluster for good") {
+  test::NodeWorld world(1, with_files());
+  const rpc::PollReply first = world.ask(0, poll_of(world, 1, 50));
+  REQUIRE(first.status);
+  CHECK(first.folder_id != 0);
+  CHECK(first.folder_cluster == 50);
+  CHECK_FALSE(first.folder_adopted);
+  put_data(world.env());
+  world.restart(0);
+  const rpc::PollReply other = world.ask(0, poll_of(world, 1, 51));
+  CHECK(other.status.code() == StatusCode::InvalidArgument);
+  CHECK(other.status.message().find("of storage.0, cluster 0000000000000032, and the fleet controller is of cluster "
+                                    "0000000000000033") != std::string::npos);
+  CHECK(world.ask(0, rpc::GetBucketInfo{.state_version = 1, .all = true}).status.code() == StatusCode::NotReady);
+  const rpc::PollReply again = world.ask(0, poll_of(world, 1, 50));
+  REQUIRE(again.status);
+  CHECK(again.folder_id == first.folder_id);
+}
+
+TEST_CASE("storage node: without its files it takes no part and acknowledges nothing within two seconds") {
+  const bool replaced = GENERATE(false, true);
+  test::NodeWorld world(1, with_files());
+  REQUIRE(world.ask(0, poll_of(world, 1, 50)).status);
+  const BucketId bucket(3, 1);
+  REQUIRE(world.install(0, 1, bucket, {ReplicaSet::make_epoch(1, 1), {0}}));
+  REQUIRE(world.env().remove_all(kFolder));
+  if (replaced) {
+    REQUIRE(open(world.env(), 99, "storage.0"));
+    put_data(world.env());
+  }
+  world.world.scheduler.run_for(seconds(2));
+
+  const rpc::PollReply reply = world.ask(0, poll_of(world, 1, 50));
+  CHECK(reply.status.code() == StatusCode::IoError);
+  CHECK(reply.status.message().find(replaced ? "the node was started on" : "the files of the node are gone") !=
+        std::string::npos);
+  rpc::StorageOperation put;
+  put.kind = rpc::OperationKind::Put;
+  put.bucket = bucket;
+  put.timestamp_us = 5;
+  put.epoch = ReplicaSet::make_epoch(1, 1);
+  const rpc::ApplyReply applied = world.apply(0, 1, world.owner(bucket), {put});
+  REQUIRE(applied.results.size() == 1);
+  CHECK(applied.results[0].status.code() == StatusCode::NotReady);
+  CHECK(world.node(0).health().is_failed);
+  CHECK_FALSE(world.node(0).health().fault.empty());
+}
+
+}  // namespace fjord::storage
