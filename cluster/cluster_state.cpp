@@ -21,10 +21,11 @@ Status bad_token(std::string_view token, std::string_view why) {
   return {StatusCode::InvalidArgument, fmt::format("cluster state: '{}': {}", token, why)};
 }
 
-/// Returns true if the node is down, has the default capacity and no known past, so that the state can leave it out.
+/// Returns true if the node is down, has the default capacity and no known past or loss, so that the state can leave it out.
 /// Another capacity is kept in the state, because the weights of groups include nodes that are down.
 bool is_plainly_down(const NodeStateInfo& node) {
-  return node.state == NodeState::Down && node.capacity == 1.0 && !node.past;
+  return node.state == NodeState::Down && node.capacity == 1.0 && !node.past &&
+         node.lost_version == 0;
 }
 
 std::string print_exception(const PlacementException& one) {
@@ -278,6 +279,7 @@ std::string node_difference(const NodeStateInfo& before, const NodeStateInfo& af
   if (before.state == after.state) add("progress", before.init_progress, after.init_progress);
   add("start time", before.start_time, after.start_time);
   add("up since version", before.up_since_version, after.up_since_version);
+  add("lost its data in version", before.lost_version, after.lost_version);
   add("description", before.description, after.description);
   return count > 1 ? "[" + out + "]" : out;
 }

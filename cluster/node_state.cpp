@@ -102,10 +102,13 @@ Status set_node_state_key(NodeStateInfo& info, NodeType type, std::string_view k
     const auto progress = cluster_text::parse_amount(value);
     if (!progress || *progress > 1.0) return bad_value(key, value, "a number from 0 to 1");
     info.init_progress = *progress;
-  } else if (key == "t" || key == "v") {
+  } else if (key == "t" || key == "v" || key == "a" || key == "l") {
     const auto number = cluster_text::parse_number<std::uint64_t>(value);
     if (!number) return bad_value(key, value, "a whole number");
-    (key == "t" ? info.start_time : info.up_since_version) = *number;
+    if (key == "t") info.start_time = *number;
+    if (key == "v") info.up_since_version = *number;
+    if (key == "a") info.available_since_version = *number;
+    if (key == "l") info.lost_version = *number;
   } else if (key == "h") {
     if (type == NodeType::Storage) {
       info.past = parse_past(value);
@@ -123,8 +126,12 @@ Status set_node_state_key(NodeStateInfo& info, NodeType type, std::string_view k
 
 void normalize_node_state(NodeStateInfo& info, NodeType type) {
   if (info.state != NodeState::Initializing) info.init_progress = 0.0;
-  if (type == NodeType::Distributor) info.capacity = 1.0;
-  if (type == NodeType::Distributor) info.past.reset();
+  if (info.available_since_version >= info.up_since_version) info.available_since_version = 0;
+  if (type == NodeType::Distributor) {
+    info.capacity = 1.0;
+    info.lost_version = 0;
+    info.past.reset();
+  }
 }
 
 void append_node_state(std::string& out, const NodeStateInfo& info, std::string_view prefix, NodeStateKeys keys) {
@@ -137,6 +144,8 @@ void append_node_state(std::string& out, const NodeStateInfo& info, std::string_
   if (info.start_time != 0) add('t', info.start_time);
   if (info.up_since_version != 0) add('v', info.up_since_version);
   if (info.past) add('h', print_past(*info.past));
+  if (info.available_since_version != 0) add('a', info.available_since_version);
+  if (info.lost_version != 0) add('l', info.lost_version);
   if (keys == NodeStateKeys::Report && info.min_used_bits != kDefaultDistributionBits) add('b', info.min_used_bits);
   if (keys != NodeStateKeys::Cluster && !info.description.empty()) add('m', cluster_text::escape(info.description));
 }
@@ -167,7 +176,8 @@ bool NodeStateInfo::is_similar(const NodeStateInfo& other) const {
 }
 
 bool NodeStateInfo::is_similar_ignoring_progress(const NodeStateInfo& other) const {
-  return state == other.state && capacity == other.capacity && up_since_version == other.up_since_version;
+  return state == other.state && capacity == other.capacity && up_since_version == other.up_since_version &&
+         lost_version == other.lost_version;
 }
 
 }  // namespace fjord

@@ -47,11 +47,15 @@ struct Context {
   }
 
   const rpc::Address& storage_address(std::uint16_t node) const { return snapshot->info().storage_addresses[node]; }
-  /// Returns the number of configured storage nodes that are not up.
+  /// Returns true if it is not known what the storage node held: it is not up, or it has lost its data.
+  bool is_absent(std::uint16_t node) const {
+    return !snapshot->storage_serves(node) || snapshot->state().has_lost_data(node);
+  }
+  /// Returns the number of configured storage nodes that are absent.
   std::size_t absent_nodes() const {
     std::size_t absent = 0;
     for (const DistributionGroup::Node& node : snapshot->distribution().flat_nodes()) {
-      absent += snapshot->storage_serves(node.index) ? 0 : 1;
+      absent += is_absent(node.index) ? 1 : 0;
     }
     return absent;
   }
@@ -59,16 +63,23 @@ struct Context {
   std::string absent_text() const {
     std::string text;
     for (const DistributionGroup::Node& node : snapshot->distribution().flat_nodes()) {
-      if (snapshot->storage_serves(node.index)) continue;
+      if (!is_absent(node.index)) continue;
       const NodeId id = NodeId::storage(node.index);
+      const bool is_lost = snapshot->state().has_lost_data(node.index);
       text += (text.empty() ? "" : ", ") + id.to_string() + " (" +
-              std::string(to_string(snapshot->state().node(id).state)) + ")";
+              (is_lost ? "came back without its data" : std::string(to_string(snapshot->state().node(id).state))) + ")";
     }
     return text;
   }
   /// Returns the error with which requests are refused before the first cluster state.
   Status no_state() const {
     return {StatusCode::NotReady, NodeId::distributor(options.index).to_string() + " has no cluster state yet"};
+  }
+  /// Returns the error with which requests of a client of another cluster are refused.
+  Status other_cluster() const {
+    return {StatusCode::WrongDistribution,
+            NodeId::distributor(options.index).to_string() +
+                " is of another cluster, which was made at the addresses of the client's"};
   }
   /// Returns the reason for refusing operations while the cluster is down: the limit that was not met.
   std::string closed_text() const {

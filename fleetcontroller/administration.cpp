@@ -33,6 +33,21 @@ Result<SettingValues> values_after(const ClusterRecord& record, const rpc::Chang
   return change_settings(base, request);
 }
 
+/// Changes the records of folders as the request says. Returns false if it says nothing about folders.
+bool change_folders(IdentityRecord& identity, const rpc::ChangeNodes& request) {
+  for (const std::string& name : request.nodes) {
+    if (!name.starts_with("storage.")) continue;
+    if (request.action == rpc::NodeAction::Replace) {
+      identity.folders[name] = {};  // The operator says that another folder takes the place.
+    } else if (request.action == rpc::NodeAction::AcceptLoss) {
+      identity.folders[name].lost = identity.folders[name].lost_unix_us = 0;
+    } else {
+      return false;
+    }
+  }
+  return !request.nodes.empty();
+}
+
 }  // namespace
 
 Administration::Administration(const FleetControllerOptions& options, const Clock& clock, rpc::Transport& transport,
@@ -259,11 +274,16 @@ void Administration::run_nodes(const rpc::ChangeNodes& request, const ClusterFac
   log::info("controller", "{} ({}): {}", record.history.back().what, record.history.back().who,
             record.history.back().why);
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));
-  records_.save(std::move(record), [this, answer, reply = std::move(reply)](const Status& saved) {
+  records_.save(std::move(record), [this, answer, request, reply = std::move(reply)](const Status& saved) {
     rpc::ChangeNodesReply said = reply;
     said.status = saved;
     if (saved) poller_.update_nodes();
-    (*answer)(std::move(said));
+    IdentityRecord identity = records_.identity();
+    if (!saved || !change_folders(identity, request)) return (*answer)(std::move(said));
+    records_.save_identity(std::move(identity), [answer, said = std::move(said)](const Status& written) mutable {
+      said.status = written;
+      (*answer)(std::move(said));
+    });
   });
 }
 

@@ -138,6 +138,14 @@ template <typename V, Is<SchemaRecord> M>
 void visit(V& v, M& m) {
   v(m.version), v(m.schemas);
 }
+template <typename V, Is<FolderRecord> M>
+void visit(V& v, M& m) {
+  v(m.folder), v(m.lost), v(m.lost_unix_us);
+}
+template <typename V, Is<IdentityRecord> M>
+void visit(V& v, M& m) {
+  v(m.cluster_id), v(m.folders);
+}
 
 template <typename T>
 std::string encode_any(const T& record, std::uint16_t version) {
@@ -212,11 +220,15 @@ std::string encode(const ClusterRecord& record) {
   return encode_any(record, lowest);
 }
 std::string encode(const SchemaRecord& record) { return encode_any(record, 1); }
+std::string encode(const IdentityRecord& record) { return encode_any(record, 1); }
 Result<ClusterRecord> parse_cluster_record(std::string_view bytes) {
   return parse_any<ClusterRecord>(bytes, "the cluster's record");
 }
 Result<SchemaRecord> parse_schema_record(std::string_view bytes) {
   return parse_any<SchemaRecord>(bytes, "the record of schemas");
+}
+Result<IdentityRecord> parse_identity_record(std::string_view bytes) {
+  return parse_any<IdentityRecord>(bytes, "the record of the cluster's identity");
 }
 
 }  // namespace fjord::fleetcontroller

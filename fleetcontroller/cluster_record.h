@@ -127,11 +127,34 @@ struct SchemaRecord {
   friend bool operator==(const SchemaRecord&, const SchemaRecord&) = default;
 };
 
+/// The folder of a storage node, as the node has named it.
+struct FolderRecord {
+  std::uint64_t folder = 0;  ///< Its number; 0: the next folder of the node is taken, whichever it is.
+  /// Number of the folder whose data is lost, because the node came back with `folder` in its place; 0: none is. It
+  /// stays until the data is complete on other nodes, an operator accepts the loss, or that folder comes back.
+  std::uint64_t lost = 0;
+  std::int64_t lost_unix_us = 0;
+  friend bool operator==(const FolderRecord&, const FolderRecord&) = default;
+};
+
+/// Stands for the number of a lost folder that is not known.
+inline constexpr std::uint64_t kUnknownFolder = 1;
+
+/// What tells this cluster, and the folders of its storage nodes, from others. It is a record of its own because
+/// programs of earlier versions read the cluster's record.
+struct IdentityRecord {
+  std::uint64_t cluster_id = 0;                      ///< Random; 0: not drawn yet.
+  std::map<std::string, FolderRecord> folders = {};  ///< By node name.
+  friend bool operator==(const IdentityRecord&, const IdentityRecord&) = default;
+};
+
 /// Encodes a record as bytes with a format version and a checksum.
 std::string encode(const ClusterRecord& record);
+std::string encode(const IdentityRecord& record);
 std::string encode(const SchemaRecord& record);
 /// Parses an encoded record. Errors: Corruption if the bytes are malformed or have an unknown format version.
 Result<ClusterRecord> parse_cluster_record(std::string_view bytes);
 Result<SchemaRecord> parse_schema_record(std::string_view bytes);
+Result<IdentityRecord> parse_identity_record(std::string_view bytes);
 
 }  // namespace fjord::fleetcontroller

@@ -67,6 +67,21 @@ void LeaderRecords::on_schemas_read(const StoredRecord& stored) {
     schemas_ = {};
   }
   schema_revision_ = stored.revision;
+  store_.read(kIdentityRecord, candidate_.in_this_term([this](const Result<StoredRecord>& identity) {
+    if (!identity) return load_again(identity.error());
+    on_identity_read(*identity);
+  }));
+}
+
+void LeaderRecords::on_identity_read(const StoredRecord& stored) {
+  if (stored.revision != 0) {
+    Result<IdentityRecord> parsed = parse_identity_record(stored.content);
+    if (!parsed) return load_again(parsed.error());
+    identity_ = std::move(*parsed);
+  } else {
+    identity_ = {};
+  }
+  identity_revision_ = stored.revision;
   store_.read(kClusterRecord, candidate_.in_this_term([this](const Result<StoredRecord>& cluster) {
     if (!cluster) return load_again(cluster.error());
     on_cluster_read(*cluster);
@@ -180,6 +195,28 @@ void LeaderRecords::save_schemas(SchemaRecord next, Done done) {
                });
 }
 
+void LeaderRecords::save_identity(IdentityRecord next, Done done) {
+  FJORD_CHECK(!is_writing_);
+  is_writing_ = true;
+  std::string bytes = encode(next);
+  store_.write(candidate_.term(), kIdentityRecord, identity_revision_, std::move(bytes),
+               [this, term = candidate_.term_changes(), next = std::move(next),
+                done = std::move(done)](Result<std::uint64_t> written) mutable {
+                 if (term != candidate_.term_changes()) {
+                   return done(written ? Status(StatusCode::Timeout, "the leadership was lost") : written.error());
+                 }
+                 is_writing_ = false;
+                 if (!written) {
+                   done(written.error());
+                   return load_again(written.error());
+                 }
+                 identity_revision_ = *written;
+                 identity_ = std::move(next);
+                 done(Status::ok());
+                 events_.written();
+               });
+}
+
 /// Writes the cluster's record last: until it is written nothing counts as recovered, and the recovery can be
 /// repeated.
 void LeaderRecords::replace(RecoveredRecords recovered, Done done) {
@@ -217,7 +254,11 @@ void LeaderRecords::replace(RecoveredRecords recovered, Done done) {
     store_.write(candidate_.term(), kTimeRecord, time_revision_, std::to_string(work->records.time_limit_us),
                  then(write_cluster));
   };
-  store_.write(candidate_.term(), kSchemaRecord, schema_revision_, encode(work->records.schemas), then(write_time));
+  const auto write_identity = [this, work, then, write_time] {
+    store_.write(candidate_.term(), kIdentityRecord, identity_revision_, encode(work->records.identity),
+                 then(write_time));
+  };
+  store_.write(candidate_.term(), kSchemaRecord, schema_revision_, encode(work->records.schemas), then(write_identity));
 }
 
 void LeaderRecords::store_time_limit() {
@@ -261,6 +302,7 @@ rpc::ClusterInfo LeaderRecords::news_for(const rpc::PollReply& known, Duration l
   info.lease_us = lease.count();
   info.state_version = active_.version();
   info.schema_version = schemas_.version;
+  info.cluster_id = identity_.cluster_id;
   if (active_.version() > known.state_version) {
     info.state = cluster_.active.state;
     info.distribution = cluster_.active.distribution;

@@ -11,9 +11,9 @@
 
 namespace fjord::fleetcontroller {
 
-/// The records of the cluster as its leader reads and writes them: the cluster, the schemas, the limit of granted
-/// times. The leader tells others only what is written. It reads the records again after a write that failed or whose
-/// outcome is unknown.
+/// The records of the cluster as its leader reads and writes them: the cluster, the schemas, the identities, the limit
+/// of granted times. The leader tells others only what is written. It reads the records again after a write that failed
+/// or whose outcome is unknown.
 ///
 /// Threading: confined to the controller's executor.
 class LeaderRecords {
@@ -35,6 +35,7 @@ class LeaderRecords {
   /// Writes `next`, makes it the record, and calls `done` with the outcome.
   void save(ClusterRecord next, Done done);
   void save_schemas(SchemaRecord next, Done done);
+  void save_identity(IdentityRecord next, Done done);
   /// Writes records that were recovered from the knowledge of nodes, then reads all records again.
   void replace(RecoveredRecords recovered, Done done);
 
@@ -47,6 +48,7 @@ class LeaderRecords {
 
   const ClusterRecord& cluster() const { return cluster_; }
   const SchemaRecord& schemas() const { return schemas_; }
+  const IdentityRecord& identity() const { return identity_; }
   const ClusterState& active() const { return active_; }
   const std::optional<ClusterState>& pending() const { return pending_; }
   const ClusterState& newest() const { return pending_ ? *pending_ : active_; }
@@ -63,6 +65,7 @@ class LeaderRecords {
   void load();
   void on_time_read(const StoredRecord& stored);
   void on_schemas_read(const StoredRecord& stored);
+  void on_identity_read(const StoredRecord& stored);
   void on_cluster_read(const StoredRecord& stored);
   void load_again(const Status& why);
   ClusterRecord first_record() const;
@@ -81,6 +84,8 @@ class LeaderRecords {
   std::uint64_t revision_ = 0;
   SchemaRecord schemas_;
   std::uint64_t schema_revision_ = 0;
+  IdentityRecord identity_;
+  std::uint64_t identity_revision_ = 0;
   ClusterState active_;                  // Parsed from cluster_.
   std::optional<ClusterState> pending_;  // Parsed from cluster_.
   bool is_writing_ = false;

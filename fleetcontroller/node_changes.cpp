@@ -73,6 +73,8 @@ std::string_view verb(NodeAction action) {
       return "capacity";
     case NodeAction::Balance:
       return "balanced";
+    case NodeAction::AcceptLoss:
+      return "the loss of its data accepted";
     case NodeAction::Stop:
     case NodeAction::Unknown:
       break;
@@ -172,6 +174,8 @@ class NodeChange {
         return replace();
       case NodeAction::Capacity:
         return set_capacity();
+      case NodeAction::AcceptLoss:
+        return check_lost();
       case NodeAction::Add:
       case NodeAction::Balance:
       case NodeAction::Unknown:
@@ -331,6 +335,14 @@ class NodeChange {
     list[ids_[0].index] = request_.address;
     changed.wanted.erase(ids_[0].to_string());
     changed.wanted_after.erase(ids_[0].to_string());
+    return Status::ok();
+  }
+
+  Status check_lost() const {
+    for (NodeId id : ids_) {
+      if (facts_.active.node(id).lost_version != 0) continue;
+      return invalid(id.to_string() + " has its data: only the loss of a node that came back without it is accepted");
+    }
     return Status::ok();
   }
 

@@ -23,6 +23,12 @@ std::string mistaken_text(const PolledNode& node, const rpc::PollReply& reply) {
   return fmt::format("the process at {} was started as {}", node.address, reply.node);
 }
 
+/// Returns why the node says that it cannot take part, for people; empty: it takes part, or will with the next polls.
+std::string refusal_text(const Status& status) {
+  const bool is_short = status.code() == StatusCode::NotReady || status.code() == StatusCode::WrongDistribution;
+  return status || is_short ? std::string() : status.message();
+}
+
 }  // namespace
 
 NodePoller::NodePoller(const FleetControllerOptions& options, const Clock& clock, rpc::Transport& transport,
@@ -148,6 +154,7 @@ void NodePoller::on_answer(std::uint64_t number, Result<rpc::PollReply> reply) {
   const bool was_stopping = node.monitor.report().reported.state == NodeState::Stopping;
   node.last_failed = !is_good;
   if (reply) node.monitor.set_mistaken(mistaken);
+  if (reply) node.refusal = refusal_text(reply->status);
   if (is_good) {
     take_answer(node, std::move(*reply));
   } else {

@@ -16,6 +16,7 @@ struct PolledNode {
   NodeMonitor monitor;
   rpc::PollReply last;        // The last good answer; its versions are 0 after a poll that failed.
   bool last_failed = true;    // The last completed poll had no good answer.
+  std::string refusal;        // Why the node refused the last poll that it answered; empty: it did not.
   std::int64_t heard_us = 0;  // The node's clock in its newest answer.
   unsigned polls_under_way = 0;
   bool poll_again = false;   // Something changed while a poll was in flight.

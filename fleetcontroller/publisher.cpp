@@ -6,29 +6,32 @@
 
 #include "fjord/cluster/distribution.h"
 #include "fjord/common/log.h"
+#include "folder_watch.h"
 #include "live_config.h"
 #include "publication.h"
 
 namespace fjord::fleetcontroller {
 
-Publisher::Publisher(std::string name, const Clock& clock, MetricRegistry& metrics, Candidate& candidate,
-                     LeaderRecords& records, const ControllerSettings& settings, NodePoller& poller)
+Publisher::Publisher(std::string name, Runtime& runtime, Candidate& candidate, LeaderRecords& records,
+                     const ControllerSettings& settings, NodePoller& poller)
     : name_(std::move(name)),
-      clock_(clock),
+      clock_(runtime.clock),
       candidate_(candidate),
       records_(records),
       settings_(settings),
       poller_(poller),
-      versions_(metrics.counter("fjord_fleetcontroller_states_total", "Cluster states published")),
-      nodes_up_(metrics.gauge("fjord_fleetcontroller_nodes_up",
-                              "Nodes up in the cluster state; 0 on a controller that does not lead")),
-      slow_nodes_(metrics.gauge("fjord_fleetcontroller_slow_nodes",
-                                "Storage nodes that are marked as slow; 0 on a controller that does not lead")),
-      state_version_(metrics.gauge("fjord_fleetcontroller_state_version",
-                                   "Version of the cluster state in force; 0 on a controller that does not lead")),
+      versions_(runtime.metrics.counter("fjord_fleetcontroller_states_total", "Cluster states published")),
+      nodes_up_(runtime.metrics.gauge("fjord_fleetcontroller_nodes_up",
+                                      "Nodes up in the cluster state; 0 on a controller that does not lead")),
+      slow_nodes_(runtime.metrics.gauge("fjord_fleetcontroller_slow_nodes",
+                                        "Storage nodes that are marked as slow; 0 on a controller that does not lead")),
+      state_version_(
+          runtime.metrics.gauge("fjord_fleetcontroller_state_version",
+                                "Version of the cluster state in force; 0 on a controller that does not lead")),
       config_version_(
-          metrics.gauge("fjord_fleetcontroller_config_version",
-                        "Version of the live configuration in force; 0 on a controller that does not lead")) {}
+          runtime.metrics.gauge("fjord_fleetcontroller_config_version",
+                                "Version of the live configuration in force; 0 on a controller that does not lead")),
+      drawn_id_(runtime.random.next() | 1) {}
 
 void Publisher::begin() {
   elected_at_ = clock_.now();
@@ -71,18 +74,19 @@ void Publisher::update_state() {
   const std::vector<PolledNode>& nodes = poller_.nodes();
   const bool all_answered =
       std::all_of(nodes.begin(), nodes.end(), [](const PolledNode& n) { return n.monitor.report().answered; });
-  if (current.version() == 0 && !all_answered && clock_.now() < options.grace_until) return;
+  const bool is_unnamed = records_.identity().cluster_id == 0;
+  if ((current.version() == 0 || is_unnamed) && !all_answered && clock_.now() < options.grace_until) return;
+  IdentityRecord identity = next_identity();
+  if (identity != records_.identity()) return records_.save_identity(std::move(identity), [](const Status&) {});
   const Result<DistributionConfig> wanted = settings_.distribution();
   if (!wanted) return log::error("controller", "the distribution: {}", wanted.error().to_string());
   options.replicas_in_sync = replicas_in_sync(*wanted);
   options.in_force = &records_.active();
-  std::vector<NodeReport> reports;
-  reports.reserve(nodes.size());
-  for (const PolledNode& node : nodes) {
-    reports.push_back(node.monitor.report());
-    reports.back().is_removed = node.address.empty();
-  }
-  GeneratedState next = generate_state(current, reports, *wanted, options, clock_.now());
+  const bool has_marks = std::any_of(nodes.begin(), nodes.end(), [&](const PolledNode& node) {
+    return records_.active().node(node.id()).lost_version != 0;
+  });
+  options.is_complete = has_marks && is_complete();
+  GeneratedState next = generate_state(current, reports(identity), *wanted, options, clock_.now());
   const ClusterRecord& record = records_.cluster();
   const PublishedState& last = record.pending ? *record.pending : record.active;
   const bool same_table = last.distribution == wanted->to_string() && last.distributors == record.nodes.distributors &&
@@ -93,6 +97,54 @@ void Publisher::update_state() {
   } else if (records_.pending() && waits_for().empty()) {
     activate();
   }
+}
+
+IdentityRecord Publisher::next_identity() const {
+  IdentityRecord next = records_.identity();
+  std::vector<rpc::PollReply> answers;
+  bool is_lost = false;
+  for (const PolledNode& node : poller_.nodes()) {
+    if (node.id().type != NodeType::Storage) continue;
+    const std::string name = node.id().to_string();
+    if (node.address.empty()) next.folders.erase(name);
+    const NodeReport& report = node.monitor.report();
+    if (node.address.empty() || !report.answered) continue;
+    answers.push_back(node.last);
+    const auto known = next.folders.find(name);
+    const auto published = records_.cluster().incarnations.find(name);
+    const bool has_served =
+        published != records_.cluster().incarnations.end() && published->second != report.incarnation;
+    const FolderVerdict verdict = judge_folder(known == next.folders.end() ? nullptr : &known->second, has_served,
+                                               node.last.folder_id, node.last.folder_adopted, clock_.wall_now().us);
+    if (known != next.folders.end() || node.last.folder_id != 0) next.folders[name] = verdict.next;
+    is_lost = is_lost || verdict.is_lost;
+  }
+  if (next.cluster_id == 0) next.cluster_id = choose_cluster_id(answers, drawn_id_);
+  if (is_lost && is_complete()) {
+    for (auto& [name, folder] : next.folders) folder.lost = folder.lost_unix_us = 0;
+  }
+  return next;
+}
+
+std::vector<NodeReport> Publisher::reports(const IdentityRecord& identity) const {
+  std::vector<NodeReport> reports;
+  reports.reserve(poller_.nodes().size());
+  for (const PolledNode& node : poller_.nodes()) {
+    reports.push_back(node.monitor.report());
+    reports.back().is_removed = node.address.empty();
+    const auto folder = identity.folders.find(node.id().to_string());
+    reports.back().has_lost_data = folder != identity.folders.end() && folder->second.lost != 0;
+  }
+  return reports;
+}
+
+bool Publisher::is_complete() const {
+  const auto& folders = records_.identity().folders;
+  const bool all_marked = std::all_of(folders.begin(), folders.end(), [&](const auto& item) {
+    const Result<NodeId> id = NodeId::parse(item.first);
+    return item.second.lost == 0 || !id || records_.active().node(*id).lost_version != 0;
+  });
+  return all_marked && !records_.pending() && why_not_in_sync(facts()).empty();
 }
 
 ClusterFacts Publisher::facts() const {

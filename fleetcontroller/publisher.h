@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "fjord/common/metrics.h"
+#include "fjord/common/runtime.h"
 #include "node_poller.h"
 #include "stop_check.h"
 
@@ -15,7 +16,7 @@ namespace fjord::fleetcontroller {
 /// Threading: confined to the controller's executor.
 class Publisher {
  public:
-  Publisher(std::string name, const Clock& clock, MetricRegistry& metrics, Candidate& candidate, LeaderRecords& records,
+  Publisher(std::string name, Runtime& runtime, Candidate& candidate, LeaderRecords& records,
             const ControllerSettings& settings, NodePoller& poller);
 
   /// Starts the times for which this leader waits for the answers of nodes.
@@ -36,6 +37,13 @@ class Publisher {
   /// Returns the number of in-sync replicas that every bucket has under the active state. 0: not known, or not more
   /// than the state assures already.
   unsigned replicas_in_sync(const DistributionConfig& wanted) const;
+  /// Returns the reports of all nodes, with those marked that have lost their data by `identity`.
+  std::vector<NodeReport> reports(const IdentityRecord& identity) const;
+  /// Returns the identities as they should be recorded now: the number of a new cluster, the folders that nodes name,
+  /// and lost folders whose data is complete again.
+  IdentityRecord next_identity() const;
+  /// Returns true if every bucket has its replicas in sync under the active state, which has all marks of lost data.
+  bool is_complete() const;
   void make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason);
   HistoryEntry entry_for(const ClusterState& next, const StateReasons& reasons,
                          const std::string& cluster_reason) const;
@@ -53,6 +61,7 @@ class Publisher {
   Gauge& state_version_;
   Gauge& config_version_;
 
+  const std::uint64_t drawn_id_;  // Number of the cluster if this controller is the first of a new one.
   MonotonicTime elected_at_;
   MonotonicTime pending_since_;
   std::vector<HistoryEntry> slow_history_;  // Lines about slow nodes that are not stored yet.

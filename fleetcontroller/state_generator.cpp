@@ -116,6 +116,11 @@ class Generator {
     info.state = judged.state;
     info.init_progress = judged.state == NodeState::Initializing ? report.reported.init_progress : 0;
     info.description = judged.reason;
+    if (!report.has_lost_data) {
+      info.lost_version = 0;
+    } else if (info.lost_version == 0) {
+      info.lost_version = out_.state.version();
+    }
     if (!judged.reason.empty()) out_.reasons[report.id] = judged.reason;
     out_.state.set_node(report.id, std::move(info));
   }
@@ -152,10 +157,15 @@ class Generator {
       NodeStateInfo info = out_.state.node(report.id);
       const bool restarted = report.answered && report.incarnation != report.published_incarnation;
       if (is_available(info.state)) {
-        if (restarted || !is_available(current_.node(report.id).state)) info.up_since_version = out_.state.version();
+        const NodeStateInfo& before = current_.node(report.id);
+        const bool has_other_folder = restarted && (before.lost_version == 0) != (info.lost_version == 0);
+        const bool was_away = !is_available(before.state) || has_other_folder;
+        if (!was_away && restarted) info.available_since_version = before.available_since();
+        if (restarted || was_away) info.up_since_version = out_.state.version();
+        if (was_away) info.available_since_version = 0;
         restarted_ = restarted_ || restarted;
       } else {
-        info.up_since_version = 0;
+        info.up_since_version = info.available_since_version = 0;
       }
       if (report.id.type == NodeType::Storage) info.past = past_of(report.id, info, restarted);
       out_.state.set_node(report.id, std::move(info));
@@ -202,8 +212,17 @@ class Generator {
   unsigned replicas_assured() const {
     const unsigned wanted = replicas_at_birth(out_.state, distribution_);
     if (current_.version() == 0) return wanted;
+    unsigned assured = current_.replicas_assured();
+    if (!options_.is_complete) assured -= std::min(assured, accepted_losses());
     // A state by an earlier version of the fleet controller does not say how many replicas are assured: then one is.
-    return std::min(wanted, std::max({1U, current_.replicas_assured(), options_.replicas_in_sync}));
+    return std::min(wanted, std::max({1U, assured, options_.replicas_in_sync}));
+  }
+
+  /// Returns the number of nodes that lose the mark of lost data with this state.
+  unsigned accepted_losses() const {
+    return static_cast<unsigned>(std::count_if(reports_.begin(), reports_.end(), [&](const NodeReport& report) {
+      return current_.node(report.id).lost_version != 0 && out_.state.node(report.id).lost_version == 0;
+    }));
   }
 
   std::vector<std::string> common_features() const {

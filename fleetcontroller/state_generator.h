@@ -47,6 +47,7 @@ struct NodeReport {
   unsigned min_bucket_bits = 0;  ///< Fewest bits of a bucket on the node; 0: no buckets, or not known.
   WantedState wanted;
   std::vector<std::string> features = {};  ///< Names that the node has announced in its last answer, in order.
+  bool has_lost_data = false;              ///< The node came back without the data that it had (judge_folder()).
 };
 
 /// GeneratorOptions::stop_grace of a real controller.
@@ -87,6 +88,8 @@ struct GeneratorOptions {
   /// The state in force; null: it is the current state. They differ while the current one is pending. It has to stay
   /// valid while a state is generated.
   const ClusterState* in_force = nullptr;
+  /// All buckets are complete on nodes that have not lost their data, or have been filled since.
+  bool is_complete = false;
 };
 
 /// The reason of each node's state, as text for operators.
@@ -111,6 +114,8 @@ struct GeneratedState {
 /// - The number of assured replicas falls at once to the number that a new bucket gets. It rises to `replicas_in_sync`.
 /// - The features are those that all serving nodes announce. A node that this leader has not heard yet announces what
 ///   the current state lists.
+/// - A storage node that has lost its data is marked so, whatever its state is. If the mark goes before all buckets are
+///   complete, because an operator has accepted the loss, one replica less is assured.
 /// - Distribution bits rise to the wanted number when no node has a bucket with fewer bits. They fall at once.
 ///
 /// A node that becomes available, or whose incarnation is not the published one, gets `up_since_version` = the new

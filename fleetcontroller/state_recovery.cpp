@@ -83,6 +83,7 @@ class Recovery {
     if (!out_.reply.status || !out_.reply.refusals.empty()) {
       out_.cluster = {};
       out_.schemas = {};
+      out_.identity = {};
     }
     return std::move(out_);
   }
@@ -115,6 +116,7 @@ class Recovery {
     const rpc::ClusterInfo& info = reply.info;
     term_ = std::max(term_, info.term);
     time_limit_us_ = std::max(time_limit_us_, reply.time_ceiling_us);
+    FJORD_TRY(take_cluster_id(name, info.cluster_id));
     FJORD_TRY(take_version(info.state));
     FJORD_TRY(take_version(info.pending_state));
     FJORD_TRY(take_newest(
@@ -148,6 +150,15 @@ class Recovery {
     return Status::ok();
   }
 
+  Status take_cluster_id(const std::string& name, std::uint64_t id) {
+    std::uint64_t& known = out_.identity.cluster_id;
+    if (known == 0) known = id;
+    if (id == 0 || id == known) return Status::ok();
+    return {StatusCode::Corruption, fmt::format("{} is of cluster {:016x}, and another node of cluster {:016x}: stop "
+                                                "the one that does not belong to this cluster",
+                                                name, id, known)};
+  }
+
   Status take_version(const std::string& text) {
     if (text.empty()) return Status::ok();
     FJORD_TRY_ASSIGN(const ClusterState state, ClusterState::parse(text));
@@ -171,6 +182,7 @@ class Recovery {
                     state.exceptions().empty() && state.read_shares().empty() ? 0U : state.bits(),
                     {state.read_shares().begin(), state.read_shares().end()}};
     take_wanted(state);
+    take_lost(state);
     take_config();
     out_.schemas = {schemas_->schema_version, schemas_->schemas};
     // A leader grants times at most this far ahead of its clock. So the limit is also above the grants of silent nodes.
@@ -232,6 +244,15 @@ class Recovery {
       out_.cluster.wanted[name] = {now, "as before the records were lost", request_.who, unix_us_};
       out_.reply.warnings.push_back(
           fmt::format("{} stays {}: `fjord node up {}` takes it back", name, fjord::to_string(now), name));
+    }
+  }
+
+  /// Keeps the marks of nodes that have lost their data. The numbers of their folders are not known any more.
+  void take_lost(const ClusterState& state) {
+    for (std::uint16_t i = 0; i < state.node_count(NodeType::Storage); ++i) {
+      if (state.has_lost_data(i)) {
+        out_.identity.folders[NodeId::storage(i).to_string()] = {0, kUnknownFolder, unix_us_};
+      }
     }
   }
 

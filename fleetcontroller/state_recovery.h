@@ -31,6 +31,8 @@ struct RecoveredRecords {
   rpc::RecoverStateReply reply;  ///< With an error status or refusals, `cluster` and `schemas` are empty.
   ClusterRecord cluster;
   SchemaRecord schemas;
+  /// The number of the cluster, without the folders: nodes tell these with their answers to polls.
+  IdentityRecord identity;
   std::uint64_t time_limit_us = 0;  ///< A time above all granted timestamps, in microseconds since 1970.
 };
 

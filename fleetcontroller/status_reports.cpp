@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "folder_watch.h"
 #include "live_config.h"
 #include "node_changes.h"
 
@@ -157,6 +158,12 @@ std::string StatusReports::reason_of(const NodeReport& report) const {
   return "no answer for " + std::to_string(silent.count() / 1'000'000) + " s";
 }
 
+std::string StatusReports::lost_reason_of(const NodeReport& report) const {
+  const auto& folders = records_.identity().folders;
+  const auto found = folders.find(report.id.to_string());
+  return found == folders.end() || found->second.lost == 0 ? std::string() : lost_text(found->second);
+}
+
 rpc::NodeStatus StatusReports::status_of(const PolledNode& node) const {
   const NodeReport& report = node.monitor.report();
   rpc::NodeStatus status;
@@ -169,7 +176,9 @@ rpc::NodeStatus StatusReports::status_of(const PolledNode& node) const {
   if (const auto after = afterwards.find(status.node); after != afterwards.end()) {
     status.wanted += "; then " + wanted_text(after->second);
   }
-  status.reason = reason_of(report);
+  status.reason = node.refusal.empty() ? reason_of(report) : node.refusal;
+  if (status.reason.empty()) status.reason = lost_reason_of(report);
+  if (status.reason.empty()) status.reason = node.last.fault;
   if (report.mistaken.empty() && report.answered) {
     status.answered_us_ago = (clock_.now() - report.last_answer).count();
   }

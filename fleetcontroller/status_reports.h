@@ -29,6 +29,8 @@ class StatusReports {
   rpc::NodeStatus status_of(const PolledNode& node) const;
   /// Returns why the node is not simply up; empty: no reason is known.
   std::string reason_of(const NodeReport& report) const;
+  /// Returns why the node's earlier data counts as lost; empty: it does not.
+  std::string lost_reason_of(const NodeReport& report) const;
   /// Sets the time that a node has been in maintenance and the time until a limit ends it.
   void add_maintenance(rpc::NodeStatus& status, const NodeReport& report) const;
   rpc::Setting setting_report(const SettingDeclaration& setting, const std::vector<SettingUser>& users) const;

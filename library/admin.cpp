@@ -60,6 +60,8 @@ rpc::NodeAction wire(NodeAction action) {
       return rpc::NodeAction::Stop;
     case NodeAction::Balance:
       return rpc::NodeAction::Balance;
+    case NodeAction::AcceptLoss:
+      return rpc::NodeAction::AcceptLoss;
   }
   return rpc::NodeAction::Unknown;
 }

@@ -18,6 +18,7 @@ constexpr std::pair<std::string_view, NodeAction> kActions[] = {
     {"capacity", NodeAction::SetCapacity},
     {"stop_check", NodeAction::StopCheck},
     {"balance", NodeAction::Balance},
+    {"accept_loss", NodeAction::AcceptLoss},
 };
 
 }  // namespace

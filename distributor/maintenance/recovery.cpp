@@ -58,6 +58,19 @@ std::vector<const ReplicaReport*> recipients(std::span<const ReplicaReport> repo
   return found;
 }
 
+/// Returns true if all members of `set` that have not reported came back without their data, and a holder of the set
+/// has been available since it was made. Without that holder no newer set can have come into force, and nothing is
+/// gained by waiting for the others: they hold nothing any more.
+bool is_only_lost_missing(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set,
+                          const std::vector<const ReplicaReport*>& holders) {
+  const bool only_lost = std::all_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
+    return find_report(reports, node) != nullptr || (state.has_lost_data(node) && state.is_up(NodeId::storage(node)));
+  });
+  return only_lost && std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* holder) {
+           return state.node(NodeId::storage(holder->node)).available_since() <= set.state_version();
+         });
+}
+
 /// Returns the reports of intact members of `set` that still have an earlier set, which names them as members. A set
 /// takes writes only once all of its members have it. As these members lack `set`, it never took a write, and they have
 /// every acknowledged write.
@@ -162,7 +175,9 @@ std::string names_of_absent(std::span<const ReplicaReport> reports, const Cluste
   for (const std::uint16_t node : set.nodes) {
     if (find_report(reports, node) != nullptr) continue;
     const NodeId id = NodeId::storage(node);
-    names += (names.empty() ? "" : ", ") + id.to_string() + " (" + std::string(to_string(state.node(id).state)) + ")";
+    const bool is_lost = state.has_lost_data(node);
+    names += (names.empty() ? "" : ", ") + id.to_string() + " (" +
+             (is_lost ? "came back without its data" : std::string(to_string(state.node(id).state))) + ")";
   }
   return names.empty() ? "a storage node that is down" : names;
 }
@@ -188,7 +203,8 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   const bool all_reported = set.epoch != 0 && std::all_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
                               return find_report(reports, node) != nullptr;
                             });
-  if (!all_reported && !is_newest && absent > 0) {
+  const bool has_last = is_newest || is_only_lost_missing(reports, state, set, holders);
+  if (!all_reported && !has_last && absent > 0) {
     plan.reason = "its newest documents may be on " + names_of_absent(reports, state, set);
     return plan;
   }

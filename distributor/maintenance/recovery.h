@@ -37,9 +37,9 @@ struct RecoveryPlan {
 };
 
 /// Concludes which replicas may be served. There is at least one report; `reports` come from every storage node that is
-/// up in `state` and holds a replica. `absent` is the number of configured storage nodes that are not up. `has_spare`:
-/// there are more storage nodes than a bucket has replicas. Rules: docs/design/0001-first-architecture.md, "Replica
-/// sets".
+/// up in `state` and holds a replica. `absent` is the number of configured storage nodes that are not up, or came back
+/// without their data. `has_spare`: there are more storage nodes than a bucket has replicas. Rules:
+/// docs/design/0001-first-architecture.md, "Replica sets".
 RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const ClusterState& state, const NodeList& ideal,
                            std::size_t absent, bool has_spare);
 

@@ -23,6 +23,14 @@ bool has_restarted(std::uint16_t node, const rpc::ClusterSnapshot& before, const
          now.state().node(NodeId::storage(node)).up_since_version > before.state_version();
 }
 
+/// Returns true if a storage node lost the mark of lost data. Buckets that waited for its data may be served now.
+bool is_loss_over(const rpc::ClusterSnapshot& before, const rpc::ClusterSnapshot& now) {
+  const auto& nodes = now.distribution().flat_nodes();
+  return std::any_of(nodes.begin(), nodes.end(), [&](const DistributionGroup::Node& node) {
+    return before.state().has_lost_data(node.index) && !now.state().has_lost_data(node.index);
+  });
+}
+
 }  // namespace
 
 TransitionPlan plan_transition(const rpc::ClusterSnapshot* before, const rpc::ClusterSnapshot& now,
@@ -30,8 +38,8 @@ TransitionPlan plan_transition(const rpc::ClusterSnapshot* before, const rpc::Cl
   TransitionPlan plan;
   plan.forget_all = before == nullptr || before->state_version() != now.state().follows() ||
                     before->distribution_bits() != now.distribution_bits();
-  plan.ask_for_everything =
-      plan.forget_all || unfinished != nullptr || !same_distributors(before->state(), now.state());
+  plan.ask_for_everything = plan.forget_all || unfinished != nullptr ||
+                            !same_distributors(before->state(), now.state()) || is_loss_over(*before, now);
   for (const DistributionGroup::Node& node : now.distribution().flat_nodes()) {
     if (!now.storage_serves(node.index)) continue;
     const bool was_not_heard = unfinished != nullptr && unfinished->restarted.contains(node.index);

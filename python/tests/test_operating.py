@@ -61,7 +61,7 @@ def test_a_dry_run_does_not_wait(client):
 
 def test_names_of_actions_are_those_of_the_http_interface(client):
     assert client.admin.change_nodes("capacity", ["storage.1"], capacity="2").refusals == []
-    with pytest.raises(fjord.InvalidArgument, match='"set_capacity": expected one of up, maintenance, .*, capacity, stop_check, balance'):
+    with pytest.raises(fjord.InvalidArgument, match='"set_capacity": expected one of up, maintenance, .*, capacity, stop_check, balance, accept_loss'):
         client.admin.change_nodes("set_capacity", ["storage.1"], capacity="2")
 
 

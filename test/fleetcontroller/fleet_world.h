@@ -82,6 +82,7 @@ class PolledNode final : public rpc::Service {
   std::vector<std::string> features;              ///< The features in its answers to polls.
   std::vector<std::string> settings;              ///< The settings in its answers to polls that ask for them.
   bool asked_for_settings = false;                ///< True if the last poll asked for the settings.
+  std::uint64_t folder = 0;                       ///< The number of its folder in its answers to polls.
   int polls = 0;
   int polls_of_strangers = 0;  ///< Number of polls that were meant for another incarnation of this node.
 
@@ -113,6 +114,7 @@ class PolledNode final : public rpc::Service {
     reply.incarnation = incarnation_;
     reply.latencies = latencies;
     reply.node = says_it_is;
+    reply.folder_id = folder;
     asked_for_settings = poll.wants_settings;
     if (poll.wants_settings) reply.settings = settings;
     slow_storage = poll.slow_storage;

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import unittest
@@ -59,6 +60,13 @@ class IdentityTest(unittest.TestCase):
             harness.wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of storage.4")
             file = cluster.directory / "cluster.yaml"
             file.write_text(re.sub(r"index: 4\b", "index: 7", file.read_text()))
+            # The folder is that of storage.4; the process refuses it, and leaves it alone.
+            refused = subprocess.run([str(harness.BIN / "fjordd"), "--config", str(file), "--node", "storage.7"],
+                                     stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(refused.returncode, 0)
+            self.assertRegex(refused.stdout + refused.stderr, "is folder [0-9a-f]{16} of storage.4, cluster [0-9a-f]{16}, "
+                             "and this process is storage.7")
+            shutil.rmtree(cluster.directory / "storage.4" / "buckets")
             with open(cluster.directory / "logs" / "storage.7.log", "wb") as log:
                 other = subprocess.Popen([str(harness.BIN / "fjordd"), "--config", str(file), "--node", "storage.7"],
                                          stdin=subprocess.DEVNULL, stdout=log, stderr=log)

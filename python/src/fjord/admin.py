@@ -304,7 +304,7 @@ class Admin:
                      capacity: Optional[str] = None, balance_to: Optional[str] = None, wait: Optional[float] = None,
                      on_progress: Optional[Callable[[Optional[float], int, float], object]] = None) -> NodePlan:
         """Plans a change of nodes, and makes it with `dry_run=False`. `action` is up, maintenance, retire, down, add, remove,
-        replace, capacity, stop_check or balance. `force` makes a change although it is unsafe.
+        replace, capacity, stop_check, balance or accept_loss. `force` makes a change although it is unsafe.
 
         With `wait`, it waits up to that many seconds until the change is in force and nothing is left to move, or raises
         DeadlineExceeded; the change goes on. `on_progress` is called with the part that is done, the number of buckets that are

@@ -536,4 +536,38 @@ TEST_CASE("recovery: a bucket of which a member has no replica is an old one if 
   check(old);
 }
 
+namespace {
+
+/// Returns the plan for a bucket of set {1, 2}, made in state version 10, of which node 1 reports a replica and node 2
+/// came back without its data. Node 1 has restarted since, and has been available since version `available_since`.
+RecoveryPlan plan_without_two(std::uint64_t available_since, NodeState state_of_two = NodeState::Up) {
+  ClusterState state = state_with({{1, 15}, {2, 15}});
+  NodeStateInfo one = state.node(NodeId::storage(1));
+  one.available_since_version = available_since;
+  state.set_node(NodeId::storage(1), one);
+  NodeStateInfo two = state.node(NodeId::storage(2));
+  two.state = state_of_two;
+  two.lost_version = 15;
+  state.set_node(NodeId::storage(2), two);
+  const std::vector<ReplicaReport> reports = {says(1, kSet, {1, 2})};
+  return plan_recovery(reports, state, {1, 2}, 1, true);
+}
+
+}  // namespace
+
+TEST_CASE("recovery: a member that came back without its data is not waited for if the other one was always there") {
+  const RecoveryPlan plan = plan_without_two(10);
+  CHECK(plan.available);
+  CHECK(plan.members == Nodes{1});
+  CHECK(plan.catching_up == Nodes{2});
+  CHECK(plan.install);
+}
+
+TEST_CASE("recovery: what a member that lost its data may have taken alone is unavailable and not just gone") {
+  for (const RecoveryPlan& plan : {plan_without_two(11), plan_without_two(10, NodeState::Down)}) {
+    CHECK_FALSE(plan.available);
+    CHECK(plan.reason == "its newest documents may be on storage.2 (came back without its data)");
+  }
+}
+
 }  // namespace fjord::distributor

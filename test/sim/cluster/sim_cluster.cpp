@@ -117,6 +117,7 @@ class SimCluster::StorageProcess final : public Process {
     // The simulated network loses messages where a real one would not, so lost requests are repeated soon.
     options.peer_timeout = cluster_.options_.storage_timeout;
     if (cluster_.options_.watch_space) options.directory = "/data";
+    options.files = "/data";
     const bool sync = cluster_.options_.sync && cluster_.options_.bug != Bug::SkipSync;
     if (sync) options.durability = spi::Durability::Sync;
     options.merge_page_entries = 7;  // Small, so that merges have many steps.

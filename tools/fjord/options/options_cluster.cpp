@@ -170,6 +170,8 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
       "fjord node retire storage.2 --wait 600");
   add("remove", NodeAction::Remove, "Takes nodes out of the cluster that are retired and empty",
       "fjord node remove storage.2");
+  add("accept-loss", NodeAction::AcceptLoss, "Gives up the data of storage nodes that came back without it",
+      "fjord node accept-loss storage.2");
   CLI::App* more = add("add", NodeAction::Add, "Makes a process that runs part of the cluster; prints its name",
                        "fjord node add storage --address 10.0.0.7:19150");
   CLI::App* replace = add("replace", NodeAction::Replace, "Another process takes the place of a node that is gone",

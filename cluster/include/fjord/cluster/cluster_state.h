@@ -81,6 +81,13 @@ struct NodeStateInfo {
   /// Absent: nothing is known of the time before `up_since_version`; states of earlier versions do not tell. Storage
   /// nodes only; not part of a report.
   std::optional<NodePast> past = {};
+  /// Version of the cluster state since which the node has been available without a break, if its process has restarted
+  /// since then; 0: it has not, and up_since_version says it. See available_since().
+  std::uint64_t available_since_version = 0;
+  /// Version of the cluster state in which the node came back without the data that it had: its folder was emptied or
+  /// replaced. 0: it has its data. The node serves and is filled, but it is not known what it alone held. So it counts
+  /// as absent where that matters (distributor::Context::absent_nodes()). Storage nodes only.
+  std::uint64_t lost_version = 0;
   /// The fewest bits that a bucket on the node uses. Only reported; not part of a cluster state.
   unsigned min_used_bits = kDefaultDistributionBits;
   /// Why the node is in this state, as text for people.
@@ -94,6 +101,12 @@ struct NodeStateInfo {
   static Result<NodeStateInfo> parse(std::string_view text, NodeType type = NodeType::Storage);
   /// Returns the text form: the state (s:) first, then the fields that differ from their defaults.
   std::string to_string() const;
+
+  /// Returns the version of the cluster state since which the node has been available, whether its process has
+  /// restarted meanwhile or not. 0: it always was.
+  std::uint64_t available_since() const {
+    return available_since_version == 0 ? up_since_version : available_since_version;
+  }
 
   /// Returns true if a change to `other` needs no new cluster state. Descriptions, start times, used bits and the past
   /// are ignored; progress counts only if the two are on different sides of kListingProgressLimit.
@@ -162,6 +175,8 @@ class ClusterState {
     return id.index < list.size() ? list[id.index] : down_node();
   }
   bool is_up(NodeId id) const { return node(id).state == NodeState::Up; }
+  /// Returns true if the storage node has lost the data that it held earlier (NodeStateInfo::lost_version).
+  bool has_lost_data(std::uint16_t storage_node) const { return node(NodeId::storage(storage_node)).lost_version != 0; }
   /// Returns the floor in microseconds since 1970: timestamps given under this state are above it, those given under
   /// earlier states are not. 0: the state names no floor. A change of the floor alone needs no new state.
   std::uint64_t time_floor_us() const { return time_floor_us_; }

@@ -75,5 +75,7 @@ inline constexpr std::string_view kClusterRecord = "cluster";
 inline constexpr std::string_view kSchemaRecord = "schemas";
 /// The record with the highest time that timestamps may have been granted: microseconds since 1970, in decimal digits.
 inline constexpr std::string_view kTimeRecord = "time";
+/// The record with the number of the cluster and those of the folders of its storage nodes.
+inline constexpr std::string_view kIdentityRecord = "identity";
 
 }  // namespace fjord::fleetcontroller

@@ -123,8 +123,9 @@ enum class NodeAction : std::uint8_t {
   Remove,  ///< Takes a node out of the cluster once it is retired and empty.
   Replace,
   SetCapacity,
-  StopCheck,  ///< Only asks whether the nodes can be stopped safely.
-  Balance,    ///< Places single buckets on other nodes so that all nodes are equally full.
+  StopCheck,   ///< Only asks whether the nodes can be stopped safely.
+  Balance,     ///< Places single buckets on other nodes so that all nodes are equally full.
+  AcceptLoss,  ///< Gives up the data of storage nodes that came back without it.
 };
 
 struct NodeChange {
