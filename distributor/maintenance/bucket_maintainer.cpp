@@ -18,13 +18,22 @@ BucketMaintainer::BucketMaintainer(Context& context, TunableRegistry& tunables, 
                  {[this](BucketEntry& entry, Installation work) { installer_.install(entry, std::move(work)); },
                   [this](BucketId bucket) { callbacks_.bucket_ready(bucket); },
                   [this](const BucketEntry& entry) { return callbacks_.stable_us(entry); }}),
-      transition_(context, {installer_, merges_, repair_},
-                  {[this] { callbacks_.buckets_forgotten(); }, [this] { on_complete(); }}) {}
+      transition_(
+          context, {installer_, merges_, repair_},
+          {[this] { callbacks_.buckets_forgotten(); }, [this] { on_complete(); }, [this] { on_collected_again(); }}),
+      census_(context, [this](const std::vector<BucketId>& missing) { transition_.collect_again(missing); }) {}
 
 void BucketMaintainer::forget_outdated(const rpc::ClusterSnapshot* before) {
   reshaper_.forget();
   retention_.forget();
   transition_.forget_outdated(before);
+  census_.forget();
+}
+
+void BucketMaintainer::on_collected_again() {
+  callbacks_.state_ready();
+  census_.forget();
+  merges_.start();
 }
 
 void BucketMaintainer::on_complete() {
@@ -120,6 +129,7 @@ void BucketMaintainer::look_around() {
               });
   }
   if (!merges_.is_paused()) reshaper_.look_for_few_bits();
+  census_.look();
   merges_.retry_held_back();
   merges_.start();  // The settings may have changed, so that more merges may begin now.
   look_around_later();

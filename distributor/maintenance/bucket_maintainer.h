@@ -6,6 +6,7 @@
 #include "maintenance/bucket_reshaper.h"
 #include "maintenance/merge_scheduler.h"
 #include "maintenance/remove_retention.h"
+#include "maintenance/replica_census.h"
 #include "maintenance/replica_repair.h"
 #include "maintenance/replica_set_installer.h"
 #include "maintenance/state_transition.h"
@@ -53,6 +54,7 @@ class BucketMaintainer {
 
  private:
   void on_complete();
+  void on_collected_again();
   void on_in_force(BucketEntry& entry, const Installation& done);
   /// Creates all missing buckets. If there is no spare node, no bucket can be created while a node is away.
   void create_all();
@@ -71,6 +73,7 @@ class BucketMaintainer {
   BucketReshaper reshaper_;
   RemoveRetention retention_;
   StateTransition transition_;
+  ReplicaCensus census_;
 };
 
 }  // namespace fjord::distributor

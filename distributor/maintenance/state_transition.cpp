@@ -142,6 +142,36 @@ void StateTransition::recover_next() {
   hooks_.complete();
 }
 
+void StateTransition::collect_again(const std::vector<BucketId>& buckets) {
+  context_.collecting_since = context_.clock.now();
+  for (const BucketId bucket : buckets) {
+    parts_.merges.forget(*context_.buckets.find(bucket));
+    context_.buckets.add(bucket);
+  }
+  hooks_.buckets_forgotten();
+  std::map<std::uint16_t, ReportCollector::Question> questions;
+  for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
+    if (context_.snapshot->storage_serves(node.index)) questions[node.index].buckets = buckets;
+  }
+  again_.ask(std::move(questions),
+             [this, buckets](const ReportCollector::Reports& reports) { recover_again(buckets, reports); });
+}
+
+void StateTransition::recover_again(const std::vector<BucketId>& buckets, const ReportCollector::Reports& reports) {
+  std::vector<BucketId> to_install;
+  for (const BucketId bucket : buckets) {
+    BucketEntry& entry = *context_.buckets.find(bucket);
+    const auto list = reports.find(bucket.raw());
+    if (list == reports.end() || list->second.empty()) {
+      entry.apply(event::NotAvailable{"its replicas are gone from the storage nodes that had them"});
+    } else if (recover(entry, list->second, context_.absent_nodes())) {
+      to_install.push_back(bucket);
+    }
+  }
+  parts_.installer.send(to_install);
+  hooks_.collected_again();
+}
+
 bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
   const rpc::ClusterSnapshot& snapshot = *context_.snapshot;
   const auto plan_with = [&](const NodeList& nodes) {

@@ -19,6 +19,7 @@ class StateTransition {
   struct Hooks {
     std::function<void()> buckets_forgotten;  ///< Called when more buckets have to be collected again.
     std::function<void()> complete;           ///< Called when the bucket database is complete.
+    std::function<void()> collected_again;    ///< Called at the end of collect_again().
   };
   /// The parts of the distributor that use the buckets afterwards; they outlive this object.
   struct Parts {
@@ -27,7 +28,7 @@ class StateTransition {
     ReplicaRepair& repair;
   };
   StateTransition(Context& context, Parts parts, Hooks hooks)
-      : context_(context), parts_(parts), hooks_(std::move(hooks)), collector_(context) {}
+      : context_(context), parts_(parts), hooks_(std::move(hooks)), collector_(context), again_(context) {}
 
   /// Handles the context's new snapshot, which follows `before` (null: the new one is the first). Drops what may be
   /// untrue now.
@@ -35,8 +36,12 @@ class StateTransition {
   /// Asks storage nodes for the buckets that are not known. Calls `complete` at the end, unless another state comes
   /// first.
   void collect();
+  /// Asks storage nodes again for these buckets, whose replicas are not where they should be. Buckets without any
+  /// replica become unavailable: what they held is not known.
+  void collect_again(const std::vector<BucketId>& buckets);
 
  private:
+  void recover_again(const std::vector<BucketId>& buckets, const ReportCollector::Reports& reports);
   void collect_rest(ReportCollector::Reports reports);
   void reconcile(ReportCollector::Reports reports);
   void build_database(ReportCollector::Reports reports);
@@ -49,6 +54,7 @@ class StateTransition {
   Parts parts_;
   Hooks hooks_;
   ReportCollector collector_;
+  ReportCollector again_;  ///< For collect_again().
   TransitionPlan plan_;
   /// Buckets that this distributor owned under the earlier state and has to collect again.
   std::vector<BucketId> outdated_;
