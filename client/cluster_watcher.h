@@ -87,7 +87,7 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
   Random random_;
   std::shared_ptr<rpc::GatedTransport> gate_;
   Executor& executor_;
-  rpc::SnapshotHolder holder_;
+  rpc::SnapshotHolder holder_{rpc::SnapshotHolder::Follows::AnyCluster};
   UniqueFunction<void()> on_change_;
 
   bool closed_ = false;

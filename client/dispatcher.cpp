@@ -256,6 +256,7 @@ void Dispatcher::send(Channel& channel) {
     if (left < timeout) request.operations[i].timeout_us = rpc::time_for_callee(left).count();
   }
   request.state_version = snapshot->state_version();
+  request.cluster_id = snapshot->info().cluster_id;
   request.client_id = client_id_;
   request.first_unsettled = settled_.first_unsettled();
   request.timeout_us = rpc::time_for_callee(timeout).count();
@@ -264,7 +265,8 @@ void Dispatcher::send(Channel& channel) {
   channel.last_sent = now;
   channel.operations_in_flight += batch.size();
   metrics_.batches.add();
-  call(std::move(request), {channel, std::move(batch), now, now + timeout, snapshot->state_version()});
+  call(std::move(request),
+       {channel, std::move(batch), now, now + timeout, snapshot->state_version(), false, snapshot->info().cluster_id});
 }
 
 void Dispatcher::call(rpc::Execute request, Sent sent) {
@@ -287,7 +289,8 @@ void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
   rpc::ExecuteReply reply = results_of(std::move(answer), sent.operations.size(), sent.is_rest);
   watcher_->take(reply.newer_info);
   const auto snapshot = watcher_->snapshot();
-  const bool newer_state = snapshot->state_version() > sent.state_version;
+  const bool newer_state =
+      snapshot->is_of_another_cluster(sent.cluster_id) || snapshot->state_version() > sent.state_version;
   if (reply.status && reply.rest != 0) ask_rest(sent, reply);
   const Batch& batch = sent.operations;
   channel.operations_in_flight -= batch.size();
@@ -316,7 +319,8 @@ void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
 /// Asks for the outcomes that a partial answer lacks. These operations stay in the window of the channel, but do not
 /// delay its next batch.
 void Dispatcher::ask_rest(Sent& sent, rpc::ExecuteReply& reply) {
-  Sent rest{sent.channel, take_unfinished(sent.operations, reply), sent.at, sent.deadline, sent.state_version, true};
+  Sent rest{sent.channel,   take_unfinished(sent.operations, reply), sent.at, sent.deadline, sent.state_version, true,
+            sent.cluster_id};
   const bool is_awaited = std::any_of(rest.operations.begin(), rest.operations.end(),
                                       [](const PendingPtr& operation) { return !operation->settled; });
   if (!is_awaited) {

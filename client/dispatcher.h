@@ -67,6 +67,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
     MonotonicTime deadline;  ///< Deadline of the attempt.
     std::uint64_t state_version = 0;
     bool is_rest = false;  ///< True after a partial answer: the other operations of the batch have their outcomes.
+    std::uint64_t cluster_id = 0;  ///< See ClusterInfo::cluster_id.
   };
 
   void drain();

@@ -85,6 +85,11 @@ rpc::GetBucketNodesReply BucketReaders::bucket_nodes(const rpc::GetBucketNodes& 
     reply.status = context_.no_state();
     return reply;
   }
+  if (context_.snapshot->is_of_another_cluster(request.cluster_id)) {
+    reply.status = context_.other_cluster();
+    reply.newer_info = context_.snapshot->info_newer_than(0, 0);
+    return reply;
+  }
   reply.newer_info = context_.snapshot->info_newer_than(request.state_version, 0);
   if (!operations_.reads_go_on()) {
     reply.status = Status(StatusCode::Unavailable, context_.closed_text());

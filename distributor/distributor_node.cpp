@@ -250,6 +250,8 @@ class DistributorNode::Impl {
     } else if (request.everything) {
       reply.info = known->info();
       reply.time_ceiling_us = context_.time_ceiling_us;
+    } else if (known->is_of_another_cluster(request.known_cluster_id)) {
+      reply.info = known->info_newer_than(0, 0);
     } else {
       reply.info = known->info_newer_than(request.known_state_version, request.known_schema_version);
     }

@@ -79,7 +79,7 @@ class VisitStream {
   ClientCore& core_;
   const std::size_t buffer_bytes_;
   const Drops drops_;
-  rpc::SnapshotHolder snapshots_;
+  rpc::SnapshotHolder snapshots_{rpc::SnapshotHolder::Follows::AnyCluster};
   std::vector<visitors::VisitorSessionOptions> options_;
   // Used on the executor only.
   CallbackGuard guard_;

@@ -7,6 +7,7 @@ GetClusterInfo question_for_news(const SnapshotHolder& snapshots) {
   if (const auto known = snapshots.get()) {
     question.known_state_version = known->state_version();
     question.known_schema_version = known->schema_version();
+    question.known_cluster_id = known->info().cluster_id;
   }
   return question;
 }

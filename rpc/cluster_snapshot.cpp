@@ -1,5 +1,6 @@
 #include "fjord/rpc/cluster_snapshot.h"
 
+#include <fmt/format.h>
 #include <utility>
 
 #include "fjord/common/log.h"
@@ -16,6 +17,7 @@ constexpr unsigned kTableBits = 16;
 Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
     const std::shared_ptr<const ClusterSnapshot>& old, const ClusterInfo& newer) {
   if (old != nullptr) {
+    FJORD_TRY(old->check_same_cluster(newer));
     // A client or distributor may pass on a state from before an election. It brings nothing new.
     const bool is_old_news = newer.term < old->term() && !newer.state.empty() &&
                              newer.state_version <= old->state_version() &&
@@ -45,6 +47,7 @@ Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
   }
   FJORD_TRY(next->take_pending(newer));
   next->info_.term = newer.term;
+  if (newer.cluster_id != 0) next->info_.cluster_id = newer.cluster_id;
   if (newer.lease_us != 0) next->info_.lease_us = newer.lease_us;
   if (newer.config_version > next->info_.config_version) {
     next->info_.config_version = newer.config_version;
@@ -56,11 +59,20 @@ Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
 
 bool ClusterSnapshot::brings_news(const ClusterInfo& newer) const {
   if (newer == ClusterInfo{}) return false;
-  return newer.term > info_.term || (!newer.state.empty() && newer.state_version > info_.state_version) ||
+  return newer.term > info_.term || (newer.cluster_id != 0 && info_.cluster_id == 0) ||
+         (!newer.state.empty() && newer.state_version > info_.state_version) ||
          (!newer.schemas.empty() && newer.schema_version > info_.schema_version) ||
          (!newer.pending_state.empty() &&
           (newer.pending_state != info_.pending_state || newer.pending_distribution != info_.pending_distribution)) ||
          (newer.lease_us != 0 && newer.lease_us != info_.lease_us) || newer.config_version > info_.config_version;
+}
+
+Status ClusterSnapshot::check_same_cluster(const ClusterInfo& newer) const {
+  if (!is_of_another_cluster(newer)) return Status::ok();
+  return {StatusCode::InvalidArgument,
+          fmt::format("this process is of cluster {:016x}, and the sender is of cluster {:016x}, which was made "
+                      "at the same addresses: start this process again",
+                      info_.cluster_id, newer.cluster_id)};
 }
 
 Status ClusterSnapshot::check_same_history(const ClusterInfo& newer) const {
@@ -184,6 +196,7 @@ ClusterInfo ClusterSnapshot::info_newer_than(std::uint64_t known_state, std::uin
   info.state_version = info_.state_version;
   info.schema_version = info_.schema_version;
   info.term = info_.term;
+  info.cluster_id = info_.cluster_id;
   if (info_.state_version > known_state) {
     info.state = info_.state;
     info.distribution = info_.distribution;
@@ -201,6 +214,15 @@ std::shared_ptr<const ClusterSnapshot> SnapshotHolder::get() const {
 
 Result<bool> SnapshotHolder::update(const ClusterInfo& newer) {
   std::shared_ptr<const ClusterSnapshot> old = get();
+  const std::shared_ptr<const ClusterSnapshot> before = old;
+  if (old != nullptr && follows_ == Follows::AnyCluster && old->is_of_another_cluster(newer)) {
+    if (newer.state.empty() || (newer.schemas.empty() && newer.schema_version != 0)) {
+      return Status(StatusCode::NotReady, "the sender is of another cluster and has left out a part of what it knows");
+    }
+    log::warning("rpc", "cluster {:016x} is at the addresses of cluster {:016x}, of which nothing counts any more",
+                 newer.cluster_id, old->info().cluster_id);
+    old = nullptr;
+  }
   Result<std::shared_ptr<const ClusterSnapshot>> updated = ClusterSnapshot::update(old, newer);
   if (!updated) {
     if (updated.error().code() == StatusCode::Corruption) log::error("rpc", "{}", updated.error().to_string());
@@ -210,7 +232,7 @@ Result<bool> SnapshotHolder::update(const ClusterInfo& newer) {
   if (next == old) return false;
   std::lock_guard lock(mutex_);
   // If another thread has updated the snapshot meanwhile, this update is dropped; the next message repeats it.
-  if (current_ != old) return false;
+  if (current_ != before) return false;
   current_ = std::move(next);
   return true;
 }

@@ -115,7 +115,10 @@ void BucketFinder::list_all() {
     listing_failed(Status(StatusCode::NotReady, "no distributor is up"));
     return;
   }
-  const rpc::GetBucketNodes request{.state_version = snapshot->state_version(), .all = true, .buckets = {}};
+  const rpc::GetBucketNodes request{.state_version = snapshot->state_version(),
+                                    .all = true,
+                                    .buckets = {},
+                                    .cluster_id = snapshot->info().cluster_id};
   for (const std::uint16_t distributor : up) {
     rpc::call(context_.transport, snapshot->info().distributor_addresses[distributor], request,
               context_.options.call_timeout, context_.executor,
@@ -212,6 +215,7 @@ void BucketFinder::ask(std::uint16_t distributor, std::vector<BucketId> buckets)
     if (const auto& node = buckets_.at(bucket).avoid) avoid.insert(*node);
   }
   request.avoid.assign(avoid.begin(), avoid.end());
+  request.cluster_id = snapshot->info().cluster_id;
   rpc::call(
       context_.transport, snapshot->info().distributor_addresses[distributor], std::move(request),
       context_.options.call_timeout, context_.executor,

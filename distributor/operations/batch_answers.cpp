@@ -93,7 +93,10 @@ rpc::ExecuteReply BatchAnswers::take_results(Batch& batch) {
     }
   }
   batch.undelivered = 0;
-  if (context_.snapshot != nullptr && context_.snapshot->state_version() > batch.request.state_version) {
+  if (context_.snapshot == nullptr) return reply;
+  if (context_.snapshot->is_of_another_cluster(batch.request.cluster_id)) {
+    reply.newer_info = context_.snapshot->info_newer_than(0, 0);
+  } else if (context_.snapshot->state_version() > batch.request.state_version) {
     reply.newer_info = context_.snapshot->info_newer_than(batch.request.state_version, 0);
   }
   return reply;

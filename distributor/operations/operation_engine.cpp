@@ -54,6 +54,10 @@ void OperationEngine::begin(const std::shared_ptr<Batch>& batch, const Operation
 }
 
 void OperationEngine::admit(const OpRef& ref) {
+  if (context_.snapshot != nullptr && context_.snapshot->is_of_another_cluster(ref.batch->request.cluster_id)) {
+    settler_.refuse(ref, StatusCode::WrongDistribution, context_.other_cluster().message());
+    return;
+  }
   if (Status prepared = intake_.prepare(ref); !prepared) {
     settler_.settle(ref, std::move(prepared));
     return;

@@ -68,6 +68,11 @@ class ClusterSnapshot {
     return state == NodeState::Up || state == NodeState::Retired;
   }
 
+  /// Returns true if both know the number of their cluster, and it is not the same.
+  bool is_of_another_cluster(const ClusterInfo& newer) const { return is_of_another_cluster(newer.cluster_id); }
+  bool is_of_another_cluster(std::uint64_t cluster_id) const {
+    return cluster_id != 0 && info_.cluster_id != 0 && cluster_id != info_.cluster_id;
+  }
   /// Returns the parts that are newer than these versions, for a client. Leaves out the pending state and the live
   /// configuration, which nodes get from the fleet controller.
   ClusterInfo info_newer_than(std::uint64_t state_version, std::uint64_t schema_version) const;
@@ -79,6 +84,8 @@ class ClusterSnapshot {
   };
   ClusterSnapshot() = default;
   bool brings_news(const ClusterInfo& newer) const;
+  /// Errors: InvalidArgument if `newer` is of another cluster.
+  Status check_same_cluster(const ClusterInfo& newer) const;
   Status check_same_history(const ClusterInfo& newer) const;
   Status take_state(const ClusterInfo& newer);
   Status take_schemas(const ClusterInfo& newer);
@@ -102,6 +109,11 @@ class ClusterSnapshot {
 /// The newest snapshot of a process. Threading: any thread.
 class SnapshotHolder {
  public:
+  /// What happens to information of another cluster than that of the snapshot (ClusterInfo::cluster_id): it is refused
+  /// with InvalidArgument, or it takes the place of the whole snapshot.
+  enum class Follows { OneCluster, AnyCluster };
+  explicit SnapshotHolder(Follows follows = Follows::OneCluster) : follows_(follows) {}
+
   /// Returns the newest snapshot; null until the first update.
   std::shared_ptr<const ClusterSnapshot> get() const;
   /// Applies the parts of `newer` that are newer. Returns true if the snapshot changed. Errors: those of
@@ -109,6 +121,7 @@ class SnapshotHolder {
   Result<bool> update(const ClusterInfo& newer);
 
  private:
+  const Follows follows_;
   mutable std::mutex mutex_;
   std::shared_ptr<const ClusterSnapshot> current_ FJORD_GUARDED_BY(mutex_);
 };
