@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "maintenance/need.h"
+#include "unreported_buckets.h"
 
 namespace fjord::distributor {
 
@@ -82,13 +83,7 @@ void BucketHealthCounter::count_unknown(rpc::PollReply& reply) {
 
 /// Returns all buckets of this distributor, empty or not.
 const std::vector<BucketId>& BucketHealthCounter::owned_buckets() {
-  if (owned_) return *owned_;
-  const unsigned bits = context_.snapshot->distribution_bits();
-  owned_.emplace();
-  for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
-    const BucketId bucket(bits, i);
-    if (context_.snapshot->distributor_of(bucket) == context_.options.index) owned_->push_back(bucket);
-  }
+  if (!owned_) owned_ = fjord::distributor::owned_buckets(context_);
   return *owned_;
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fjord/common/hash.h"
+#include "unreported_buckets.h"
 
 namespace fjord::distributor {
 namespace {
@@ -104,10 +105,12 @@ rpc::GetBucketNodesReply BucketReaders::bucket_nodes(const rpc::GetBucketNodes& 
     reply.status = still_collecting();
     return reply;
   }
-  if (all && context_.unreported_buckets_may_exist()) {
-    reply.status = Status(StatusCode::Unavailable,
-                          "some buckets may be only on storage nodes that are not up: " + context_.absent_text());
-    return reply;
+  if (all) {
+    // The visit fails for these parts of the space, and goes on with all others.
+    for (const BucketId bucket : unreported_buckets(context_)) {
+      const bool is_known_in_part = request.all && !context_.buckets.overlapping(bucket).empty();
+      if (!is_known_in_part) reply.buckets.push_back({bucket, unreported(context_)});
+    }
   }
   if (request.for_changes) {
     const auto oldest = operations_.oldest_under_way();
@@ -130,29 +133,15 @@ rpc::BucketNode BucketReaders::node_of(BucketId bucket, const rpc::GetBucketNode
     return {bucket, Status(StatusCode::WrongDistribution, "another distributor owns the bucket")};
   }
   const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
+  if (!context_.ready && parts.empty()) return {bucket, still_collecting()};
+  if (!context_.ready) return node_of(bucket, parts, request);
   const bool is_mine =
       bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer bits a bucket has several owners.
-  const bool knows_all = is_mine && context_.ready && !context_.unreported_buckets_may_exist();
-  if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, being_created()};
-  if (!parts.empty()) return node_of(bucket, parts, request);
-  if (!context_.ready) return {bucket, still_collecting()};
-  if (context_.unreported_buckets_may_exist()) {
-    return {bucket, Status(StatusCode::Unavailable,
-                           "it may be on one of the storage nodes that are not up: " + context_.absent_text())};
-  }
-  return {bucket, Status(StatusCode::NotFound, "there is no such bucket")};
-}
-
-bool BucketReaders::create_missing(BucketId bucket) {
-  const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
-  if (parts.empty()) {
-    maintainer_.create(bucket);
-    return true;
-  }
-  if (parts.front().contains(bucket)) return false;
-  const auto [low, high] = halves_of(bucket);
-  const bool low_missed = create_missing(low);
-  return create_missing(high) || low_missed;
+  const bool has_gap = is_mine ? context_.buckets.has_gap(bucket) : parts.empty();
+  if (has_gap && context_.unreported_buckets_may_exist()) return {bucket, unreported(context_)};
+  if (parts.empty()) return {bucket, Status(StatusCode::NotFound, "there is no such bucket")};
+  if (!has_gap) return node_of(bucket, parts, request);
+  return {bucket, maintainer_.create_missing(bucket) ? being_created() : too_few_for_new(context_)};
 }
 
 rpc::BucketNode BucketReaders::node_of(BucketId bucket, const std::vector<BucketId>& parts,

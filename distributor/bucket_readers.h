@@ -30,13 +30,10 @@ class BucketReaders {
   rpc::GetBucketNodesReply bucket_nodes(const rpc::GetBucketNodes& request);
   /// Calls `done` with true if all these storage nodes are still in this distributor's cluster state.
   void confirm_state(const std::set<std::uint16_t>& nodes, UniqueFunction<void(bool)> done);
+  /// Creates the parts of the bucket that do not exist: a storage node cannot know that it lacks nothing.
   rpc::BucketNode node_of(BucketId bucket, const rpc::GetBucketNodes& request);
   /// Returns a node from which all of `parts`, which together are `bucket`, can be read.
   rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts, const rpc::GetBucketNodes& request);
-  /// Creates the parts of `bucket` that do not exist. After a rise of the distribution bits, a part to which nothing
-  /// was written does not exist, and a storage node cannot know that it lacks nothing. Returns true if a part was
-  /// missing.
-  bool create_missing(BucketId bucket);
   /// Returns the node from which changes of a bucket can be read, and the timestamp up to which they can be read. It
   /// lies before the oldest write in flight, and no merge may still bring older writes (docs/design/0008).
   rpc::BucketNode node_for_changes(const BucketEntry& entry, const std::map<std::uint64_t, std::uint64_t>& oldest);

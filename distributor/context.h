@@ -88,7 +88,11 @@ struct Context {
   }
   /// Returns the epoch of the replica set that follows a set with `epoch`.
   std::uint64_t next_epoch(std::uint64_t epoch) const {
-    return std::max(ReplicaSet::make_epoch(snapshot->state_version(), 1), epoch + 1);
+    return std::max(ReplicaSet::make_epoch(snapshot->state_version(), kBirthStep + 1), epoch + 1);
+  }
+  /// Returns the epoch under which a bucket is made whose replicas, if any, have at most `epoch`: see is_birth().
+  std::uint64_t birth_epoch(std::uint64_t epoch) const {
+    return std::max(ReplicaSet::make_epoch(snapshot->state_version(), kBirthStep), epoch + 1);
   }
   /// Returns the fewest bits that a bucket may use: those of the state, or more if the configuration asks for more.
   unsigned bucket_bits_min() const {
@@ -123,11 +127,18 @@ struct Context {
   }
   /// Returns false if each storage node has a replica of each bucket. All buckets are made ahead then.
   bool has_spare_nodes() const { return nodes() > snapshot->distribution().redundancy(); }
-  /// Returns true if enough nodes are away that there may be a bucket which no node has reported.
-  bool unreported_buckets_may_exist() const {
+  /// Returns true if enough nodes are away that there may be a bucket which no node has reported, or would be if
+  /// `more_absent` further nodes were away. It is a question about the parts of the bucket space that no known bucket
+  /// covers: what is known is complete, however many nodes are away.
+  bool unreported_buckets_may_exist(std::size_t more_absent = 0) const {
     // `assured` is 0 if the fleet controller has an older version.
     const std::size_t assured = snapshot->state().replicas_assured();
-    return absent_nodes() >= (assured == 0 ? replicas_at_birth() : std::min(replicas_at_birth(), assured));
+    return absent_nodes() + more_absent >=
+           (assured == 0 ? replicas_at_birth() : std::min(replicas_at_birth(), assured));
+  }
+  /// Returns true if enough storage nodes are up to make a bucket with all its replicas.
+  bool has_nodes_for_new(BucketId bucket) const {
+    return snapshot->nodes_for_new(bucket).size() >= replicas_at_birth();
   }
 };
 

@@ -164,7 +164,7 @@ void BucketFinder::listing_complete() {
   std::sort(listing_found_.begin(), listing_found_.end(), [](const rpc::BucketNode& a, const rpc::BucketNode& b) {
     return a.bucket.sort_key() < b.bucket.sort_key();
   });
-  for (const rpc::BucketNode& found : listing_found_) buckets_.add(found.bucket, false);
+  for (const rpc::BucketNode& found : listing_found_) buckets_.add(found.bucket, !found.status);
   buckets_known();
   if (context_.finished) return;
   const auto found_buckets = std::move(listing_found_);
@@ -260,7 +260,7 @@ void BucketFinder::on_bucket_node(const rpc::BucketNode& found) {
     buckets_.complete(found.bucket, {});  // The bucket has never held a document.
   } else {
     if (found.status.code() == StatusCode::WrongDistribution) refresh_info();
-    again_later(found.bucket, found.status);
+    again_later(found.bucket, found.status.with_context(found.bucket.to_string()));
   }
 }
 

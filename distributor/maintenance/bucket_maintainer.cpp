@@ -1,6 +1,12 @@
 #include "bucket_maintainer.h"
 
 namespace fjord::distributor {
+namespace {
+
+/// Most distribution bits with which all buckets are made ahead.
+constexpr unsigned kBitsMadeAhead = 16;
+
+}  // namespace
 
 BucketMaintainer::BucketMaintainer(Context& context, TunableRegistry& tunables, Callbacks callbacks)
     : context_(context),
@@ -37,7 +43,7 @@ void BucketMaintainer::on_collected_again() {
 }
 
 void BucketMaintainer::on_complete() {
-  if (context_.absent_nodes() == 0 && !context_.has_spare_nodes()) create_all();
+  create_all();
   callbacks_.state_ready();
   merges_.start();
   look_around_later();
@@ -46,15 +52,31 @@ void BucketMaintainer::on_complete() {
 
 void BucketMaintainer::create_all() {
   const unsigned bits = context_.bucket_bits_min();
+  if (context_.has_spare_nodes() && bits > kBitsMadeAhead) return;
+  if (context_.unreported_buckets_may_exist()) return;
   std::vector<BucketId> made;
   for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
-    BucketId bucket(bits, i);
-    if (context_.snapshot->distributor_of(bucket) != context_.options.index) continue;
-    if (!context_.buckets.overlapping(bucket).empty()) continue;
-    begin_creation(bucket);
-    made.push_back(bucket);
+    const BucketId bucket(bits, i);
+    if (context_.snapshot->distributor_of(bucket) == context_.options.index) add_missing(bucket, made);
   }
   installer_.send(made);
+}
+
+bool BucketMaintainer::create_missing(BucketId bucket) {
+  std::vector<BucketId> made;
+  add_missing(bucket, made);
+  installer_.send(made);
+  return !made.empty();
+}
+
+void BucketMaintainer::add_missing(BucketId bucket, std::vector<BucketId>& made) {
+  const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
+  if (parts.empty() && context_.has_nodes_for_new(bucket)) {
+    begin_creation(bucket);
+    made.push_back(bucket);
+  } else if (!parts.empty() && !parts.front().contains(bucket)) {
+    for (const BucketId half : halves_of(bucket)) add_missing(half, made);
+  }
 }
 
 BucketEntry& BucketMaintainer::create(BucketId bucket) {
@@ -65,7 +87,7 @@ BucketEntry& BucketMaintainer::create(BucketId bucket) {
 
 BucketEntry& BucketMaintainer::begin_creation(BucketId bucket) {
   BucketEntry& entry = context_.buckets.add(bucket);
-  entry.set = {context_.next_epoch(0), context_.snapshot->nodes_for_new(bucket).to_vector()};
+  entry.set = {context_.birth_epoch(0), context_.snapshot->nodes_for_new(bucket).to_vector()};
   installer_.begin(entry, {});
   return entry;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "context.h"
 #include "maintenance/bucket_reshaper.h"
@@ -34,6 +35,9 @@ class BucketMaintainer {
   void collect() { transition_.collect(); }
   /// Creates a bucket that no storage node holds; bucket_ready is called when it can be used.
   BucketEntry& create(BucketId bucket);
+  /// Creates the parts of `bucket` that no storage node holds, as far as enough nodes are up. To be called only while
+  /// no unreported bucket may exist. Returns true if a part is being created.
+  bool create_missing(BucketId bucket);
   /// Queues a merge of the bucket, because a write missed a replica or members were found to differ.
   void repair(BucketEntry& entry);
   /// Merges the bucket before all others, because an operation waits until its members are known to have equal content.
@@ -56,8 +60,12 @@ class BucketMaintainer {
   void on_complete();
   void on_collected_again();
   void on_in_force(BucketEntry& entry, const Installation& done);
-  /// Creates all missing buckets. If there is no spare node, no bucket can be created while a node is away.
+  /// Creates all missing buckets, as far as it is known that they do not exist and enough nodes are up. Later,
+  /// whichever nodes are away, a part of the bucket space without a known bucket is one whose replicas are all away. It
+  /// is not one to which nothing was ever written (docs/design/0001-first-architecture.md, "Unknown buckets").
   void create_all();
+  /// Adds the entries of the parts of `bucket` that do not exist to the database and to `made`.
+  void add_missing(BucketId bucket, std::vector<BucketId>& made);
   /// Like create(), but sends nothing yet.
   BucketEntry& begin_creation(BucketId bucket);
   void look_around();

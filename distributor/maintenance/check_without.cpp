@@ -1,9 +1,12 @@
 #include "maintenance/check_without.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <memory>
 #include <string>
+
+#include "unreported_buckets.h"
 
 namespace fjord::distributor {
 namespace {
@@ -50,8 +53,20 @@ class Check {
         questions[node].push_back(entry.bucket);
       }
     }
+    for (const BucketId bucket : unreported_buckets(context_, newly_absent())) {
+      ++reply_.buckets;
+      left_[bucket] = {.doubt = "no storage node has all of it, so that it may be only on nodes that are away"};
+    }
     missing_ = questions.size() + 1;
     return questions;
+  }
+
+  /// Returns how many of the nodes to be stopped serve now.
+  std::size_t newly_absent() const {
+    const auto nodes = context_.snapshot->distribution().flat_nodes();
+    return static_cast<std::size_t>(std::count_if(nodes.begin(), nodes.end(), [&](const auto& node) {
+      return is_stopped(node.index) && context_.snapshot->storage_serves(node.index);
+    }));
   }
 
   void ask(const std::shared_ptr<Check>& self, std::uint16_t node, std::vector<BucketId> buckets) {
@@ -78,6 +93,8 @@ class Check {
     } else if (report.replica_set.epoch < left.epoch || !report.replica_set.contains(node)) {
       left.doubt = fmt::format("{} does not know itself as a member: its replica set has epoch {}, the bucket's {}",
                                name, report.replica_set.epoch, left.epoch);
+    } else if (is_birth(report.replica_set) && report.info.max_timestamp_us == 0) {
+      left.doubt = "it is being made, and " + name + " does not know whether on all its nodes";
     } else {
       left.is_confirmed = true;
     }

@@ -208,9 +208,9 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     plan.reason = "its newest documents may be on " + names_of_absent(reports, state, set);
     return plan;
   }
-  // A member that does not report may never have had the bucket. If the others served it alone, and were away later,
-  // no node would report it.
-  if (has_spare && !all_reported && is_newest && was_never_written(reports, set)) {
+  // A member that does not report may never have had the bucket if the bucket was still being made. If the others
+  // served it alone, and were away later, no node would report it.
+  if (has_spare && !all_reported && is_newest && is_birth(set) && was_never_written(reports, set)) {
     return plan_birth(reports, ideal, std::move(plan));
   }
   if (holders.empty()) {
@@ -231,7 +231,10 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     if (!contains(plan.members, report.node) && !contains(plan.catching_up, report.node))
       plan.obsolete.push_back(report.node);
   }
-  plan.install = plan.install || plan.members.size() != set.nodes.size() || !plan.catching_up.empty();
+  // All members have the bucket that was being made; a set with a higher step says so for good.
+  const bool is_just_born = is_birth(set) && was_never_written(reports, set);
+  plan.install =
+      plan.install || is_just_born || plan.members.size() != set.nodes.size() || !plan.catching_up.empty();
   return plan;
 }
 

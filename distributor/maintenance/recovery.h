@@ -12,6 +12,16 @@
 
 namespace fjord::distributor {
 
+/// Step of the epoch of a set under which a bucket is made. Such a set serves nothing. Once all its members have it,
+/// they get the same members under the next step, so a set with a higher step proves that the bucket was made on all of
+/// them. Distributors of earlier versions served sets with this step, too.
+constexpr std::uint64_t kBirthStep = 1;
+
+/// Returns true if the set does not prove that all its members have the bucket.
+inline bool is_birth(const ReplicaSet& set) {
+  return set.epoch - ReplicaSet::make_epoch(set.state_version(), 0) == kBirthStep;
+}
+
 /// What one storage node has reported about a bucket.
 struct ReplicaReport {
   std::uint16_t node = 0;

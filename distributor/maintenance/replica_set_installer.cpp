@@ -134,6 +134,7 @@ void ReplicaSetInstaller::on_answer(std::uint16_t node, const std::vector<SentSe
       if (work->missing.empty()) confirmed_by_all(*entry);
     }
   }
+  if (!born_.empty()) send(std::exchange(born_, {}));
   if (again.empty()) return;
   context_.executor.post_after(context_.options.retry_delay, [this, node, again = std::move(again)] {
     std::vector<BucketId> buckets;
@@ -170,11 +171,18 @@ void ReplicaSetInstaller::confirmed_by_all(BucketEntry& entry) {
     for (std::uint16_t node : next) send_to(node, {entry.bucket});
     return;
   }
+  if (is_birth(entry.set)) return confirm_birth(entry);
   const Installation done = std::move(work);
   entry.apply(event::Installed{});
   entry.deletes_under_way += static_cast<std::uint32_t>(done.surplus.size());
   for (std::uint16_t node : done.surplus) delete_surplus(entry, node);
   in_force_(entry, done);
+}
+
+void ReplicaSetInstaller::confirm_birth(BucketEntry& entry) {
+  entry.set.epoch = context_.next_epoch(entry.set.epoch);
+  entry.installation()->missing = {entry.set.nodes.begin(), entry.set.nodes.end()};
+  born_.push_back(entry.bucket);
 }
 
 void ReplicaSetInstaller::delete_surplus(BucketEntry& entry, std::uint16_t node) {

@@ -8,8 +8,8 @@
 namespace fjord::distributor {
 
 /// Installs replica sets: sends a set to its members, then to those that join, then to the replicas outside of it. Puts
-/// it in force when all have confirmed it. The entry says what is left to do (activity::Installing). Confined to the
-/// executor.
+/// it in force when all have confirmed it. The first set of a bucket is sent once more with the next epoch then, see
+/// is_birth(). The entry says what is left to do (activity::Installing). Confined to the executor.
 class ReplicaSetInstaller {
  public:
   /// `in_force` is called when the set of an entry is in force and operations on it may start.
@@ -35,10 +35,13 @@ class ReplicaSetInstaller {
   void on_answer(std::uint16_t node, const std::vector<SentSet>& sent, Result<rpc::SetReplicaSetsReply> reply);
   void compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content);
   void confirmed_by_all(BucketEntry& entry);
+  /// Gives the members of a bucket that was just made the epoch which says so.
+  void confirm_birth(BucketEntry& entry);
   void delete_surplus(BucketEntry& entry, std::uint16_t node);
 
   Context& context_;
   std::function<void(BucketEntry&, const Installation&)> in_force_;
+  std::vector<BucketId> born_;  ///< Buckets whose births confirm_birth() noted and on_answer() has to send.
 };
 
 }  // namespace fjord::distributor

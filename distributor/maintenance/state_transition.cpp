@@ -191,7 +191,8 @@ bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaRepor
   }
   fill_in(entry, plan, reports);
   if (plan.install || !entry.obsolete.empty()) {
-    entry.set.epoch = context_.next_epoch(plan.newest.epoch);
+    entry.set.epoch =
+        plan.unborn ? context_.birth_epoch(plan.newest.epoch) : context_.next_epoch(plan.newest.epoch);
     Installation work;
     work.removed = entry.obsolete;
     for (const ReplicaReport& report : reports) {

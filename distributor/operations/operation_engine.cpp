@@ -5,6 +5,7 @@
 
 #include "fjord/common/retry.h"
 #include "fjord/rpc/refusal.h"
+#include "unreported_buckets.h"
 
 namespace fjord::distributor {
 
@@ -172,8 +173,7 @@ bool OperationEngine::waits_for_state(const OpRef& ref, const BucketEntry* entry
 BucketEntry* OperationEngine::create_entry(const OpRef& ref) {
   const Op& op = ref.op();
   if (context_.unreported_buckets_may_exist()) {
-    settler_.refuse(ref, StatusCode::Unavailable,
-                    "the bucket may be on one of the storage nodes that are not up: " + context_.absent_text());
+    settler_.refuse(ref, StatusCode::Unavailable, unreported(context_).message());
     return nullptr;
   }
   // Creating the bucket asks all nodes that would hold it. This is how an owner without a lease finds out whether it
@@ -182,10 +182,8 @@ BucketEntry* OperationEngine::create_entry(const OpRef& ref) {
     settler_.settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
     return nullptr;
   }
-  if (context_.snapshot->nodes_for_new(op.bucket).size() < context_.replicas_at_birth()) {
-    settler_.refuse(ref, StatusCode::Unavailable,
-                    "a new bucket needs " + std::to_string(context_.replicas_at_birth()) +
-                        " storage nodes that are up; away: " + context_.absent_text());
+  if (!context_.has_nodes_for_new(op.bucket)) {
+    settler_.refuse(ref, StatusCode::Unavailable, too_few_for_new(context_).message());
     return nullptr;
   }
   return &maintainer_.create(op.bucket);

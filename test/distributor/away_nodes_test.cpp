@@ -1,9 +1,11 @@
 // Nodes that are down for a while or for good: maintenance, retirement without a place to go, a cluster that is down.
 
 #include <algorithm>
+#include <set>
 
 #include "bucket_database.h"
 #include "distributor_world.h"
+#include "maintenance/recovery.h"
 
 namespace fjord::test {
 namespace {
@@ -79,7 +81,7 @@ TEST_CASE("distributor: nothing is copied for a node in maintenance, which catch
   rpc::PollReply said = world.ask(rpc::Poll{});
   CHECK(said.buckets_out_of_sync == 0);
   CHECK(said.buckets_unavailable == 0);
-  CHECK(said.buckets_under_replicated == 1);
+  CHECK(said.buckets_under_replicated == world.storage[m.away].size());
 
   SECTION("it is back") {
     world.give_state(3, nodes_of(world, {{m.away, "v:3"}}));
@@ -140,6 +142,8 @@ TEST_CASE(
   world.run(seconds(5));
   const std::string id = other_id(world, m.away);
   const BucketId bucket = bucket_of_id(id, kBits);
+  for (DistributorWorld::Storage& node : world.storage) node.clear();  // As in a cluster that begins with a node away.
+  world.restart();
   world.give_state(4, nodes_of(world, {{m.away, "s:m"}}));
   REQUIRE(execute(world, put_batch(id)).status);
   const std::vector<std::uint16_t> born = holders(world, bucket);
@@ -290,6 +294,120 @@ TEST_CASE(
   world.give_state(3, nodes_of(world, {{away, "v:3"}}));
   CHECK(execute(world, put_batch(kId)).status);
   CHECK(execute(world, get_batch(kId)).status);
+}
+
+namespace {
+
+/// Lists all buckets as a visit does. Returns the errors by bucket, and counts the buckets without one.
+std::map<BucketId, Status> refused_buckets(DistributorWorld& world, std::uint64_t version, std::size_t& served) {
+  rpc::GetBucketNodes list;
+  list.all = true;
+  list.state_version = version;
+  const rpc::GetBucketNodesReply reply = world.ask(list);
+  INFO(reply.status.to_string());
+  REQUIRE(reply.status);
+  std::map<BucketId, Status> refused;
+  served = 0;
+  for (const rpc::BucketNode& one : reply.buckets) {
+    if (one.status) {
+      ++served;
+    } else {
+      CHECK(refused.emplace(one.bucket, one.status).second);
+    }
+  }
+  return refused;
+}
+
+constexpr std::size_t kBuckets = std::size_t{1} << kBits;
+
+}  // namespace
+
+TEST_CASE("distributor: a node is down, its replicas are made again, another one is down: all buckets are served") {
+  const auto nodes = static_cast<std::uint16_t>(GENERATE(3, 4));
+  DistributorWorld world(nodes, 2, kBits);
+  world.state_keys = " copies:2";
+  world.give_state(1, nodes_of(world, {}));
+  world.run(seconds(1));
+  world.give_state(2, nodes_of(world, {{0, "s:d"}}));
+  world.run(seconds(10));
+  world.give_state(3, nodes_of(world, {{0, "s:d"}, {1, "s:d"}}));
+  world.run(seconds(10));
+  std::size_t served = 0;
+  CHECK(refused_buckets(world, 3, served).empty());
+  CHECK(served == kBuckets);
+  for (int i = 0; i < 100; ++i) CHECK(execute(world, put_batch("id:t:item::" + std::to_string(i))).status);
+  CHECK(world.ask(rpc::Poll{}).buckets_unavailable == 0);
+}
+
+TEST_CASE("distributor: two nodes are down at once: the buckets with both replicas there are refused, no others") {
+  DistributorWorld world(4, 2, kBits);
+  world.give_state(1, nodes_of(world, {}));
+  world.run(seconds(1));
+  std::set<BucketId> gone;
+  for (std::uint64_t i = 0; i < kBuckets; ++i) {
+    const BucketId bucket(kBits, i);
+    CHECK(holders(world, bucket).size() == 2);
+    if (holders(world, bucket) == std::vector<std::uint16_t>{0, 1}) gone.insert(bucket);
+  }
+  REQUIRE(!gone.empty());
+  world.give_state(2, nodes_of(world, {{0, "s:d"}, {1, "s:d"}}));
+  world.run(seconds(10));
+  std::size_t served = 0;
+  const std::map<BucketId, Status> refused = refused_buckets(world, 2, served);
+  CHECK(served == kBuckets - gone.size());
+  CHECK(refused.size() == gone.size());
+  for (const auto& [bucket, status] : refused) {
+    CHECK(gone.contains(bucket));
+    CHECK(status.code() == StatusCode::Unavailable);
+    CHECK_THAT(status.message(), Catch::Contains("storage.0") && Catch::Contains("storage.1"));
+  }
+  CHECK(world.ask(rpc::Poll{}).buckets_unavailable == gone.size());
+}
+
+TEST_CASE("distributor: buckets that were being made when a node went away are made again on as many nodes") {
+  DistributorWorld world(4, 2, kBits);
+  // No node hears that all nodes have the bucket.
+  world.loses = [](const rpc::Request& request) {
+    const auto* sets = std::get_if<rpc::SetReplicaSets>(&request);
+    return sets != nullptr && std::any_of(sets->buckets.begin(), sets->buckets.end(), [](const auto& one) {
+             return one.replica_set.epoch != 0 && !distributor::is_birth(one.replica_set);
+           });
+  };
+  world.give_state(1, nodes_of(world, {}));
+  world.run(seconds(1));
+  world.loses = nullptr;
+  world.restart();
+  world.give_state(2, nodes_of(world, {{0, "s:d"}}));
+  world.run(seconds(5));
+  for (std::uint64_t i = 0; i < kBuckets; ++i) {
+    std::vector<std::uint16_t> nodes = holders(world, BucketId(kBits, i));
+    std::erase(nodes, 0);
+    CHECK(nodes.size() >= 2);
+    for (const std::uint16_t node : world.ideal(BucketId(kBits, i))) {
+      CHECK_FALSE(distributor::is_birth(world.set_at(node, BucketId(kBits, i))));
+    }
+  }
+}
+
+TEST_CASE("distributor: buckets that all nodes were told of count as made after a restart of the distributor") {
+  DistributorWorld world(4, 2, kBits);
+  world.loses = [](const rpc::Request& request) {
+    const auto* sets = std::get_if<rpc::SetReplicaSets>(&request);
+    return sets != nullptr && std::any_of(sets->buckets.begin(), sets->buckets.end(), [](const auto& one) {
+             return one.replica_set.epoch != 0 && !distributor::is_birth(one.replica_set);
+           });
+  };
+  world.give_state(1, nodes_of(world, {}));
+  world.run(seconds(1));
+  world.loses = nullptr;
+  world.restart();
+  world.give_state(2, nodes_of(world, {}));
+  world.run(seconds(5));
+  for (std::uint64_t i = 0; i < kBuckets; ++i) {
+    const std::vector<std::uint16_t> nodes = holders(world, BucketId(kBits, i));
+    CHECK(nodes.size() == 2);
+    for (const std::uint16_t node : nodes) CHECK_FALSE(distributor::is_birth(world.set_at(node, BucketId(kBits, i))));
+  }
 }
 
 TEST_CASE("distributor: a write that was sent before the cluster was down ends with its outcome") {

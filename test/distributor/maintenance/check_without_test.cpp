@@ -78,4 +78,32 @@ TEST_CASE("check without: a node that does not answer serves nothing, and anothe
   CHECK(reply.unavailable > 0);
 }
 
+TEST_CASE("check without: a part of the space that no node reports could be on the nodes that are away then") {
+  DistributorWorld world(3, 3);
+  world.give_state(1, " .2.s:d");  // Nothing can be made with three replicas, and fewer nodes are away than that.
+  world.run(seconds(1));
+  rpc::CheckWithoutReply reply = check(world, {1});
+  REQUIRE(reply.status);
+  CHECK(reply.unavailable == 0);
+  reply = check(world, {0, 1});
+  CHECK(reply.buckets == 2);
+  CHECK(reply.unavailable == 2);
+  REQUIRE(reply.reasons.size() == 2);
+  CHECK_THAT(reply.reasons.front(), Catch::Contains("bucket 0x") && Catch::Contains("no storage node has all of it"));
+}
+
+TEST_CASE("check without: as many nodes as there are replicas may be stopped if others have all buckets") {
+  DistributorWorld world(4, 2, 4);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1 .3.v:1");
+  world.run(seconds(1));
+  CHECK(check(world, {0, 1}).unavailable > 0);  // Some buckets have both replicas there.
+  world.give_state(2, " .0.s:d .1.v:1 .2.v:1 .3.v:1");
+  world.run(seconds(10));
+  world.give_state(3, " .0.s:d .1.s:d .2.v:1 .3.v:1");
+  world.run(seconds(10));
+  const rpc::CheckWithoutReply reply = check(world, {2}, 3);
+  CHECK(reply.buckets == 16);
+  CHECK(reply.unavailable == 0);
+}
+
 }  // namespace fjord::test

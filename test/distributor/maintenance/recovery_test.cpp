@@ -504,6 +504,19 @@ TEST_CASE("recovery: a bucket that was never written to is made again if a membe
   check(unwritten);
 }
 
+TEST_CASE("recovery: a bucket that was just made on all nodes of its set gets a set that says so") {
+  Situation born{.what = "nothing was written to it",
+                 .reports = {empty(says(1, kSet, {1, 2})), empty(says(2, kSet, {1, 2}))},
+                 .ideal = {1, 2},
+                 .members = {1, 2},
+                 .install = true};
+  check(born);
+  born.what = "the set says so already";
+  born.install = false;
+  for (ReplicaReport& report : born.reports) report.set.epoch = epoch(10, kBirthStep + 1);
+  check(born);
+}
+
 TEST_CASE("recovery: a bucket of which a member has no replica is an old one if that may have another reason") {
   Situation old{.what = "something was written to it",
                 .reports = {says(1, kSet, {1, 2})},
@@ -525,6 +538,9 @@ TEST_CASE("recovery: a bucket of which a member has no replica is an old one if 
   old.reports = {empty(says(1, kSet, {1, 2}))};
   check(old);
   old.has_spare = true;
+  old.what = "2 is away, and the set says that the bucket was made on all its nodes";
+  old.reports = {empty(says(1, epoch(10, kBirthStep + 1), {1, 2}))};
+  check(old);
   old.up_since = {};
   old.absent = 0;
   old.what = "another node had it before";

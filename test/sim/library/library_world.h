@@ -66,7 +66,8 @@ inline SimClusterOptions shape(std::uint64_t seed) {
 
 /// A cluster with documents, and faults that the seed draws.
 struct World {
-  explicit World(std::uint64_t seed) : cluster(shape(seed)), random(seed) {
+  explicit World(std::uint64_t seed) : World(shape(seed)) {}
+  explicit World(const SimClusterOptions& options) : cluster(options), random(options.seed) {
     log::set_level(log::Level::Off);
     cluster.start();
     writer = &cluster.add_client();
