@@ -22,10 +22,28 @@ inline bool same_nodes(NodeIndexes a, NodeIndexes b) {
   return a == b;
 }
 
+/// How much a replica lacks that is to be filled.
+enum class Lack : std::uint8_t {
+  Nothing,  ///< It has the same content as a member.
+  Little,   ///< It was a member once, and is smaller than a member by at most kLittleBytes.
+  Much,
+};
+
+constexpr std::uint64_t kLittleBytes = 1 << 20;
+
+/// A replica that is catching up and lacks less than much.
+struct NearlyFilled {
+  std::uint16_t node = 0;
+  Lack lack = Lack::Little;
+};
+
 /// What the owner knows about a bucket's replicas: where they are, and what is wrong with them.
 struct ReplicaSetState {
   ReplicaSet set;           ///< The members: they are served, and each has every acknowledged write.
   NodeIndexes catching_up;  ///< Nodes that get every write, are not read, and become members after a merge.
+  /// Those of `catching_up` that lacked nothing, or little, when they were reported. It hardly matters how full their
+  /// disks are.
+  std::vector<NearlyFilled> nearly_filled;
   NodeIndexes obsolete;     ///< Nodes with obsolete replicas: a merge reads them once more, then they are deleted.
   /// Nodes whose replicas have lost data. They are merged from an intact member, are not read while there is one, and
   /// do not count as complete.
@@ -39,6 +57,15 @@ struct ReplicaSetState {
 
   bool is_damaged(std::uint16_t node) const { return contains(damaged, node); }
   bool is_catching_up(std::uint16_t node) const { return contains(catching_up, node); }
+  Lack lack_of(std::uint16_t node) const {
+    const auto known = std::find_if(nearly_filled.begin(), nearly_filled.end(),
+                                    [&](const NearlyFilled& one) { return one.node == node; });
+    return known == nearly_filled.end() ? Lack::Much : known->lack;
+  }
+  /// Notes that a replica that is catching up missed a write.
+  void note_missed_write() {
+    for (NearlyFilled& one : nearly_filled) one.lack = Lack::Little;
+  }
   /// Returns true if the distributor knows of a replica on the node.
   bool lists(std::uint16_t node) const {
     return set.contains(node) || is_catching_up(node) || contains(obsolete, node);

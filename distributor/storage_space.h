@@ -54,8 +54,15 @@ class StorageSpace {
     return Status::ok();
   }
   /// Returns true if a replica on the node may be filled for this need: a move below kWarn, a replica that redundancy
-  /// needs below kThrottle, where clients would have to wait for the node.
-  bool may_fill(std::uint16_t node, Need need) const { return stage(node) < (need < Need::Move ? kThrottle : kWarn); }
+  /// needs below kThrottle, where clients would have to wait for the node. A replica that has nearly everything is
+  /// filled as far as its node takes merges. Without it there would be fewer replicas for no space that is saved.
+  bool may_fill(std::uint16_t node, Need need, Lack lack) const {
+    const std::uint16_t now = stage(node);
+    if (now < (need < Need::Move ? kThrottle : kWarn)) return true;
+    if (lack == Lack::Much) return false;
+    if (need >= Need::Move) return now < kRefuseExternal;
+    return lack == Lack::Nothing || takes_merges(node);
+  }
   /// Returns true if merges may still write to the node.
   bool takes_merges(std::uint16_t node) const { return stage(node) < kRefuseAll; }
   std::string describe(std::uint16_t node) const {

@@ -43,7 +43,10 @@ class BucketMaintainer {
   /// Merges the bucket before all others, because an operation waits until its members are known to have equal content.
   void await_sync(BucketEntry& entry) { merges_.await_sync(entry); }
   /// Notes that a replica that is catching up missed a write that all members have.
-  void note_missed(BucketEntry& entry) { entry.disturb_merge(); }
+  void note_missed(BucketEntry& entry) {
+    entry.disturb_merge();
+    entry.note_missed_write();
+  }
   /// Notes that a replica has lost data; it is merged from an intact one.
   void note_damaged(BucketEntry& entry, std::uint16_t node) { repair_.note_damaged(entry, node); }
   /// See ReplicaRepair::recover_unsafely().

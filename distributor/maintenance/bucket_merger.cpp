@@ -13,8 +13,9 @@ NodeIndexes fillable(const BucketEntry& entry, const Context& context, bool move
   const std::size_t wanted = wanted_members(entry, *context.snapshot).size();
   const std::size_t missing = wanted - std::min(wanted, entry.intact().size());
   NodeIndexes nodes = entry.catching_up;
-  std::erase_if(nodes,
-                [&](auto node) { return !context.space.may_fill(node, missing > 0 ? Need::Restore : Need::Move); });
+  std::erase_if(nodes, [&](auto node) {
+    return !context.space.may_fill(node, missing > 0 ? Need::Restore : Need::Move, entry.lack_of(node));
+  });
   if (moves_paused) nodes.resize(std::min(nodes.size(), missing));
   return nodes;
 }

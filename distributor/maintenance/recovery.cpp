@@ -238,4 +238,17 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   return plan;
 }
 
+Lack lack_of(const ReplicaReport& report, std::span<const ReplicaReport> reports, const NodeIndexes& members) {
+  if (report.damaged || report.set.epoch == 0) return Lack::Much;
+  bool is_equal = true;
+  std::uint64_t bytes = 0;
+  for (const ReplicaReport& other : reports) {
+    if (!contains(members, other.node)) continue;
+    is_equal = is_equal && report.info.same_content(other.info);
+    bytes = std::max(bytes, other.info.bytes);
+  }
+  if (is_equal) return Lack::Nothing;
+  return bytes <= report.info.bytes + kLittleBytes ? Lack::Little : Lack::Much;
+}
+
 }  // namespace fjord::distributor

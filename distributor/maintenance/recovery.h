@@ -53,4 +53,7 @@ struct RecoveryPlan {
 RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const ClusterState& state, const NodeList& ideal,
                            std::size_t absent, bool has_spare);
 
+/// Returns how much the replica of `report` lacks of what the reported replicas of `members` have.
+Lack lack_of(const ReplicaReport& report, std::span<const ReplicaReport> reports, const NodeIndexes& members);
+
 }  // namespace fjord::distributor

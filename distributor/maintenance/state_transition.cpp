@@ -221,6 +221,9 @@ void StateTransition::fill_in(BucketEntry& entry, RecoveryPlan& plan, const std:
   entry.dirty = plan.differ;
   for (const ReplicaReport& report : reports) {
     if (report.damaged) entry.damaged.push_back(report.node);
+    if (!entry.is_catching_up(report.node)) continue;
+    const Lack lack = lack_of(report, reports, entry.set.nodes);
+    if (lack != Lack::Much) entry.nearly_filled.push_back({report.node, lack});
   }
   parts_.repair.count_damaged(entry.damaged.size());
   // Only reported replicas count: a replica that is still to be created holds nothing that the members lack.

@@ -39,6 +39,7 @@ struct TestReplica {
       if (version.timestamp_us == 0) continue;
       ++info.entries;
       info.checksum += hash64(id, version.timestamp_us);
+      info.bytes += version.header.size() + version.body.size();
       info.max_timestamp_us = std::max(info.max_timestamp_us, version.timestamp_us);
     }
     return info;
@@ -159,6 +160,8 @@ class DistributorWorld {
   bool has_contents = true;
   /// Load that each storage node reports in its answers; 0: it reports none.
   std::vector<std::uint32_t> load_permille = std::vector<std::uint32_t>(16);
+  /// How full each storage node says that it is, as in rpc::GetBucketInfoReply.
+  std::vector<std::uint16_t> space_stage = std::vector<std::uint16_t>(16);
   /// Nodes that execute requests but never answer.
   std::vector<bool> mute = std::vector<bool>(16);
 
@@ -184,6 +187,7 @@ class DistributorWorld {
 
   rpc::Reply serve(std::uint16_t node, rpc::GetBucketInfo& request) {
     rpc::GetBucketInfoReply reply;
+    reply.space_stage = space_stage[node];
     for (const auto& [raw, replica] : storage[node]) {
       const auto& asked = request.buckets;
       const bool wanted = std::any_of(asked.begin(), asked.end(), [&, here = BucketId(raw)](BucketId bucket) {

@@ -223,6 +223,60 @@ TEST_CASE("space: members that differ are brought in sync while a replica for wh
   CHECK(world.merges.size() == merges);  // The distributor starts no merge that cannot succeed.
 }
 
+namespace {
+
+/// A world of two nodes, of which the second was in maintenance and is back with a full disk.
+struct Returned {
+  explicit Returned(std::uint16_t stage, const std::string& put_meanwhile) : world(2) {
+    const std::string nodes = " .0.v:1 .1";
+    world.state_keys = " copies:2";
+    world.give_state(1, nodes + ".v:1");
+    REQUIRE(world.execute(put_batch(kId)).status);
+    world.give_state(2, nodes + ".s:m");
+    world.run(seconds(2));
+    REQUIRE(same_members(world.set_at(0, kBucket).nodes, {0}));
+    if (!put_meanwhile.empty()) REQUIRE(world.execute(put_batch(kId, 0, 1, put_meanwhile)).status);
+    world.stage[1] = world.space_stage[1] = stage;
+    world.lacks[1] = !put_meanwhile.empty();
+    world.give_state(3, nodes + ".v:3");
+    world.run(seconds(4));
+  }
+  bool is_member() { return same_members(world.set_at(0, kBucket).nodes, {0, 1}); }
+
+  SpaceWorld world;
+};
+
+constexpr std::uint16_t kThrottles = 3;
+
+}  // namespace
+
+TEST_CASE("space: a node that is back from maintenance and lacks nothing is a member, however full its disk is") {
+  Returned returned(GENERATE(kThrottles, kRefusesClients, kRefusesAll), "");
+  CHECK(returned.is_member());
+  const rpc::PollReply said = returned.world.ask(rpc::Poll{});
+  CHECK(said.buckets_under_replicated == 0);
+  CHECK(said.buckets_out_of_sync == 0);
+}
+
+TEST_CASE("space: a node that is back from maintenance and lacks little is a member while merges fit on its disk") {
+  const std::uint16_t stage = GENERATE(kThrottles, kRefusesClients, kRefusesAll);
+  Returned returned(stage, "meanwhile");
+  CHECK(returned.is_member() == (stage != kRefusesAll));
+  if (stage == kRefusesAll) {
+    const std::size_t merges = returned.world.merges.size();
+    returned.world.run(seconds(3));
+    CHECK(returned.world.merges.size() == merges);  // The distributor starts no merge that cannot succeed.
+  }
+}
+
+TEST_CASE("space: a node that is back from maintenance and lacks much is filled when it has space") {
+  Returned returned(kThrottles, std::string(2 << 20, 'x'));
+  CHECK_FALSE(returned.is_member());
+  returned.world.stage[1] = returned.world.space_stage[1] = kNormal;
+  returned.world.run(seconds(4));
+  CHECK(returned.is_member());
+}
+
 TEST_CASE("space: a full member that is to go does not hold up its own evacuation") {
   SpaceWorld world(3);
   const std::string nodes = " .0.v:1 .1.v:1 .2.v:1";
