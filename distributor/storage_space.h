@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ class StorageSpace {
     if (stage < kWarn) {
       nodes_.erase(node);
     } else {
-      nodes_[node] = {.stage = stage, .reason = reason, .refusal = {}};
+      nodes_[node] = {.stage = stage, .reason = reason, .refusal = {}, .exceeded = exceeded_in(reason)};
     }
   }
   /// Notes that the node refused a put with NO_SPACE, as a node does from `stage` on. `why` names node, use and limit.
@@ -35,6 +36,7 @@ class StorageSpace {
     Node& known = nodes_[node];
     known.stage = std::max(known.stage, stage);
     known.refusal = why.message();
+    if (!why.setting().empty()) known.exceeded = {.node = {}, .limit = why.limit(), .setting = why.setting()};
   }
   /// Forgets the stage of a node that is away. The node reports it again when it is back.
   void forget(std::uint16_t node) { nodes_.erase(node); }
@@ -49,7 +51,9 @@ class StorageSpace {
     if (nodes_.empty()) return Status::ok();
     for (std::uint16_t node : members) {
       if (stage(node) < kRefuseExternal) continue;
-      return {StatusCode::NoSpace, describe(node), {.node = "storage." + std::to_string(node)}};
+      ErrorDetails details = nodes_.at(node).exceeded;
+      details.node = "storage." + std::to_string(node);
+      return {StatusCode::NoSpace, describe(node), std::move(details)};
     }
     return Status::ok();
   }
@@ -71,11 +75,25 @@ class StorageSpace {
     return "storage." + std::to_string(node) + " takes no writes but removes: " + known.reason;
   }
 
+  /// Returns setting and limit of a storage node's reason: "96.0 % used; storage.space_refuse_external_percent is 95,
+  /// ...". Both are empty if it names none.
+  static ErrorDetails exceeded_in(std::string_view reason) {
+    constexpr std::string_view kIs = " is ";
+    const std::size_t begin = reason.find("; ");
+    const std::size_t is = begin == std::string_view::npos ? begin : reason.find(kIs, begin);
+    if (is == std::string_view::npos) return {};
+    const std::string_view rest = reason.substr(is + kIs.size());
+    return {.node = {},
+            .limit = std::string(rest.substr(0, rest.find_first_not_of("0123456789"))),
+            .setting = std::string(reason.substr(begin + 2, is - begin - 2))};
+  }
+
  private:
   struct Node {
     std::uint16_t stage = kUnknown;
     std::string reason;   ///< The space in use, the limit, and the setting of the limit.
     std::string refusal;  ///< The node's own error message, newer than `reason`.
+    ErrorDetails exceeded;  ///< Setting and limit of what was said last.
   };
   std::map<std::uint16_t, Node> nodes_;
 };

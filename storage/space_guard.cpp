@@ -15,7 +15,7 @@ constexpr std::array kStages = {SpaceStage::Warn, SpaceStage::Throttle, SpaceSta
 constexpr double kRefusedLeast = 5;
 constexpr double kRefusedMost = 95;
 
-constexpr std::string_view kReserveSetting = "storage_options.space_reserve_bytes";
+constexpr std::string_view kReserveSetting = "storage.space_reserve_bytes";
 
 double percent_used(const SpaceInfo& space) {
   if (space.total_bytes == 0) return 0;
@@ -45,12 +45,17 @@ double reserve_of(SpaceStage stage, const SpaceLimits& limits) {
   return stage == SpaceStage::RefuseExternal ? 2 * reserve : 0;
 }
 
+/// Returns the number of free bytes with which a stage ends that began for lack of the reserve.
+double reserve_to_end(SpaceStage stage, const SpaceLimits& limits) {
+  return reserve_of(stage, limits) + static_cast<double>(limits.reserve_bytes) / 2;
+}
+
 /// Returns true if the measured space belongs to `stage` or a later one. `inside`: the stage is in force already, so
 /// hysteresis applies.
 bool belongs_to(SpaceStage stage, bool inside, const SpaceInfo& space, const SpaceLimits& limits) {
   const double slack = inside ? static_cast<double>(limits.hysteresis_percent) : 0;
   if (percent_used(space) >= static_cast<double>(percent_of(stage, limits)) - slack) return true;
-  const double reserve = reserve_of(stage, limits) + (inside ? static_cast<double>(limits.reserve_bytes) / 2 : 0);
+  const double reserve = inside ? reserve_to_end(stage, limits) : reserve_of(stage, limits);
   return reserve_of(stage, limits) > 0 && static_cast<double>(space.free_bytes) < reserve;
 }
 
@@ -59,13 +64,13 @@ std::string_view setting_of(SpaceStage stage) {
     case SpaceStage::Normal:
       break;
     case SpaceStage::Warn:
-      return "storage_options.space_warn_percent";
+      return "storage.space_warn_percent";
     case SpaceStage::Throttle:
-      return "storage_options.space_throttle_percent";
+      return "storage.space_throttle_percent";
     case SpaceStage::RefuseExternal:
-      return "storage_options.space_refuse_external_percent";
+      return "storage.space_refuse_external_percent";
     case SpaceStage::RefuseAll:
-      return "storage_options.space_refuse_all_percent";
+      return "storage.space_refuse_all_percent";
   }
   return "";
 }
@@ -126,9 +131,11 @@ std::string SpaceGuard::explain() const {
   std::string text = fmt::format("{:.1f} % used, {} bytes free", percent_used(space_), space_.free_bytes);
   if (stage_ == SpaceStage::Normal) return text;
   const ErrorDetails details = exceeded();
-  const bool is_twice = stage_ == SpaceStage::RefuseExternal && details.setting == kReserveSetting;
-  return text +
-         fmt::format("; {} is {}{}", details.setting, details.limit, is_twice ? ", and puts need twice that" : "");
+  const std::string end = details.setting == kReserveSetting
+                              ? fmt::format("with {:.0f} bytes free", reserve_to_end(stage_, limits_))
+                              : fmt::format("below {} % used",
+                                            percent_of(stage_, limits_) - limits_.hysteresis_percent);
+  return text + fmt::format("; {} is {}, and this ends {}", details.setting, details.limit, end);
 }
 
 ErrorDetails SpaceGuard::exceeded() const {

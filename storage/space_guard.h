@@ -55,8 +55,8 @@ class SpaceGuard {
   /// Returns how many bytes can be written in RefuseAll by writes that another member of the bucket has. The last half
   /// of the reserve is left for removes and for rewriting slotfiles.
   std::uint64_t last_bytes() const;
-  /// Returns the measured space and the setting that it exceeded, for example "97.3 % used, 1234567 bytes free;
-  /// storage_options.space_refuse_all_percent is 97".
+  /// Returns the measured space, the setting that it exceeded, and when the stage ends, which is not at the same limit:
+  /// "97.3 % used, 1234567 bytes free; storage.space_refuse_all_percent is 97, and this ends below 95 % used".
   std::string explain() const;
   /// Returns the exceeded setting and its value.
   ErrorDetails exceeded() const;

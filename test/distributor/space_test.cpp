@@ -15,7 +15,7 @@ bool same_members(std::vector<std::uint16_t> a, std::vector<std::uint16_t> b) {
   std::sort(b.begin(), b.end());
   return a == b;
 }
-constexpr const char* kReason = "96.0 % used; storage_options.space_refuse_external_percent is 95";
+constexpr const char* kReason = "96.0 % used; storage.space_refuse_external_percent is 95";
 constexpr std::uint16_t kNormal = 1;
 constexpr std::uint16_t kWarns = 2;
 constexpr std::uint16_t kRefusesClients = 4;
@@ -82,7 +82,10 @@ TEST_CASE("space: a put whose replica set has a full member is refused with the 
   const rpc::OperationResult put = world.execute(put_batch(kId, 0, 1, "no"));
   CHECK(put.status.code() == StatusCode::NoSpace);
   CHECK_THAT(put.status.message(), Catch::Contains("storage.1") && Catch::Contains("96.0 % used") &&
-                                       Catch::Contains("storage_options.space_refuse_external_percent is 95"));
+                                       Catch::Contains("storage.space_refuse_external_percent is 95"));
+  CHECK(put.status.setting() == "storage.space_refuse_external_percent");
+  CHECK(put.status.limit() == "95");
+  CHECK(put.status.details().node == "storage.1");
   const rpc::OperationResult update = world.execute(update_batch(kId, R"({"value": {"assign": "no"}})"));
   CHECK(update.status.code() == StatusCode::NoSpace);
   CHECK(world.version(0) == before);

@@ -105,7 +105,7 @@ class SpaceTest(unittest.TestCase):
         harness.wait_until(lambda: self.cluster.status()["nodes_without_space"] == 1, "status tells of the space")
         self.assertEqual(self.cluster.fjord("status").code, harness.FAILED)
         reasons = " ".join(self.cluster.status()["reasons"])
-        self.assertRegex(reasons, r"storage\.0 has no space and refuses puts: .* storage_options\.space_")
+        self.assertRegex(reasons, r"storage\.0 has no space and refuses puts: .* storage\.space_")
         self.assertIn("every put is refused", reasons)
         self.assertEqual(self.cluster.must("node", "list").code, 0)
         http = {process["node"]: process["http"]
@@ -126,7 +126,7 @@ class SpaceTest(unittest.TestCase):
             disk.add_ballast(150 * MIB)
             stored, message = self.fill(0)
             print(f"{engine}: {len(stored)} documents beside the ballast; {message}", flush=True)
-            self.assertRegex(message, r"NO_SPACE: storage\.0.* takes no writes but removes: .* bytes free; storage_options\.space_")
+            self.assertRegex(message, r"NO_SPACE: storage\.0.* takes no writes but removes: .* bytes free; storage\.space_")
             self.assertGreater(len(stored), 500)
             self.check_told()
             self.check_stored(stored)

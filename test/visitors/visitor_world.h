@@ -138,7 +138,7 @@ class NodeService final : public rpc::Service {
     if (question == nullptr) return visits_.handle(request, respond);
     rpc::GetBucketInfoReply reply;
     reply.space_stage = is_full ? 4 : 1;
-    if (is_full) reply.space_reason = "96 % used; storage_options.space_refuse_external_percent is 95";
+    if (is_full) reply.space_reason = "96 % used; storage.space_refuse_external_percent is 95";
     for (const BucketId bucket : question->of_all_owners ? holds : std::vector<BucketId>()) {
       reply.reports.push_back({.bucket = bucket, .info = {}, .replica_set = {}});
     }

@@ -62,10 +62,9 @@ TEST_CASE("space: a reserve in bytes counts beside the percentages, with a hyste
   CHECK(after(guard, 79, limits) == SpaceStage::Normal);
   CHECK(after(guard, 81, limits) == SpaceStage::RefuseExternal);
   CHECK(guard.explain() ==
-        "81.0 % used, 190000 bytes free; storage_options.space_reserve_bytes is 100000, and puts need "
-        "twice that");
+        "81.0 % used, 190000 bytes free; storage.space_reserve_bytes is 100000, and this ends with 250000 bytes free");
   CHECK(after(guard, 91, limits) == SpaceStage::RefuseAll);
-  CHECK(guard.explain() == "91.0 % used, 90000 bytes free; storage_options.space_reserve_bytes is 100000");
+  CHECK(guard.explain() == "91.0 % used, 90000 bytes free; storage.space_reserve_bytes is 100000, and this ends with 150000 bytes free");
   CHECK(after(guard, 86, limits) == SpaceStage::RefuseAll);
   CHECK(after(guard, 84, limits) == SpaceStage::RefuseExternal);
   CHECK(after(guard, 76, limits) == SpaceStage::RefuseExternal);
@@ -112,7 +111,12 @@ TEST_CASE("space: what is left ends where puts are refused, by percent or by the
 TEST_CASE("space: the message says what was measured and which setting it ran into") {
   SpaceGuard guard;
   guard.update(used(97.25), kLimits);
-  CHECK(guard.explain() == "97.2 % used, 27500 bytes free; storage_options.space_refuse_all_percent is 97");
+  CHECK(guard.explain() ==
+        "97.2 % used, 27500 bytes free; storage.space_refuse_all_percent is 97, and this ends below 95 % used");
+  guard.update(used(95.5), kLimits);  // Below the limit, and the stage goes on.
+  CHECK(guard.stage() == SpaceStage::RefuseAll);
+  CHECK(guard.explain() ==
+        "95.5 % used, 45000 bytes free; storage.space_refuse_all_percent is 97, and this ends below 95 % used");
   guard.update(used(50), kLimits);
   CHECK(guard.explain() == "50.0 % used, 500000 bytes free");
 }

@@ -100,7 +100,7 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
   world.fill(96);
   CHECK(world.put(3).code() == StatusCode::NoSpace);
   CHECK_THAT(world.put(3).message(),
-             Catch::Contains("96.0 % used") && Catch::Contains("storage_options.space_refuse_external_percent is 95"));
+             Catch::Contains("96.0 % used") && Catch::Contains("storage.space_refuse_external_percent is 95"));
   CHECK(world.merge().is_ok());
   CHECK(world.get(5).is_ok());
   CHECK(world.complete(0, 6).is_ok());  // Another member has this put, so the next merge would bring it anyway.
@@ -161,7 +161,7 @@ TEST_CASE("space: a node tells distributors how full it is") {
   const rpc::GetBucketInfoReply warned = told(86);
   CHECK(metric() == 1);
   CHECK(warned.space_stage == 2);
-  CHECK_THAT(warned.space_reason, Catch::Contains("storage_options.space_warn_percent is 85"));
+  CHECK_THAT(warned.space_reason, Catch::Contains("storage.space_warn_percent is 85"));
   CHECK(told(93).space_stage == 3);
   CHECK(told(96).space_stage == 4);
   CHECK(told(98).space_stage == 5);

@@ -68,6 +68,7 @@ std::string list_text(const ClusterStatus& status) {
     const auto note = [&](const std::string& more) { notes += (notes.empty() || more.empty() ? "" : "; ") + more; };
     note(node.reason);
     note(node.slow.empty() ? "" : "slow: " + node.slow);
+    note(node.space.empty() ? "" : "disk: " + node.space);
     text += fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", node.name, node.address,
                         node.state, node.group.empty() ? "-" : node.group, node.capacity.empty() ? "-" : node.capacity,
                         node.buckets, node.documents, node.bytes, notes);
@@ -81,7 +82,8 @@ std::string list_json(const ClusterStatus& status) {
   for (const NodeInfo& node : status.nodes) {
     json.begin_object().key("node").text(node.name).key("address").text(node.address).key("state").text(node.state);
     json.key("group").text(node.group).key("capacity").text(node.capacity).key("wanted").text(node.wanted);
-    json.key("reason").text(node.reason).key("slow").text(node.slow).key("buckets").number(node.buckets);
+    json.key("reason").text(node.reason).key("slow").text(node.slow).key("space").text(node.space);
+    json.key("space_stage").number(node.space_stage).key("buckets").number(node.buckets);
     json.key("documents").number(node.documents).key("bytes").number(node.bytes);
     json.key("config_version").number(node.config_version).end_object();
   }
