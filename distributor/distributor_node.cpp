@@ -137,7 +137,9 @@ class DistributorNode::Impl {
   }
 
   rpc::ListUnhealthyBucketsReply unhealthy_buckets(const rpc::ListUnhealthyBuckets& request) {
-    if (context_.ready) return list_unhealthy(context_.buckets, request);
+    if (context_.ready) {
+      return list_unhealthy(context_.buckets, context_.snapshot->distribution().redundancy(), request);
+    }
     return {.status = Status(StatusCode::NotReady, "this distributor does not know its buckets yet")};
   }
 
@@ -211,6 +213,7 @@ class DistributorNode::Impl {
     health.buckets = reply.buckets;
     health.unavailable = reply.buckets_unavailable;
     health.unplaced = reply.buckets_unplaced;
+    health.too_few_replicas = reply.buckets_under_replicated;
     health.failing = reply.buckets_failing;
     health.failure = reply.failing;
     std::lock_guard lock(health_mutex_);

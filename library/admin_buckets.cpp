@@ -37,10 +37,11 @@ Result<BucketId> bucket_named(std::string_view text) {
   return BucketId(raw);
 }
 
-BucketState state_of(Kind kind) {
+/// `current` is the number of members without known damage. The kind of a bucket without enough of them is OutOfSync.
+BucketState state_of(Kind kind, std::size_t current, unsigned redundancy) {
   switch (kind) {
     case Kind::OutOfSync:
-      return BucketState::OutOfSync;
+      return current < redundancy ? BucketState::TooFewReplicas : BucketState::OutOfSync;
     case Kind::Damaged:
       return BucketState::Damaged;
     case Kind::Lost:
@@ -117,6 +118,7 @@ ReplicaInfo replica_of(const rpc::BucketReplica& replica, const rpc::BucketView&
 Result<std::vector<BucketReplicas>> show(ClientCore& core, const rpc::ShowBucket& request) {
   FJORD_TRY(core.wait_ready());
   FJORD_TRY_ASSIGN(const rpc::ShowBucketReply reply, show_bucket(core.connection(), request, core.timeout({})));
+  const unsigned redundancy = core.client().snapshot()->distribution().redundancy();
   std::vector<BucketReplicas> buckets;
   for (const rpc::BucketView& view : reply.buckets) {
     BucketReplicas& bucket = buckets.emplace_back();
@@ -124,7 +126,10 @@ Result<std::vector<BucketReplicas>> show(ClientCore& core, const rpc::ShowBucket
     bucket.bits = view.bucket.used_bits();
     bucket.distributor = fmt::format("distributor.{}", reply.distributor);
     bucket.state_version = reply.state_version;
-    bucket.state = state_of(view.problem);
+    const auto current = std::count_if(view.replicas.begin(), view.replicas.end(), [](const rpc::BucketReplica& one) {
+      return one.role == Role::Member && !one.damaged;
+    });
+    bucket.state = state_of(view.problem, static_cast<std::size_t>(current), redundancy);
     bucket.reason = view.reason;
     bucket.epoch = epoch_text(view.replica_set.epoch);
     bucket.replica_set = names_of(view.replica_set.nodes);
@@ -177,10 +182,13 @@ Reports ask_for_lost(ClientCore& core) {
   return reports;
 }
 
-UnhealthyBuckets public_form(Reports reports) {
+UnhealthyBuckets public_form(Reports reports, unsigned redundancy) {
   UnhealthyBuckets result;
   for (Reported& one : reports.buckets) {
-    result.buckets.push_back({name_of(one.bucket.bucket), state_of(one.bucket.kind), std::move(one.bucket.reason),
+    const std::size_t damaged = std::min(one.bucket.members.size(), one.bucket.damaged.size());
+    const std::size_t current = one.bucket.members.size() - damaged;
+    result.buckets.push_back({name_of(one.bucket.bucket), state_of(one.bucket.kind, current, redundancy),
+                              std::move(one.bucket.reason),
                               names_of(one.bucket.members), names_of(one.bucket.damaged),
                               names_of(one.bucket.catching_up)});
   }
@@ -202,6 +210,8 @@ std::string_view to_string(BucketState state) {
       return "in sync";
     case BucketState::OutOfSync:
       return "out of sync";
+    case BucketState::TooFewReplicas:
+      return "too few replicas";
     case BucketState::Damaged:
       return "damaged";
     case BucketState::Lost:
@@ -230,7 +240,8 @@ Result<UnhealthyBuckets> Admin::unhealthy_buckets(std::size_t max) {
   Reports reports = ask_all(*core_, Kind::Damaged, max);
   std::stable_sort(reports.buckets.begin(), reports.buckets.end(),
                    [](const Reported& a, const Reported& b) { return a.bucket.kind > b.bucket.kind; });
-  if (reports.more) return public_form(std::move(reports));
+  const unsigned redundancy = core_->client().snapshot()->distribution().redundancy();
+  if (reports.more) return public_form(std::move(reports), redundancy);
   const Reports all = ask_all(*core_, Kind::OutOfSync, max);
   reports.silent = all.silent;
   for (const Reported& one : all.buckets) {
@@ -239,12 +250,15 @@ Result<UnhealthyBuckets> Admin::unhealthy_buckets(std::size_t max) {
     reports.buckets.push_back(one);
   }
   reports.more = all.more;
-  return public_form(std::move(reports));
+  UnhealthyBuckets result = public_form(std::move(reports), redundancy);
+  std::stable_partition(result.buckets.begin(), result.buckets.end(),
+                        [](const UnhealthyBucket& one) { return one.state != BucketState::OutOfSync; });
+  return result;
 }
 
 Result<UnhealthyBuckets> Admin::lost_buckets() {
   FJORD_TRY(core_->wait_ready());
-  return public_form(ask_for_lost(*core_));
+  return public_form(ask_for_lost(*core_), core_->client().snapshot()->distribution().redundancy());
 }
 
 Status Admin::accept_loss(const std::vector<std::string>& buckets, Duration timeout) {

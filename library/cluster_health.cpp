@@ -6,6 +6,7 @@
 #include <map>
 
 #include "fjord/cluster/cluster_state.h"
+#include "fjord/cluster/distribution.h"
 #include "fjord/cluster/limits.h"
 
 namespace fjord {
@@ -27,14 +28,18 @@ class Reasons {
 constexpr std::uint32_t kThrottles = 2;
 constexpr std::uint32_t kRefusesPuts = 3;
 
-/// Adds the lack of space. A full node refuses puts to its buckets; if all nodes are full, every put is refused.
+/// Adds the lack of space. A full node refuses puts to its buckets; if all nodes are full, every put is refused. A full
+/// node without buckets, such as one that was retired and is empty, refuses none.
 void add_space(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons& reasons) {
   std::size_t serving = 0;
   for (const rpc::NodeStatus& node : status.nodes) {
     if (!node.node.starts_with("storage.") || (node.state != "up" && node.state != "retired")) continue;
     ++serving;
-    if (node.last.space_stage >= kRefusesPuts) {
-      ++health.nodes_without_space;
+    if (node.last.space_stage >= kRefusesPuts) ++health.nodes_without_space;
+    if (node.last.space_stage >= kRefusesPuts && node.last.buckets == 0) {
+      reasons.add(1, fmt::format("{} has no space, and no bucket that a put could go to: {}", node.node,
+                                 node.last.space));
+    } else if (node.last.space_stage >= kRefusesPuts) {
       reasons.add(2, fmt::format("{} has no space and refuses puts: {}", node.node, node.last.space));
     } else if (node.last.space_stage > 0) {
       reasons.add(1, fmt::format("{} {}: {}", node.node,
@@ -66,6 +71,18 @@ void add_many_buckets(const rpc::GetStatusReply& status, Reasons& reasons) {
                                "cluster.distribution_bits",
                                node.node, node.last.buckets, kBucketsPerNodeMax));
   }
+}
+
+/// Adds the buckets whose next loss may be the last: with a redundancy of 2 they have one current replica.
+void add_too_few_replicas(const rpc::GetStatusReply& status, const ClusterHealth& health, Reasons& reasons) {
+  if (health.buckets_under_replicated == 0) return;
+  const Result<DistributionConfig> distribution = DistributionConfig::parse(status.info.distribution);
+  const unsigned redundancy = distribution ? distribution->redundancy() : 0;
+  const std::string what =
+      redundancy == 2 ? "only one current replica: if it is lost, their documents are lost"
+                      : fmt::format("fewer current replicas than cluster.redundancy={} asks for", redundancy);
+  reasons.add(1, fmt::format("{} buckets have too few replicas: `fjord bucket list`; they have {}",
+                             health.buckets_under_replicated, what));
 }
 
 /// Adds the buckets that cannot be served, with the storage nodes that are away and may have them.
@@ -170,7 +187,9 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
       health.bytes += node.last.bytes;
     }
   }
-  const std::uint64_t bad = health.buckets_out_of_sync + health.buckets_unavailable;
+  // Most buckets with too few replicas are out of sync as well, unless they wait for a node in maintenance.
+  const std::uint64_t bad =
+      health.buckets_unavailable + std::max(health.buckets_out_of_sync, health.buckets_under_replicated);
   health.buckets_in_sync = health.buckets > bad ? health.buckets - bad : 0;
   if (health.buckets_collecting > 0) {
     reasons.add(1, fmt::format("{} buckets are being collected: storage nodes are asked for them since the cluster "
@@ -180,9 +199,7 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
   if (health.buckets_out_of_sync > health.buckets_collecting) {
     reasons.add(1, fmt::format("{} buckets are out of sync", health.buckets_out_of_sync - health.buckets_collecting));
   }
-  if (health.buckets_under_replicated > 0)
-    reasons.add(1,
-                fmt::format("{} buckets have fewer replicas than they should have", health.buckets_under_replicated));
+  add_too_few_replicas(status, health, reasons);
   if (health.buckets_damaged > 0)
     reasons.add(1, fmt::format("{} buckets have a damaged replica: `fjord bucket list`", health.buckets_damaged));
   add_unavailable(status, health, reasons);

@@ -102,7 +102,8 @@ class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
       rpc::BucketView view;
       view.bucket = part;
       view.replica_set = entry->set;
-      if (std::optional<rpc::UnhealthyBucket> unhealthy = problem_of(*entry)) {
+      const unsigned redundancy = context_.snapshot->distribution().redundancy();
+      if (std::optional<rpc::UnhealthyBucket> unhealthy = problem_of(*entry, redundancy)) {
         view.problem = unhealthy->kind;
         view.reason = std::move(unhealthy->reason);
       }

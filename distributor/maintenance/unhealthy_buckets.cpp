@@ -1,13 +1,27 @@
 #include "maintenance/unhealthy_buckets.h"
 
+#include <fmt/format.h>
+#include <string>
+
 namespace fjord::distributor {
 namespace {
 
 constexpr std::size_t kBucketsMax = 1000;  ///< Maximum number of buckets in one answer.
 
+std::string too_few_text(const BucketEntry& entry, unsigned redundancy) {
+  const std::size_t current = entry.intact().size();
+  std::string text = fmt::format("{} of {} replicas {} current", current, redundancy, current == 1 ? "is" : "are");
+  if (current == 1) text += ": if it is lost, its documents are lost";
+  return text + (entry.catching_up.empty() ? "; no node is there to take another one" : "; a replica is being filled");
+}
+
 }  // namespace
 
-std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry) {
+bool has_too_few_replicas(const BucketEntry& entry, unsigned redundancy) {
+  return entry.has_set_in_force() && entry.intact().size() < redundancy;
+}
+
+std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry, unsigned redundancy) {
   rpc::UnhealthyBucket unhealthy;
   unhealthy.bucket = entry.bucket;
   unhealthy.members = entry.set.nodes;
@@ -22,6 +36,9 @@ std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry) {
     unhealthy.reason = entry.repairable()      ? "a replica is being repaired from an intact one"
                        : entry.unsafe_recovery ? "all replicas have lost something, which is being given up"
                                                : "all replicas have lost something";
+  } else if (has_too_few_replicas(entry, redundancy)) {
+    unhealthy.kind = Kind::OutOfSync;
+    unhealthy.reason = too_few_text(entry, redundancy);
   } else if (!entry.catching_up.empty()) {
     unhealthy.kind = Kind::OutOfSync;
     unhealthy.reason = "a replica is being filled";
@@ -37,12 +54,13 @@ std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry) {
   return unhealthy;
 }
 
-rpc::ListUnhealthyBucketsReply list_unhealthy(BucketDatabase& buckets, const rpc::ListUnhealthyBuckets& request) {
+rpc::ListUnhealthyBucketsReply list_unhealthy(BucketDatabase& buckets, unsigned redundancy,
+                                              const rpc::ListUnhealthyBuckets& request) {
   rpc::ListUnhealthyBucketsReply reply;
   const std::size_t most = request.max == 0 ? kBucketsMax : request.max;
   for (const BucketEntry* entry = buckets.find_from(request.from_key); entry != nullptr;
        entry = buckets.find_from(entry->bucket.sort_key() + 1)) {
-    std::optional<rpc::UnhealthyBucket> unhealthy = problem_of(*entry);
+    std::optional<rpc::UnhealthyBucket> unhealthy = problem_of(*entry, redundancy);
     if (!unhealthy || unhealthy->kind < request.at_least) continue;
     if (reply.buckets.size() == most) {
       reply.next_key = entry->bucket.sort_key();

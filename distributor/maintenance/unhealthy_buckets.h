@@ -7,10 +7,16 @@
 
 namespace fjord::distributor {
 
-/// Returns what is wrong with the bucket, for operators; empty if it is in order or about to be created.
-std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry);
+/// Returns true if the bucket is served with fewer current replicas than `redundancy`, so that fewer losses of nodes
+/// than promised take its documents. This is the state "too few replicas" of status, metrics and lists.
+bool has_too_few_replicas(const BucketEntry& entry, unsigned redundancy);
+
+/// Returns what is wrong with the bucket, for operators; empty if it is in order or about to be created. The kind of a
+/// bucket with too few replicas is OutOfSync, as earlier versions have no other; its members say that it has too few.
+std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry, unsigned redundancy);
 
 /// Returns the unhealthy buckets that the request asks for.
-rpc::ListUnhealthyBucketsReply list_unhealthy(BucketDatabase& buckets, const rpc::ListUnhealthyBuckets& request);
+rpc::ListUnhealthyBucketsReply list_unhealthy(BucketDatabase& buckets, unsigned redundancy,
+                                              const rpc::ListUnhealthyBuckets& request);
 
 }  // namespace fjord::distributor

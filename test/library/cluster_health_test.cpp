@@ -18,8 +18,11 @@ rpc::GetStatusReply healthy() {
   rpc::GetStatusReply status;
   status.info.state_version = 4;
   status.info.state = "version:4 distributor:1 .0.v:1 storage:2 .0.v:1 .1.v:1";
-  for (const char* name : {"distributor.0", "storage.0", "storage.1"}) status.nodes.push_back(node_that_is_up(name));
-  status.nodes[0].last.buckets = 8;
+  status.info.distribution = "redundancy:2 (root 0 1)";
+  for (const char* name : {"distributor.0", "storage.0", "storage.1"}) {
+    status.nodes.push_back(node_that_is_up(name));
+    status.nodes.back().last.buckets = 8;
+  }
   return status;
 }
 
@@ -62,6 +65,32 @@ TEST_CASE("cluster health: a node without space, and a cluster without any, are 
   status.nodes.erase(status.nodes.begin() + 2);
   status.nodes[1].last.space_stage = 2;
   check(status, 1, "storage.0 throttles puts: 97.0 % used");
+}
+
+TEST_CASE("cluster health: a full node without buckets refuses no put, so that nothing is unavailable") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes.push_back(node_that_is_up("storage.2"));
+  status.nodes.back().last.space_stage = 4;
+  status.nodes.back().last.space = "99.0 % used";
+  check(status, 1, "storage.2 has no space, and no bucket that a put could go to: 99.0 % used");
+  CHECK(health_of(status).nodes_without_space == 1);
+  status.nodes.back().state = "retired";
+  check(status, 1, "storage.2 has no space, and no bucket that a put could go to: 99.0 % used");
+}
+
+TEST_CASE("cluster health: buckets with too few replicas are not in sync, and their next loss is told") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes[0].last.buckets_under_replicated = 3;
+  check(status, 1,
+        "3 buckets have too few replicas: `fjord bucket list`; they have only one current replica: if it is lost, their "
+        "documents are lost");
+  CHECK(health_of(status).buckets_in_sync == 5);
+  status.nodes[0].last.buckets_out_of_sync = 3;  // They are being filled.
+  CHECK(health_of(status).buckets_in_sync == 5);
+  status.info.distribution = "redundancy:3 (root 0 1)";
+  check(status, 1,
+        "3 buckets have too few replicas: `fjord bucket list`; they have fewer current replicas than "
+        "cluster.redundancy=3 asks for");
 }
 
 TEST_CASE("cluster health: a cluster that is down says why") {

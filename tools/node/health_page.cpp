@@ -88,6 +88,10 @@ Health health_page(const std::string& name, const distributor::DistributorHealth
   } else if (node.unavailable != 0) {
     page.degraded(fmt::format("{} of its {} buckets cannot be served", node.unavailable, node.buckets));
   }
+  if (node.too_few_replicas != 0) {
+    page.degraded(fmt::format("{} of its {} buckets have too few replicas: fewer current ones than cluster.redundancy",
+                              node.too_few_replicas, node.buckets));
+  }
   if (node.failing != 0) {
     page.degraded(fmt::format("the merges of {} buckets fail again and again, last {}", node.failing, node.failure));
   }

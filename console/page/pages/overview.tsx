@@ -103,18 +103,20 @@ function Capacity({ load }: { load: Load }) {
 
 function Buckets({ status }: { status: ClusterStatus }) {
   const { buckets } = status;
-  const behind = Math.max(0, buckets.out_of_sync - buckets.collecting - buckets.damaged);
+  const few = buckets.under_replicated;
+  const behind = Math.max(0, buckets.out_of_sync - buckets.collecting - buckets.damaged - few);
   return (
     <Panel title="Buckets by state" aside={<a href={href("buckets")}>Which are not in sync</a>}>
       <Parts total={buckets.total} parts={[
         { name: "in sync", value: buckets.in_sync, tone: "good" },
         { name: "out of sync", value: behind, tone: "warn" },
+        { name: "too few replicas", value: Math.max(0, few - buckets.damaged), tone: "bad" },
         { name: "being collected", value: buckets.collecting, tone: "warn" },
         { name: "damaged", value: buckets.damaged, tone: "bad" },
         { name: "unavailable", value: buckets.unavailable, tone: "bad" },
       ]} />
       <p class="quiet">
-        {plural(buckets.under_replicated, "bucket")} with fewer current replicas than configured
+        {plural(few, "bucket")} with too few replicas{few > 0 && ", whose documents another loss may take"}
         {buckets.failing > 0 && `, ${buckets.failing} whose merges fail again and again`}
         {buckets.unplaced > 0 && `, ${buckets.unplaced} without a storage node to be on`}.
       </p>

@@ -178,7 +178,7 @@ class BucketInfo(NamedTuple):
     bits: int
     distributor: str
     state: str
-    """"in sync", "out of sync", "damaged", "lost" or "unavailable"."""
+    """"in sync", "out of sync", "too few replicas", "damaged", "lost" or "unavailable"."""
     reason: str
     replica_set: List[str]
     replicas: List[ReplicaInfo]

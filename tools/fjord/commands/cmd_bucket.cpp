@@ -16,9 +16,9 @@ std::string nodes_text(const std::vector<std::string>& nodes) {
 
 std::string as_text(const UnhealthyBuckets& unhealthy) {
   std::string text =
-      fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", "BUCKET", "WHAT", "MEMBERS", "DAMAGED", "FILLING", "WHY");
+      fmt::format("{:<20} {:<16} {:<10} {:<10} {:<10} {}\n", "BUCKET", "WHAT", "MEMBERS", "DAMAGED", "FILLING", "WHY");
   for (const UnhealthyBucket& one : unhealthy.buckets) {
-    text += fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", one.bucket, to_string(one.state),
+    text += fmt::format("{:<20} {:<16} {:<10} {:<10} {:<10} {}\n", one.bucket, to_string(one.state),
                         nodes_text(one.members), nodes_text(one.damaged), nodes_text(one.catching_up), one.reason);
   }
   return text;

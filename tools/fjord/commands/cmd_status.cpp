@@ -37,21 +37,29 @@ std::string as_json(const ClusterStatus& status) {
   return json.str() + "\n";
 }
 
+/// Returns what the line of a node says behind its figures. The reasons below the table have the details.
+std::string remark_on(const NodeInfo& node) {
+  std::string remark = node.reason;
+  if (remark.empty() && !node.slow.empty()) remark = "slow";
+  if (!node.space.empty()) remark += (remark.empty() ? "" : "; ") + std::string("disk nearly full");
+  return remark;
+}
+
 std::string as_text(const ClusterStatus& status) {
   std::string text = fmt::format("cluster {}: state version {}, schema version {}\n", to_string(status.health),
                                  status.state_version, status.schema_version);
   text +=
-      fmt::format("buckets {}: {} in sync, {} out of sync{}, {} unavailable, {} damaged\n", status.buckets,
-                  status.buckets_in_sync, status.buckets_out_of_sync,
+      fmt::format("buckets {}: {} in sync, {} out of sync{}, {} with too few replicas, {} unavailable, {} damaged\n",
+                  status.buckets, status.buckets_in_sync, status.buckets_out_of_sync,
                   status.buckets_collecting == 0 ? "" : fmt::format(" ({} being collected)", status.buckets_collecting),
-                  status.buckets_unavailable, status.buckets_damaged);
+                  status.buckets_under_replicated, status.buckets_unavailable, status.buckets_damaged);
   text += fmt::format("\n{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}\n", "NODE", "ADDRESS", "STATE", "BUCKETS", "DOCUMENTS",
                       "BYTES");
   for (const NodeInfo& node : status.nodes) {
     text += fmt::format("{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}  {}\n", node.name, node.address, node.state,
                         node.buckets, node.is_storage() ? std::to_string(node.documents) : "-",
                         node.is_storage() ? std::to_string(node.bytes) : "-",
-                        node.reason.empty() && !node.slow.empty() ? "slow" : node.reason);
+                        remark_on(node));
   }
   for (const std::string& reason : status.reasons) text += "! " + reason + "\n";
   for (const std::string& note : status.notes) text += "  " + note + "\n";

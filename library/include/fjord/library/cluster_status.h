@@ -51,7 +51,7 @@ struct ClusterStatus {
   std::string state;         ///< The cluster state as text.
   std::string distribution;  ///< The placement as text.
   std::uint64_t buckets = 0;
-  std::uint64_t buckets_in_sync = 0;
+  std::uint64_t buckets_in_sync = 0;  ///< Buckets served with as many current replicas as wanted.
   std::uint64_t buckets_out_of_sync = 0;
   /// Buckets whose replicas the distributor is still asking storage nodes for, at most 2 s after a change of the
   /// cluster state. Operations on them wait. Also counted as out of sync.
@@ -60,6 +60,8 @@ struct ClusterStatus {
   std::uint64_t buckets_damaged = 0;
   std::uint64_t buckets_failing = 0;   ///< Buckets whose merges fail repeatedly.
   std::uint64_t buckets_unplaced = 0;  ///< Buckets for which there is no storage node; also counted as unavailable.
+  /// Buckets served with fewer current replicas than the redundancy. They count as out of sync, too, unless they wait for
+  /// a node in maintenance.
   std::uint64_t buckets_under_replicated = 0;
   std::uint64_t nodes_without_space = 0;
   std::uint64_t document_replicas = 0;

@@ -13,6 +13,7 @@ struct ClusterHealth {
   std::vector<std::string> reasons;
   std::vector<std::string> notes;  ///< Facts that an operator may want to know but need not act on.
   std::uint64_t buckets = 0;
+  /// Buckets that are served with as many current replicas as wanted.
   std::uint64_t buckets_in_sync = 0;
   std::uint64_t buckets_out_of_sync = 0;
   std::uint64_t buckets_collecting = 0;  ///< Also counted as out of sync.
