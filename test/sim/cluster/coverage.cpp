@@ -41,7 +41,9 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
 };
 
 std::string column(unsigned invariant) {
-  return invariant < theorem(1) ? fmt::format("I{}", invariant) : fmt::format("T5.{}", invariant - theorem(0));
+  if (invariant < theorem(1)) return fmt::format("I{}", invariant);
+  return invariant < claim(1) ? fmt::format("T5.{}", invariant - theorem(0))
+                              : fmt::format("I25.{}", invariant - claim(0));
 }
 
 }  // namespace

@@ -7,6 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "faulty_services.h"
+
 namespace fjord::sim {
 namespace {
 
@@ -191,6 +193,22 @@ class RepairsUnmerged final : public rpc::Transport {
   std::map<std::pair<rpc::Address, BucketId>, BucketInfo> content_;
 };
 
+/// Bug::SayInSync: no merge copies anything. The distributor's service hides that from polls (LyingService).
+class MergesNothing final : public ChangedTransport {
+ public:
+  using ChangedTransport::ChangedTransport;
+
+ protected:
+  void after(const rpc::Address&, rpc::Reply& reply) override {
+    auto* merged = std::get_if<rpc::MergeBucketReply>(&reply);
+    if (merged != nullptr) merged->status = Status(StatusCode::IoError, "the merge came to nothing");
+  }
+  void before(rpc::Address&, rpc::Request& request) override {
+    auto* merge = std::get_if<rpc::MergeBucket>(&request);
+    if (merge != nullptr) merge->epoch = 1;  // The storage node refuses what belongs to such an old replica set.
+  }
+};
+
 std::unique_ptr<rpc::Transport> make_transport(Bug bug, rpc::Transport& transport, Random random) {
   switch (bug) {
     case Bug::SkipReplica:
@@ -205,6 +223,8 @@ std::unique_ptr<rpc::Transport> make_transport(Bug bug, rpc::Transport& transpor
       return std::make_unique<SkipsRepair>(transport);
     case Bug::RepairUnmerged:
       return std::make_unique<RepairsUnmerged>(transport);
+    case Bug::SayInSync:
+      return std::make_unique<MergesNothing>(transport);
     default:
       return std::make_unique<ChangedTransport>(transport);
   }
@@ -240,6 +260,11 @@ DistributorFaults::DistributorFaults(Bug bug, rpc::Transport& transport, Random 
 DistributorFaults::~DistributorFaults() = default;
 
 rpc::Service& DistributorFaults::wrap(rpc::Service& service) {
+  if (bug_ == Bug::AllowStops || bug_ == Bug::ForbidStops || bug_ == Bug::HideMissing || bug_ == Bug::KeepOutage ||
+      bug_ == Bug::SayInSync) {
+    service_ = std::make_unique<LyingService>(bug_, service);
+    return *service_;
+  }
   if (bug_ != Bug::IgnoreLease && bug_ != Bug::ServeOldRequests) return service;
   service_ = std::make_unique<ChangedRequests>(bug_, service);
   return *service_;

@@ -66,6 +66,64 @@ bool DeniesWrites::handle(rpc::Request& request, rpc::Responder& respond) {
   });
 }
 
+namespace {
+
+void lie_about_stops(const rpc::ChangeNodes& request, bool allows, rpc::Reply& reply) {
+  auto* answer = std::get_if<rpc::ChangeNodesReply>(&reply);
+  if (answer == nullptr || request.action != rpc::NodeAction::Stop) return;
+  answer->refusals.clear();
+  if (!allows) answer->refusals.emplace_back("it is not safe");
+}
+
+void hide_missing(rpc::Reply& reply) {
+  auto* answer = std::get_if<rpc::ExecuteReply>(&reply);
+  if (answer == nullptr) return;
+  for (rpc::OperationResult& result : answer->results) {
+    if (result.status.code() != StatusCode::Unavailable) continue;
+    result.status = Status(StatusCode::NotFound, "there is no such document");
+  }
+}
+
+void say_in_sync(rpc::Reply& reply) {
+  auto* answer = std::get_if<rpc::PollReply>(&reply);
+  if (answer == nullptr) return;
+  answer->buckets_out_of_sync = answer->buckets_unavailable = answer->buckets_under_replicated = 0;
+  answer->buckets_collecting = answer->buckets_damaged = answer->buckets_failing = 0;
+}
+
+}  // namespace
+
+void LyingService::refuse_forever(const std::vector<std::string>& ids, rpc::Reply& reply) {
+  auto* answer = std::get_if<rpc::ExecuteReply>(&reply);
+  if (answer == nullptr || answer->results.size() != ids.size()) return;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    rpc::OperationResult& result = answer->results[i];
+    if (result.status.code() == StatusCode::Unavailable) refused_.try_emplace(ids[i], result.status);
+    if (const auto refused = refused_.find(ids[i]); refused != refused_.end()) result.status = refused->second;
+  }
+}
+
+bool LyingService::handle(rpc::Request& request, rpc::Responder& respond) {
+  if (const auto* nodes = std::get_if<rpc::ChangeNodes>(&request)) {
+    const bool lies = bug_ == Bug::AllowStops || bug_ == Bug::ForbidStops;
+    if (!lies) return service_.handle(request, respond);
+    return handle_and_change(service_, request, respond, [this, asked = *nodes](rpc::Reply& reply) {
+      lie_about_stops(asked, bug_ == Bug::AllowStops, reply);
+    });
+  }
+  if (std::holds_alternative<rpc::Poll>(request) && bug_ == Bug::SayInSync) {
+    return handle_and_change(service_, request, respond, say_in_sync);
+  }
+  const auto* execute = std::get_if<rpc::Execute>(&request);
+  if (execute == nullptr || execute->rest != 0) return service_.handle(request, respond);
+  if (bug_ == Bug::HideMissing) return handle_and_change(service_, request, respond, hide_missing);
+  if (bug_ != Bug::KeepOutage) return service_.handle(request, respond);
+  std::vector<std::string> ids;
+  for (const rpc::Operation& operation : execute->operations) ids.push_back(operation.id);
+  return handle_and_change(service_, request, respond,
+                           [this, ids = std::move(ids)](rpc::Reply& reply) { refuse_forever(ids, reply); });
+}
+
 bool ForgetfulVisits::handle(rpc::Request& request, rpc::Responder& respond) {
   if (!std::holds_alternative<rpc::VisitorNext>(request)) return service_.handle(request, respond);
   const bool forgets = random_.chance(0.05);

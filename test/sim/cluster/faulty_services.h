@@ -1,7 +1,12 @@
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "fjord/common/random.h"
 #include "fjord/rpc/transport.h"
+#include "fjord/sim/sim_cluster.h"
 
 namespace fjord::sim {
 
@@ -48,6 +53,22 @@ class DeniesWrites final : public rpc::Service {
 
  private:
   rpc::Service& service_;
+};
+
+/// A distributor's service that claims what is not so: Bug::AllowStops, ForbidStops, HideMissing, KeepOutage and
+/// SayInSync.
+class LyingService final : public rpc::Service {
+ public:
+  LyingService(Bug bug, rpc::Service& service) : bug_(bug), service_(service) {}
+  bool handle(rpc::Request& request, rpc::Responder& respond) override;
+
+ private:
+  /// Refuses those operations of the batch that hit an outage which has never ended.
+  void refuse_forever(const std::vector<std::string>& ids, rpc::Reply& reply);
+
+  Bug bug_;
+  rpc::Service& service_;
+  std::map<std::string, Status> refused_;  ///< By document: what was answered when it could not be served.
 };
 
 }  // namespace fjord::sim

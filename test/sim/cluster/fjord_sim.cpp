@@ -41,6 +41,7 @@ struct Arguments {
   std::string workload;
   std::int64_t span_ms = 0;
   bool strict_reads = false;
+  std::string claims = "drawn";
   bool coverage = false;
   std::string coverage_file;
 };
@@ -70,6 +71,7 @@ std::string again(const Arguments& arguments, const std::string& scenario, const
   if (options.workload != 0) text += fmt::format(" --workload W{}", options.workload);
   if (options.span.count() > 0) text += fmt::format(" --span-ms {}", options.span.count() / 1000);
   if (options.strict_reads) text += " --strict-reads";
+  if (options.claims != "drawn") text += " --claims " + options.claims;
   return text;
 }
 
@@ -149,6 +151,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--span-ms", arguments.span_ms, "Chaos: how long faults and workloads go on");
   app.add_flag("--strict-reads", arguments.strict_reads,
                "Chaos: gets with consistency=session, which have to be linearizable");
+  app.add_option("--claims", arguments.claims,
+                 "Chaos, operations, damage: what is done to a copy of the cluster to see whether it is as it says")
+      ->check(CLI::IsMember({"drawn", "none", "destroy", "silence", "damage", "stop"}))
+      ->capture_default_str();
   app.add_option("--coverage", arguments.coverage_file,
                  "Chaos: print how often a fault was active while an invariant could break; to a file: as TSV")
       ->expected(0, 1);
@@ -170,6 +176,7 @@ fjord::Result<ScenarioOptions> options_of(const Arguments& arguments, const CLI:
   options.span = fjord::milliseconds(arguments.span_ms);
   if (!arguments.workload.empty()) options.workload = static_cast<unsigned>(arguments.workload[1] - '0');
   options.strict_reads = arguments.strict_reads;
+  options.claims = arguments.claims;
   return options;
 }
 

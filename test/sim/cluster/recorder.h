@@ -6,6 +6,7 @@
 
 #include "balance_checker.h"
 #include "causal_order.h"
+#include "claim_checker.h"
 #include "fault.h"
 #include "fjord/sim/sim_transport.h"
 #include "maintenance_checker.h"
@@ -18,16 +19,21 @@ namespace fjord::sim {
 /// operations of only one distributor for a bucket. Also counts events that expose other invariants.
 class Recorder final : public NetworkObserver {
  public:
-  explicit Recorder(Exposure& exposure) : exposure_(exposure), transfers_(exposure), maintenance_(exposure) {}
+  /// `claims` is ScenarioOptions::claims; claims() has to be told of a cluster before it sees anything.
+  explicit Recorder(Exposure& exposure, std::uint64_t seed = 0, const std::string& claims = "none")
+      : exposure_(exposure), transfers_(exposure), maintenance_(exposure), claims_(seed, claims) {}
   SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) override {
-    return both(causal_order_.see_request(from, to, request), see_rest(from, to, request));
+    return both(claims_.see_request(from, to, request),
+                both(causal_order_.see_request(from, to, request), see_rest(from, to, request)));
   }
   /// Returns an empty string, or how the invariant was broken.
   const std::string& failure() const {
     if (!failure_.empty()) return failure_;
     if (!causal_order_.failure().empty()) return causal_order_.failure();
-    return transfers_.failure().empty() ? maintenance_.failure() : transfers_.failure();
+    if (!transfers_.failure().empty()) return transfers_.failure();
+    return maintenance_.failure().empty() ? claims_.failure() : maintenance_.failure();
   }
+  ClaimChecker& claims() { return claims_; }
   TransferChecker& transfers() { return transfers_; }
   MaintenanceChecker& maintenance() { return maintenance_; }
   BalanceChecker& balance() { return balance_; }
@@ -54,6 +60,7 @@ class Recorder final : public NetworkObserver {
   MaintenanceChecker maintenance_;
   BalanceChecker balance_;
   CausalOrderChecker causal_order_;
+  ClaimChecker claims_;
   std::string failure_;
 };
 

@@ -242,9 +242,10 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   const bool balances = has(faults, FaultKind::Balance);
 
   Exposure exposure;
-  Recorder recorder(exposure);
+  Recorder recorder(exposure, options.seed, options.claims);
   SimCluster cluster(plan.shape);
   cluster.scheduler().keep_trace(options.keep_trace);
+  recorder.claims().observe(cluster);
   cluster.network().set_observer(&recorder);
   recorder.causal_order().watch(cluster);
   cluster.start();
@@ -264,6 +265,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   // The safety part: faults and workloads.
   for (const auto& workload : workloads) workload->start();
   injector.start();
+  if (!damaged) recorder.claims().watch(span);
   BalanceOperator balance_operator(cluster);
   if (balances) balance_operator.start();
   cluster.scheduler().run_for(span);
@@ -279,12 +281,16 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   }
   keep(result.failure, recorder.failure());
   keep(result.failure, recorder.balance().end());
+  if (result.failure.empty()) recorder.claims().at_end();
+  keep(result.failure, recorder.failure());
   for (const unsigned invariant : {3U, 12U, 16U}) injector.note_at_end(invariant);
+  for (const unsigned tested : recorder.claims().tested()) injector.note_at_end(tested);
 
   result.coverage = injector.coverage();
   result.summary = summary_of(plan, result, cluster, recorder, injector.exercised());
   for (const auto& workload : workloads) result.summary += "; " + workload->summary();
-  add_trace(cluster, result);
+  result.summary += "; " + recorder.claims().summary();
+  add_trace(cluster, result, recorder.claims().trace());
   return result;
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "chaos.h"
+#include "claim_checker.h"
 #include "fjord/sim/scenarios.h"
 #include "operations_workload.h"
 #include "scenario_end.h"
@@ -39,8 +40,10 @@ ScenarioResult run_damage(const ScenarioOptions& options) {
   Random random(mix64(options.seed, 0x646d67));
   SimClusterOptions shape = random_shape(options, random);
   shape.schemas = {kOperationsSchema};
+  ClaimChecker claims(options.seed, options.claims);
   SimCluster cluster(shape);
   cluster.scheduler().keep_trace(options.keep_trace);
+  claims.observe(cluster);
   cluster.start();
 
   // Each bucket has an intact replica at any time: with three replicas one more node may be down, but not a third.
@@ -65,19 +68,22 @@ ScenarioResult run_damage(const ScenarioOptions& options) {
   ScenarioResult result;
   const std::string damage = wait_until_whole(cluster);
   const bool readable = damage.empty() && workload.read_all();
+  if (readable) claims.at_end();
   const History& history = workload.history();
   result.failure = history.check();
   if (result.failure.empty() && !all_ended) result.failure = "I16: an operation never ended";
   if (result.failure.empty()) result.failure = damage;
   if (result.failure.empty() && !readable)
     result.failure = "I16: a document could not be read when all faults were over: " + last_unread(history);
+  if (result.failure.empty()) result.failure = claims.failure();
   result.summary = fmt::format(
       "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} times damaged, {} buckets repaired, {} "
       "operations ({} in doubt, {} not applied)",
       shape.storage_nodes, shape.distributors, shape.redundancy, chaos.crashes(), decay.damages(),
       cluster.repaired_buckets(), history.events().size(), history.count(Outcome::InDoubt),
       history.count(Outcome::NotApplied));
-  add_trace(cluster, result);
+  result.summary += "; " + claims.summary();
+  add_trace(cluster, result, claims.trace());
   return result;
 }
 

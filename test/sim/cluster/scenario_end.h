@@ -23,10 +23,12 @@ inline std::string check_end(SimCluster& cluster, const History& history, const 
 }
 
 /// Adds the events of the run to its result.
-inline void add_trace(SimCluster& cluster, ScenarioResult& result) {
+/// `of_copy` are events of a copy of the cluster, which follow them.
+inline void add_trace(SimCluster& cluster, ScenarioResult& result, const std::vector<std::string>& of_copy = {}) {
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  if (!result.trace.empty()) result.trace.insert(result.trace.end(), of_copy.begin(), of_copy.end());
 }
 
 }  // namespace fjord::sim

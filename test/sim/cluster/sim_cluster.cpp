@@ -69,6 +69,16 @@ std::string to_string(Bug bug) {
       return "count-again-after-takeover";
     case Bug::LoseDeadLetters:
       return "lose-dead-letters";
+    case Bug::AllowStops:
+      return "allow-stops";
+    case Bug::ForbidStops:
+      return "forbid-stops";
+    case Bug::HideMissing:
+      return "hide-missing";
+    case Bug::KeepOutage:
+      return "keep-outage";
+    case Bug::SayInSync:
+      return "say-in-sync";
   }
   return "unknown";
 }
@@ -79,7 +89,8 @@ constexpr Bug kBugs[] = {
     Bug::SkipReplica, Bug::ForgetTuple,    Bug::ReadOutOfSync,           Bug::ForgetTokens,   Bug::GuardReadsAnywhere,
     Bug::SkipRepair,  Bug::RepairUnmerged, Bug::ServeOldRequests,        Bug::ForkState,      Bug::ForgetVisited,
     Bug::SkipSync,    Bug::IgnoreLease,    Bug::TokenSkipsBucket,        Bug::SliceHole,      Bug::UnstableBound,
-    Bug::HideRemoves, Bug::IgnoreOwners,   Bug::CountAgainAfterTakeover, Bug::LoseDeadLetters};
+    Bug::HideRemoves, Bug::IgnoreOwners,   Bug::CountAgainAfterTakeover, Bug::LoseDeadLetters,
+    Bug::AllowStops,  Bug::ForbidStops,    Bug::HideMissing,             Bug::KeepOutage,     Bug::SayInSync};
 
 }  // namespace
 
@@ -105,6 +116,29 @@ class SimCluster::StorageProcess final : public Process {
   /// Returns the engine that holds `bucket`.
   spi::PersistenceProvider& provider(BucketId bucket) { return *providers_[bucket.raw() & (providers_.size() - 1)]; }
   const std::vector<spi::PersistenceProvider*>& providers() const { return providers_; }
+  /// Reads all that the node holds, and a document of each bucket that it does not hold. Returns an empty string, or what
+  /// is wrong: the last of it, or the first if a bucket cannot be listed.
+  std::string check_documents() const {
+    std::string problem;
+    for (spi::PersistenceProvider* provider : providers_) {
+      for (BucketId bucket : provider->list_buckets()) {
+        const std::string where = name_ + ", " + bucket.to_string();
+        Result<std::vector<spi::EntryMeta>> entries = provider->list_entries(bucket);
+        if (!entries) return where + ": " + entries.error().to_string();
+        for (const spi::EntryMeta& entry : *entries) {
+          DocBlockBuilder block;
+          const GlobalId gids[] = {entry.gid};
+          const Result<std::size_t> done = provider->read_entries(bucket, gids, block, 1);
+          if (!done) problem = where + ": " + done.error().to_string();
+        }
+        const GlobalId absent =
+            must(DocumentId::parse("id:sim:item:n=" + std::to_string(bucket.bits()) + ":absent")).gid();
+        const Result<spi::StoredDocument> got = provider->get(bucket, absent);
+        if (got || got.error().code() != StatusCode::NotFound) problem = where + ": " + got.status().to_string();
+      }
+    }
+    return problem;
+  }
   std::uint64_t repaired_buckets() const {
     return repaired_ + (incarnation_ == nullptr ? 0 : repaired_in_this_incarnation());
   }
@@ -327,6 +361,27 @@ SimCluster::~SimCluster() {
   for (auto& process : controllers_) process->crash();
 }
 
+std::unique_ptr<SimCluster> SimCluster::copy(std::uint64_t seed) const {
+  SimClusterOptions options = options_;
+  options.seed = seed;
+  auto twin = std::make_unique<SimCluster>(options);
+  twin->started_ = true;
+  twin->scheduler_.clock().advance_to(scheduler_.clock().now());
+  while (twin->storage_.size() < storage_.size()) {
+    twin->storage_.push_back(std::make_unique<StorageProcess>(*twin, static_cast<unsigned>(twin->storage_.size())));
+  }
+  while (twin->distributors_.size() < distributors_.size()) {
+    const auto index = static_cast<unsigned>(twin->distributors_.size());
+    twin->distributors_.push_back(std::make_unique<DistributorProcess>(*twin, index));
+  }
+  for (std::size_t i = 0; i < storage_.size(); ++i) twin->storage_[i]->continue_from(*storage_[i]);
+  for (std::size_t i = 0; i < distributors_.size(); ++i) twin->distributors_[i]->continue_from(*distributors_[i]);
+  for (std::size_t i = 0; i < controllers_.size(); ++i) twin->controllers_[i]->continue_from(*controllers_[i]);
+  twin->controller_records_->set_records(controller_records_->copy_records());
+  twin->add_client();
+  return twin;
+}
+
 /// Returns the distributors of the configuration files, without those added later.
 std::vector<rpc::Address> SimCluster::distributor_addresses() const {
   std::vector<rpc::Address> addresses;
@@ -351,6 +406,7 @@ void SimCluster::restart_storage(unsigned index) { storage_[index]->start(); }
 bool SimCluster::storage_alive(unsigned index) const { return storage_[index]->alive(); }
 
 bool SimCluster::damage_storage(unsigned index) {
+  storage_[index]->note_disturbed();
   SimEnv& env = storage_[index]->env();
   std::vector<std::string> paths;
   const Result<std::vector<std::string>> files = env.list_directory("/data");
@@ -376,6 +432,29 @@ bool SimCluster::damage_storage(unsigned index) {
   scheduler_.trace("flip bit of storage." + std::to_string(index) + " " + path + " " + std::to_string(offset));
   FJORD_CHECK(env.flip_bit(path, offset, bit).is_ok());
   return true;
+}
+
+std::string SimCluster::damage_slotfile(const std::string& name, Random& random) {
+  SimEnv& env = process(name).env();
+  const Result<std::vector<std::string>> files = env.list_directory("/data");
+  if (!files) return {};
+  std::vector<std::string> paths;
+  for (const std::string& file : *files) {
+    if (file.ends_with(".slot")) paths.push_back("/data/" + file);
+  }
+  if (paths.empty()) return {};
+  const std::string& path = paths[random.below(paths.size())];
+  const std::uint64_t size = must(must(env.open_random_access(path))->size());
+  if (size == 0) return {};
+  const std::uint64_t length = std::min(size, std::uint64_t{64} << random.below(8));
+  const std::uint64_t from = random.below(size - length + 1);
+  process(name).note_disturbed();
+  for (std::uint64_t offset = from; offset < from + length; offset += 8) {
+    FJORD_CHECK(env.flip_bit(path, offset, static_cast<int>(random.below(8))).is_ok());
+  }
+  std::string text = fmt::format("bytes {} to {} of {} on {}", from, from + length, path, name);
+  scheduler_.trace("damage of " + text);
+  return text;
 }
 
 std::uint64_t SimCluster::repaired_buckets() {
@@ -424,12 +503,14 @@ void SimCluster::resume(const std::string& name) { process(name).resume(); }
 void SimCluster::lose_power(const std::string& name) {
   scheduler_.trace("loss of power of " + name);
   process(name).crash();
+  process(name).note_disturbed();
   process(name).env().lose_power();
 }
 
 void SimCluster::wipe(const std::string& name) {
   scheduler_.trace("wipe of " + name);
   process(name).crash();
+  process(name).note_disturbed();
   SimEnv& env = process(name).env();
   env.clear_faults();
   for (const char* folder : {"/data", "/search"}) {
@@ -496,6 +577,25 @@ std::string SimCluster::leader() const {
   }
   return controllers_.front()->name();
 }
+
+namespace {
+
+template <typename Processes>
+std::vector<std::string> names_of(const Processes& processes) {
+  std::vector<std::string> names;
+  for (const auto& process : processes) {
+    if (!process->is_retired()) names.push_back(process->name());
+  }
+  return names;
+}
+
+}  // namespace
+
+std::vector<std::string> SimCluster::storage_names() const { return names_of(storage_); }
+std::vector<std::string> SimCluster::distributor_names() const { return names_of(distributors_); }
+std::vector<std::string> SimCluster::controller_names() const { return names_of(controllers_); }
+bool SimCluster::is_running(const std::string& name) { return process(name).is_running(); }
+MonotonicTime SimCluster::disturbed_at(const std::string& name) { return process(name).disturbed_at(); }
 
 std::uint64_t SimCluster::incarnation_of(const std::string& name) { return process(name).incarnations(); }
 
@@ -645,25 +745,12 @@ std::string SimCluster::check_replicas() {
 std::string SimCluster::check_documents() {
   std::string problem;
   for (const auto& process : storage_) {
-    for (spi::PersistenceProvider* provider : process->providers()) {
-      for (BucketId bucket : provider->list_buckets()) {
-        const std::string where = process->name() + ", " + bucket.to_string();
-        Result<std::vector<spi::EntryMeta>> entries = provider->list_entries(bucket);
-        if (!entries) return where + ": " + entries.error().to_string();
-        for (const spi::EntryMeta& entry : *entries) {
-          DocBlockBuilder block;
-          const GlobalId gids[] = {entry.gid};
-          const Result<std::size_t> done = provider->read_entries(bucket, gids, block, 1);
-          if (!done) problem = where + ": " + done.error().to_string();
-        }
-        const GlobalId absent =
-            must(DocumentId::parse("id:sim:item:n=" + std::to_string(bucket.bits()) + ":absent")).gid();
-        const Result<spi::StoredDocument> got = provider->get(bucket, absent);
-        if (got || got.error().code() != StatusCode::NotFound) problem = where + ": " + got.status().to_string();
-      }
-    }
+    std::string one = process->check_documents();
+    if (!one.empty()) problem = std::move(one);
   }
   return problem;
 }
+
+std::string SimCluster::check_documents_of(const std::string& name) { return storage_process(name)->check_documents(); }
 
 }  // namespace fjord::sim

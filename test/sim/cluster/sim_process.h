@@ -18,12 +18,21 @@ class SimCluster::Process {
         env_({.seed = cluster.random_.next(), .power_loss = cluster.options_.power_loss}) {}
   virtual ~Process() = default;
 
+  /// Makes this process, which has never been started, what the end of `other` at this moment would leave.
+  void continue_from(const Process& other) {
+    env_.copy_from(other.env_);
+    retired_ = other.retired_;
+    skew_ = other.skew_;
+    incarnations_ = other.incarnations_;
+  }
+
   /// Starts an incarnation. If it fails because the disk is full, start is retried until it succeeds.
   void start() {
     if (retired_) return;
     wanted_ = true;
     if (incarnation_ != nullptr) return;
     ++incarnations_;
+    note_disturbed();
     cluster_.scheduler_.trace("start " + name_);
     incarnation_ = std::make_unique<Incarnation>(cluster_, name_, env_, skew_);
     const Status begun = begin();
@@ -40,6 +49,7 @@ class SimCluster::Process {
     wanted_ = false;
     paused_ = false;
     if (incarnation_ == nullptr) return;
+    note_disturbed();
     cluster_.scheduler_.trace("crash " + name_);
     stop();
   }
@@ -62,6 +72,7 @@ class SimCluster::Process {
 
   void pause() {
     if (incarnation_ == nullptr || paused_) return;
+    note_disturbed();
     cluster_.scheduler_.trace("pause " + name_);
     paused_ = true;
     cluster_.network_.pause(name_);
@@ -69,6 +80,7 @@ class SimCluster::Process {
   }
   void resume() {
     if (!paused_) return;
+    note_disturbed();
     cluster_.scheduler_.trace("resume " + name_);
     paused_ = false;
     incarnation_->scheduler->resume();
@@ -84,6 +96,11 @@ class SimCluster::Process {
   SimEnv& env() { return env_; }
 
   bool alive() const { return incarnation_ != nullptr; }
+  bool is_running() const { return alive() && !paused_; }
+  bool is_retired() const { return retired_; }
+  /// Something happened to the process or its disk that Fjord may need some seconds to notice.
+  void note_disturbed() { disturbed_at_ = cluster_.scheduler_.clock().now(); }
+  MonotonicTime disturbed_at() const { return disturbed_at_; }
   const std::string& name() const { return name_; }
   rpc::Address address() const { return name_ + ":1"; }
 
@@ -145,6 +162,7 @@ class SimCluster::Process {
   std::uint64_t incarnations_ = 0;
   bool paused_ = false;
   Duration skew_{0};
+  MonotonicTime disturbed_at_{0};
   std::unique_ptr<Incarnation> incarnation_;
 };
 

@@ -222,6 +222,12 @@ std::uint64_t SimEnv::free_bytes() const {
 
 std::uint64_t SimEnv::used_bytes() const { return tree_->used_bytes(); }
 
+void SimEnv::copy_from(const SimEnv& other) {
+  FJORD_CHECK(options_.power_loss == other.options_.power_loss);
+  options_.capacity_bytes = other.options_.capacity_bytes;
+  tree_ = other.tree_->copy();
+}
+
 void SimEnv::lose_power() { lose_power(true); }
 void SimEnv::lose_power_and_all_unsynced() { lose_power(false); }
 

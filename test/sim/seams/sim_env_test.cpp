@@ -311,6 +311,30 @@ TEST_CASE("sim env: replaced and moved files are counted once") {
   CHECK(env.used_bytes() == 0);
 }
 
+TEST_CASE("sim env: a copy has the files, also what is not synced, and lives on its own") {
+  SimEnv env({.power_loss = true});
+  auto file = create_durable(env, "/kept", std::string(1024, 'a'));
+  REQUIRE(file->write(0, "b"));
+  REQUIRE(env.create_directories("/dir"));
+  auto moved = create(env, "/dir/old", "moved");
+  REQUIRE(env.rename("/dir/old", "/dir/new"));
+
+  SimEnv same({.seed = 2, .power_loss = true});
+  same.copy_from(env);
+  CHECK(*read_file(same, "/kept") == "b" + std::string(1023, 'a'));
+  CHECK(*read_file(same, "/dir/new") == "moved");
+  CHECK(same.used_bytes() == env.used_bytes());
+
+  same.lose_power_and_all_unsynced();
+  CHECK(*read_file(same, "/kept") == std::string(1024, 'a'));
+  CHECK_FALSE(*same.exists("/dir"));
+  CHECK(*read_file(env, "/kept") == "b" + std::string(1023, 'a'));
+  REQUIRE(env.remove_file("/kept"));
+  REQUIRE(moved->write(0, "M"));
+  CHECK(*read_file(same, "/kept") == std::string(1024, 'a'));
+  CHECK(*read_file(env, "/dir/new") == "Moved");
+}
+
 TEST_CASE("sim env: a flipped bit stays flipped after a loss of power") {
   SimEnv env({.power_loss = true});
   auto file = create_durable(env, "/f", std::string(1024, 'a'));

@@ -29,6 +29,43 @@ SimTree::SimTree(bool track_durable) : track_(track_durable), root_(std::make_sh
   root_->linked = true;
 }
 
+namespace {
+
+/// Copies nodes so that the copies lead to each other as the originals do. Nodes without a name are copied too, because
+/// an unsynced change may bring them back.
+class NodeCopier {
+ public:
+  std::shared_ptr<SimNode> copy(const std::shared_ptr<SimNode>& node) {
+    if (node == nullptr) return nullptr;
+    if (const auto found = copies_.find(node.get()); found != copies_.end()) return found->second;
+    auto made = std::make_shared<SimNode>(node->is_directory, node->content);
+    made->linked = node->linked;
+    copies_.emplace(node.get(), made);
+    for (const auto& [name, child] : node->entries) made->entries.emplace(name, copy(child));
+    for (const auto& [name, child] : node->durable_entries) made->durable_entries.emplace(name, copy(child));
+    return made;
+  }
+
+ private:
+  std::map<const SimNode*, std::shared_ptr<SimNode>> copies_;
+};
+
+}  // namespace
+
+std::unique_ptr<SimTree> SimTree::copy() const {
+  auto made = std::make_unique<SimTree>(track_);
+  NodeCopier copier;
+  made->root_ = copier.copy(root_);
+  made->used_bytes_ = used_bytes_;
+  for (const Operation& operation : unsynced_) {
+    Operation& same = made->unsynced_.emplace_back();
+    for (const NameChange& change : operation) {
+      same.push_back({copier.copy(change.directory), change.name, copier.copy(change.node)});
+    }
+  }
+  return made;
+}
+
 Result<std::shared_ptr<SimNode>> SimTree::find(const std::string& path) const {
   std::shared_ptr<SimNode> node = root_;
   for (const std::string& name : split(path)) {

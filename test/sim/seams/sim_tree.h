@@ -14,6 +14,8 @@ namespace fjord::sim {
 /// A file or a directory.
 struct SimNode {
   SimNode(bool directory, bool track_durable) : is_directory(directory), content(track_durable) {}
+  /// Copies the content of a file, and no entries.
+  SimNode(bool directory, const SimFileContent& same) : is_directory(directory), content(same) {}
 
   const bool is_directory;
   bool linked = false;  ///< True if a name leads to it; unlinked nodes take no space.
@@ -27,6 +29,9 @@ struct SimNode {
 class SimTree {
  public:
   explicit SimTree(bool track_durable);
+
+  /// Returns a tree of its own with the same content, synced and unsynced.
+  std::unique_ptr<SimTree> copy() const;
 
   /// Errors: NotFound.
   Result<std::shared_ptr<SimNode>> find(const std::string& path) const;

@@ -15,6 +15,9 @@ struct ScenarioOptions {
   Bug bug = Bug::None;
   std::size_t keep_trace = 0;
   bool clock_skew = false;
+  /// Scenarios chaos, operations and damage: what is put to the test of what Fjord says of itself (I25): "drawn" by the
+  /// seed, "none", or always "destroy", "silence", "damage" or "stop".
+  std::string claims = "drawn";
 
   // --- Scenario chaos only
 

@@ -40,7 +40,12 @@ enum class Bug {
   HideRemoves,
   IgnoreOwners,
   CountAgainAfterTakeover,
-  LoseDeadLetters
+  LoseDeadLetters,
+  AllowStops,
+  ForbidStops,
+  HideMissing,
+  KeepOutage,
+  SayInSync
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
@@ -80,6 +85,12 @@ class SimCluster {
  public:
   explicit SimCluster(const SimClusterOptions& options);
   ~SimCluster();
+
+  /// Returns a cluster of its own in which every process has ended by SIGKILL at this moment: the disks, the records of
+  /// the fleet controllers, the errors of the clocks and the virtual time are copies, and no process is up. Its processes
+  /// may be started, ended and damaged without any effect on this cluster, which does not change and may go on
+  /// afterwards. `seed` decides all that is drawn in the copy. It has one client, admin().
+  std::unique_ptr<SimCluster> copy(std::uint64_t seed) const;
 
   SimScheduler& scheduler() { return scheduler_; }
   SimNetwork& network() { return network_; }
@@ -142,6 +153,14 @@ class SimCluster {
   std::string add_distributor();
   /// Ends the process for good.
   void retire(const std::string& name);
+  /// Returns the names of all processes of a kind that have not ended for good, those included that are down.
+  std::vector<std::string> storage_names() const;
+  std::vector<std::string> distributor_names() const;
+  std::vector<std::string> controller_names() const;
+  /// True if the process was started, has not crashed and is not suspended.
+  bool is_running(const std::string& name);
+  /// Returns when the process last crashed, started, was suspended or resumed, or when its disk was damaged or emptied.
+  MonotonicTime disturbed_at(const std::string& name);
   /// Returns the name of the leading fleet controller; the first one if none leads.
   std::string leader() const;
   /// Returns the number of starts of the process.
@@ -173,6 +192,11 @@ class SimCluster {
   /// Reads all that every replica holds, and a document that none holds, so that the nodes detect any damage. Returns
   /// an empty string if there is none, else the damage.
   std::string check_documents();
+  /// As check_documents(), for one storage node. It must be up.
+  std::string check_documents_of(const std::string& name);
+  /// Changes every eighth byte of a part of one slotfile of the node, as a failing medium does. `random` chooses the
+  /// file and a part of 64 bytes up to all of it. Returns a text that names both; empty if the node has no slotfile.
+  std::string damage_slotfile(const std::string& name, Random& random);
 
   /// Runs until `done` returns true or `limit` has passed.
   bool run_until(const std::function<bool()>& done, Duration limit) { return scheduler_.run_until(done, limit); }

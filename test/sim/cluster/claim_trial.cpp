@@ -1,0 +1,246 @@
+#include "claim_trial.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <optional>
+#include <utility>
+
+#include "claim_reader.h"
+
+namespace fjord::sim {
+namespace {
+
+constexpr std::string_view kTrialNames[kTrials] = {"destroy", "silence", "damage", "stop"};
+constexpr std::size_t kTraceLines = 400;
+
+}  // namespace
+
+std::string_view to_string(Trial trial) { return kTrialNames[static_cast<unsigned>(trial)]; }
+
+Result<Trial> trial_from_string(std::string_view name) {
+  const auto* found = std::find(std::begin(kTrialNames), std::end(kTrialNames), name);
+  if (found != std::end(kTrialNames)) return static_cast<Trial>(found - std::begin(kTrialNames));
+  return Status(StatusCode::InvalidArgument,
+                fmt::format("there is no trial '{}'; there are {}", name, fmt::join(kTrialNames, ", ")));
+}
+
+std::string ClaimTrial::run(Trial trial) {
+  done_ = false;
+  switch (trial) {
+    case Trial::Destroy:
+      return destroy();
+    case Trial::Silence:
+      return silence();
+    case Trial::Damage:
+      return damage();
+    case Trial::Stop:
+      return stop();
+  }
+  return {};
+}
+
+std::unique_ptr<SimCluster> ClaimTrial::copy_of(const SimCluster& cluster) {
+  std::unique_ptr<SimCluster> copy = cluster.copy(random_.next());
+  copy->scheduler().keep_trace(kTraceLines);
+  for (const std::string& name : copy->storage_names()) copy->free_disk(name);
+  return copy;
+}
+
+void ClaimTrial::start(SimCluster& copy, const std::set<std::string>& absent, Duration pause_max) {
+  for (const auto& names : {copy.controller_names(), copy.storage_names(), copy.distributor_names()}) {
+    for (const std::string& name : names) {
+      if (absent.contains(name)) continue;
+      const Duration pause(1 + random_.below(static_cast<std::uint64_t>(pause_max.count())));
+      copy.scheduler().outside().post_after(pause, [&copy, name] { copy.restart(name); });
+    }
+  }
+  copy.scheduler().run_for(pause_max);
+}
+
+std::vector<std::string> ClaimTrial::nodes_up() const {
+  std::vector<std::string> names;
+  for (std::uint16_t i = 0; i < view_.state->node_count(NodeType::Storage); ++i) {
+    if (view_.is_up(NodeId::storage(i))) names.push_back(NodeId::storage(i).to_string());
+  }
+  return names;
+}
+
+/// Returns how many replicas each bucket has at least when all are in sync: fewer than the redundancy if there are not
+/// enough nodes or groups.
+std::size_t ClaimTrial::replicas() const {
+  std::size_t least = view_.redundancy();
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << view_.bits(); ++i) {
+    std::size_t up = 0;
+    for (const std::uint16_t node : view_.ideal_nodes(BucketId(view_.bits(), i))) {
+      up += view_.is_up(NodeId::storage(node)) ? 1 : 0;
+    }
+    least = std::min(least, up);
+  }
+  return least;
+}
+
+std::set<std::string> ClaimTrial::draw_expendable(const std::string& spared) {
+  std::vector<std::string> nodes = nodes_up();
+  std::erase(nodes, spared);
+  const std::size_t count = replicas() > 0 ? std::min(replicas() - 1, nodes.size()) : 0;
+  std::set<std::string> drawn;
+  while (drawn.size() < count) drawn.insert(nodes[random_.below(nodes.size())]);
+  return drawn;
+}
+
+std::string ClaimTrial::serve(SimCluster& copy) {
+  ClaimReader reader(copy, acknowledged_, random_.fork());
+  std::string problem = reader.get_all(kServedWithin);
+  if (problem.empty()) problem = reader.visit(kServedWithin);
+  if (problem.empty() && random_.chance(0.25)) problem = reader.count_by_job(kServedWithin);
+  return problem;
+}
+
+std::string ClaimTrial::report(const SimCluster& copy, std::string what, const std::string& problem) {
+  done_ = true;
+  if (problem.empty()) return {};
+  const auto& lines = const_cast<SimCluster&>(copy).scheduler().kept_trace();
+  trace_.assign(lines.begin(), lines.end());
+  return fmt::format("I25: {}: {}", what, problem);
+}
+
+std::string ClaimTrial::destroy() {
+  const std::unique_ptr<SimCluster> copy = copy_of(original_);
+  const std::set<std::string> destroyed = draw_expendable({});
+  std::set<std::string> absent;
+  // Nodes that are away in the original may stay away: all data is in sync without them.
+  for (const std::string& name : copy->storage_names()) {
+    const bool is_away = !view_.is_up(*NodeId::parse(name));
+    if (is_away && random_.chance(0.5)) absent.insert(name);
+  }
+  std::string how;
+  const bool loses_power = original_.options().sync && original_.options().power_loss && random_.chance(0.5);
+  for (const std::string& name : copy->storage_names()) {
+    if (!destroyed.contains(name)) {
+      if (loses_power) copy->lose_power(name);
+      continue;
+    }
+    copy->wipe(name);
+    const bool returns = random_.chance(0.5);
+    if (!returns) absent.insert(name);
+    how += fmt::format(" {} {},", name, returns ? "returns empty" : "never returns");
+  }
+  const Duration pause_max = random_.chance(0.5) ? milliseconds(200) : milliseconds(4000);
+  start(*copy, absent, pause_max);
+  const std::string what =
+      fmt::format("all buckets are in sync, with {} replicas;{} the others restart within {} ms{}, away: {}", replicas(),
+                  how, pause_max.count() / 1000, loses_power ? " after a loss of power" : "", fmt::join(absent, " "));
+  return report(*copy, what, serve(*copy));
+}
+
+std::string ClaimTrial::silence() {
+  if (replicas() < 2) return {};
+  const std::unique_ptr<SimCluster> copy = copy_of(original_);
+  start(*copy, {}, milliseconds(200));
+  if (!copy->run_until_steady(kSteadyWithin)) return {};
+  const std::vector<std::string> nodes = nodes_up();
+  const std::string silent = nodes[random_.below(nodes.size())];
+  const std::set<std::string> dead = draw_expendable(silent);
+  const Duration before = milliseconds(static_cast<std::int64_t>(random_.below(6000)));
+  const Duration length = milliseconds(100 + static_cast<std::int64_t>(random_.below(4900)));
+  // The silence begins up to 3 s before the others die, or later.
+  const Duration lead = seconds(3);
+  copy->scheduler().outside().post_after(lead, [&] {
+    for (const std::string& name : dead) copy->crash(name);
+  });
+  copy->scheduler().run_for(before + Duration(1));
+  copy->pause(silent);
+  copy->scheduler().run_for(length);
+  copy->resume(silent);
+  copy->scheduler().run_for(lead);
+  const std::string what = fmt::format("{} ended, {} was silent for {} ms from {} ms after that, and answers",
+                                       fmt::join(dead, ", "), silent, length.count() / 1000,
+                                       (before - lead).count() / 1000);
+  return report(*copy, what, serve(*copy));
+}
+
+std::string ClaimTrial::damage() {
+  if (replicas() < 2) return {};
+  const std::unique_ptr<SimCluster> copy = copy_of(original_);
+  start(*copy, {}, milliseconds(200));
+  if (!copy->run_until_steady(kSteadyWithin)) return {};
+  const std::vector<std::string> nodes = nodes_up();
+  const std::string node = nodes[random_.below(nodes.size())];
+  const std::string where = copy->damage_slotfile(node, random_);
+  if (where.empty()) return {};
+  // Users read until damage is found somewhere. Then the cluster repairs it, and says when that is done.
+  ClaimReader reader(*copy, acknowledged_, random_.fork());
+  const std::uint64_t repaired = copy->repaired_buckets();
+  for (int turn = 0; turn < 10 && copy->repaired_buckets() == repaired; ++turn) {
+    if (const std::string problem = reader.get_all(kServedWithin); !problem.empty()) {
+      return report(*copy, "with damage in " + where, problem);
+    }
+    copy->scheduler().run_for(milliseconds(500));
+  }
+  if (copy->repaired_buckets() == repaired) return {};
+  if (!copy->run_until_steady(kSteadyWithin)) return report(*copy, "damage in " + where + " is never repaired", "I3");
+
+  const std::unique_ptr<SimCluster> later = copy_of(*copy);
+  std::set<std::string> absent = draw_expendable(node);
+  for (const std::string& name : absent) later->wipe(name);
+  later->restart(node);
+  const std::string what = fmt::format("0 damaged, after damage in {} was repaired; {} restarts", where, node);
+  if (const std::string bad = later->check_documents_of(node); !bad.empty()) {
+    return report(*later, what + " and finds damage", bad);
+  }
+  if (random_.chance(0.5)) absent.clear();
+  start(*later, absent, milliseconds(200));
+  return report(*later, fmt::format("{}, and others are lost; away: {}", what, fmt::join(absent, " ")), serve(*later));
+}
+
+std::string ClaimTrial::stop() {
+  const std::unique_ptr<SimCluster> copy = copy_of(original_);
+  start(*copy, {}, milliseconds(200));
+  if (!copy->run_until_steady(kSteadyWithin)) return {};
+  std::vector<std::string> all = nodes_up();
+  std::vector<std::string> nodes;
+  for (std::size_t wanted = 1 + random_.below(3); nodes.size() < std::min(wanted, all.size());) {
+    const std::string& name = all[random_.below(all.size())];
+    if (std::find(nodes.begin(), nodes.end(), name) == nodes.end()) nodes.push_back(name);
+  }
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Stop;
+  request.nodes = nodes;
+  request.dry_run = true;
+  struct Answer {
+    std::optional<Result<rpc::ChangeNodesReply>> reply;
+  };
+  auto answer = std::make_shared<Answer>();
+  copy->admin().call_any(std::move(request), seconds(5),
+                         [answer](Result<rpc::ChangeNodesReply> reply) { answer->reply = std::move(reply); });
+  copy->run_until([&] { return answer->reply.has_value(); }, seconds(10));
+  if (!answer->reply || !*answer->reply || !(*answer->reply)->status) return {};
+  const std::vector<std::string>& refusals = (*answer->reply)->refusals;
+  for (const std::string& name : nodes) copy->crash(name);
+  const std::string asked = fmt::format("stop-check of {}", fmt::join(nodes, ", "));
+  if (refusals.empty()) return report(*copy, asked + " said yes", why_may_stop(*copy, nodes));
+  return why_may_not_stop(*copy, nodes, fmt::format("{} said no ({})", asked, fmt::join(refusals, "; ")));
+}
+
+/// Returns what does not go on without the nodes.
+std::string ClaimTrial::why_may_stop(SimCluster& copy, const std::vector<std::string>&) {
+  std::string problem = serve(copy);
+  if (!problem.empty()) return problem;
+  ClaimReader reader(copy, acknowledged_, random_.fork());
+  return reader.put_everywhere(view_.bits(), kServedWithin);
+}
+
+/// Checks that something does not go on without the nodes. Limits of the operator, which refusals name by their
+/// setting, are no statement about the data.
+std::string ClaimTrial::why_may_not_stop(SimCluster& copy, const std::vector<std::string>&, const std::string& reasons) {
+  if (reasons.find("controller.") != std::string::npos) return {};
+  ClaimReader reader(copy, acknowledged_, random_.fork());
+  static constexpr Duration kLongEnough = seconds(20);
+  std::string problem = reader.put_everywhere(view_.bits(), kLongEnough);
+  if (problem.empty()) problem = reader.get_all(kLongEnough);
+  if (problem.empty()) problem = reader.visit(kLongEnough);
+  return report(copy, reasons, problem.empty() ? "gets, puts and a visit go on without them" : "");
+}
+
+}  // namespace fjord::sim
