@@ -14,7 +14,7 @@
 namespace fjord::sim {
 
 /// What Fjord has acknowledged, seen on the network: for each document the newest acknowledged version, and the removes
-/// whose outcome nobody was told. Timestamps order the versions of a document, so what a reader may be given follows
+/// that were not acknowledged. Timestamps order the versions of a document, so what a reader may be given follows
 /// from them alone.
 ///
 /// Documents that Fjord makes for itself (namespace "fjord") are left out. Threading: the scheduler's.

@@ -8,8 +8,7 @@
 namespace fjord::sim {
 namespace {
 
-/// Time within which Fjord has to notice what happened to a node.
-constexpr Duration kNoticedWithin = seconds(5);
+constexpr Duration kNoticedWithin = ClaimTrial::kNoticedWithin;
 constexpr Duration kPolledWithin = seconds(1);
 constexpr Duration kBetweenLooks = milliseconds(250);
 
@@ -20,7 +19,7 @@ bool is_in_sync(const rpc::PollReply& reply) {
 }
 
 /// Trials of a hundred, in the order of Trial.
-constexpr unsigned kShares[kTrials] = {40, 25, 20, 15};
+constexpr unsigned kShares[kTrials] = {25, 15, 20, 15, 10, 15};
 
 Trial draw_trial(Random& random) {
   std::uint64_t dice = random.below(100);

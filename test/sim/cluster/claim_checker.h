@@ -57,8 +57,8 @@ class ClaimChecker final : public NetworkObserver {
 
   void look();
   void make_trial();
-  /// Returns the state in force if all buckets are in sync by the numbers of `fjord status`, and nothing has happened to
-  /// a storage node of which Fjord may not know yet.
+  /// Returns the state in force if all buckets are in sync by the numbers of `fjord status`, and nothing has happened
+  /// to a storage node of which Fjord may not know yet.
   std::optional<ClusterView> state_in_sync() const;
   bool is_quiet() const;
   void see_state(const rpc::ClusterInfo& info);

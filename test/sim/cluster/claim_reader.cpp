@@ -39,7 +39,7 @@ std::string type_of(const std::string& id) {
 
 }  // namespace
 
-std::string ClaimReader::get_all(Duration limit) {
+std::string ClaimReader::get_all(Duration limit, bool may_refuse) {
   std::vector<const std::pair<const std::string, Acknowledged::Document>*> all;
   for (const auto& document : acknowledged_.documents()) {
     if (document.second.timestamp_us != 0) all.push_back(&document);
@@ -51,12 +51,13 @@ std::string ClaimReader::get_all(Duration limit) {
   auto calls = std::make_shared<Calls>();
   calls->left = all.size();
   for (const auto* document : all) {
-    cluster_.admin().get(document->first, limit, [calls, id = document->first, known = document->second](auto got) {
+    const auto& [id, known] = *document;
+    cluster_.admin().get(id, limit, [calls, may_refuse, id = id, known = known](const OperationOutcome& got) {
       --calls->left;
       if (got.is_ok() || got.status.code() == StatusCode::NotFound) {
         const std::string why = Acknowledged::why_not(known, got.is_ok() ? got.timestamp_us : 0);
         if (!why.empty()) calls->fail(fmt::format("get {}: {}, {}", id, got.status.to_string(), why));
-      } else {
+      } else if (!may_refuse) {
         calls->fail(fmt::format("get {}: {}", id, got.status.to_string()));
       }
     });
@@ -90,12 +91,13 @@ std::string ClaimReader::visit(Duration limit) {
     visit->end = status;
     visit->session.reset();
   };
-  client.executor().post([this, visit, &client, options = std::move(options), callbacks = std::move(callbacks)]() mutable {
-    visit->session = std::make_unique<visitors::VisitorSession>(
-        std::move(options), std::move(callbacks), client.transport(), visit->snapshots, cluster_.scheduler().clock(),
-        random_.fork(), client.executor());
-    visit->session->start();
-  });
+  client.executor().post(
+      [this, visit, &client, options = std::move(options), callbacks = std::move(callbacks)]() mutable {
+        visit->session = std::make_unique<visitors::VisitorSession>(
+            std::move(options), std::move(callbacks), client.transport(), visit->snapshots,
+            cluster_.scheduler().clock(), random_.fork(), client.executor());
+        visit->session->start();
+      });
   if (!cluster_.run_until([&] { return visit->end.has_value(); }, limit + kSlack)) return "a visit never ended";
   if (!*visit->end) return "a visit: " + visit->end->to_string();
   for (const auto& [id, known] : acknowledged_.documents()) {
@@ -116,9 +118,8 @@ std::string ClaimReader::count_by_job(Duration limit) {
     fewest += known.must_exist() ? 1 : 0;
     ++most;
   }
-  const auto chosen = std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) {
-    return a.second.first < b.second.first;
-  });
+  const auto chosen = std::max_element(counts.begin(), counts.end(),
+                                       [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
   if (chosen == counts.end() || chosen->second.first == 0) return {};
   struct Job {
     bool submitted = false;

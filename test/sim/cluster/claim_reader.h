@@ -17,7 +17,8 @@ class ClaimReader {
       : cluster_(cluster), acknowledged_(acknowledged), random_(random) {}
 
   /// Gets every document, at most some hundred that are drawn.
-  std::string get_all(Duration limit);
+  /// `may_refuse`: only wrong answers count, not refusals.
+  std::string get_all(Duration limit, bool may_refuse = false);
   /// One visit of everything.
   std::string visit(Duration limit);
   /// A job that counts the documents of a type that has some; nothing is done if there is none.

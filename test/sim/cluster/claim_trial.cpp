@@ -11,7 +11,7 @@
 namespace fjord::sim {
 namespace {
 
-constexpr std::string_view kTrialNames[kTrials] = {"destroy", "silence", "damage", "stop"};
+constexpr std::string_view kTrialNames[kTrials] = {"destroy", "lose", "silence", "damage", "files", "stop"};
 constexpr std::size_t kTraceLines = 400;
 
 }  // namespace
@@ -30,10 +30,14 @@ std::string ClaimTrial::run(Trial trial) {
   switch (trial) {
     case Trial::Destroy:
       return destroy();
+    case Trial::Lose:
+      return lose();
     case Trial::Silence:
       return silence();
     case Trial::Damage:
       return damage();
+    case Trial::Files:
+      return random_.chance(0.5) ? empty_disks() : files();
     case Trial::Stop:
       return stop();
   }
@@ -68,12 +72,12 @@ std::vector<std::string> ClaimTrial::nodes_up() const {
 
 /// Returns how many replicas each bucket has at least when all are in sync: fewer than the redundancy if there are not
 /// enough nodes or groups.
-std::size_t ClaimTrial::replicas() const {
-  std::size_t least = view_.redundancy();
-  for (std::uint64_t i = 0; i < std::uint64_t{1} << view_.bits(); ++i) {
+std::size_t ClaimTrial::replicas(const ClusterView& view) {
+  std::size_t least = view.redundancy();
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << view.bits(); ++i) {
     std::size_t up = 0;
-    for (const std::uint16_t node : view_.ideal_nodes(BucketId(view_.bits(), i))) {
-      up += view_.is_up(NodeId::storage(node)) ? 1 : 0;
+    for (const std::uint16_t node : view.ideal_nodes(BucketId(view.bits(), i))) {
+      up += view.is_up(NodeId::storage(node)) ? 1 : 0;
     }
     least = std::min(least, up);
   }
@@ -102,18 +106,59 @@ std::string ClaimTrial::report(const SimCluster& copy, std::string what, const s
   if (problem.empty()) return {};
   const auto& lines = const_cast<SimCluster&>(copy).scheduler().kept_trace();
   trace_.assign(lines.begin(), lines.end());
-  return fmt::format("I25: {}: {}", what, problem);
+  return fmt::format("I25: in state '{}' {}: {}", view_.state->to_string(), what, problem);
+}
+
+std::string ClaimTrial::remove_by_force(SimCluster& copy, const std::set<std::string>& nodes) {
+  std::string problem = nodes.empty() ? "" : "the operator is not heard";
+  const MonotonicTime end = copy.scheduler().clock().now() + kServedWithin;
+  while (!problem.empty() && copy.scheduler().clock().now() < end) {
+    rpc::ChangeNodes request;
+    request.action = rpc::NodeAction::Remove;
+    request.nodes = {nodes.begin(), nodes.end()};
+    request.force = true;
+    auto answer = std::make_shared<std::optional<Result<rpc::ChangeNodesReply>>>();
+    copy.admin().call_any(std::move(request), seconds(5), [answer](auto reply) { *answer = std::move(reply); });
+    copy.run_until([&] { return answer->has_value(); }, seconds(10));
+    if (!*answer || !**answer) continue;
+    const rpc::ChangeNodesReply& reply = ***answer;
+    problem = reply.status ? fmt::format("{}", fmt::join(reply.refusals, "; ")) : reply.status.to_string();
+    // The nodes were removed by a request whose answer was lost.
+    if (reply.status.code() == StatusCode::NotFound) problem.clear();
+    if (!problem.empty()) copy.scheduler().run_for(milliseconds(500));
+  }
+  return problem;
+}
+
+bool ClaimTrial::run_until_in_sync(SimCluster& copy) {
+  const MonotonicTime end = copy.scheduler().clock().now() + kSteadyWithin;
+  const std::uint64_t before = view_.version();
+  while (copy.scheduler().clock().now() < end) {
+    auto answer = std::make_shared<std::optional<bool>>();
+    copy.admin().call_any(rpc::GetStatus{}, seconds(2), [answer, before](const Result<rpc::GetStatusReply>& reply) {
+      *answer = reply && reply->status && reply->info.state_version > before;
+      if (!**answer) return;
+      for (const rpc::NodeStatus& node : reply->nodes) {
+        if (node.state != "up") continue;
+        const rpc::PollReply& last = node.last;
+        const bool is_well = node.answered_us_ago >= 0 && node.answered_us_ago < 1'000'000 &&
+                             last.state_version == reply->info.state_version && last.buckets_out_of_sync == 0 &&
+                             last.buckets_unavailable == 0 && last.buckets_damaged == 0 &&
+                             last.buckets_under_replicated == 0 && last.buckets_collecting == 0;
+        *answer = **answer && is_well;
+      }
+    });
+    copy.run_until([&] { return answer->has_value(); }, seconds(5));
+    if (*answer && **answer) return true;
+    copy.scheduler().run_for(milliseconds(300));
+  }
+  return false;
 }
 
 std::string ClaimTrial::destroy() {
   const std::unique_ptr<SimCluster> copy = copy_of(original_);
   const std::set<std::string> destroyed = draw_expendable({});
   std::set<std::string> absent;
-  // Nodes that are away in the original may stay away: all data is in sync without them.
-  for (const std::string& name : copy->storage_names()) {
-    const bool is_away = !view_.is_up(*NodeId::parse(name));
-    if (is_away && random_.chance(0.5)) absent.insert(name);
-  }
   std::string how;
   const bool loses_power = original_.options().sync && original_.options().power_loss && random_.chance(0.5);
   for (const std::string& name : copy->storage_names()) {
@@ -124,13 +169,37 @@ std::string ClaimTrial::destroy() {
     copy->wipe(name);
     const bool returns = random_.chance(0.5);
     if (!returns) absent.insert(name);
-    how += fmt::format(" {} {},", name, returns ? "returns empty" : "never returns");
+    how += fmt::format(" {} {},", name, returns ? "returns empty" : "never returns and is removed");
   }
   const Duration pause_max = random_.chance(0.5) ? milliseconds(200) : milliseconds(4000);
   start(*copy, absent, pause_max);
+  // Without a word of the operator a node that was restarted beside a dead one serves nothing that both had: it may
+  // have lost what it had not synced.
+  if (!remove_by_force(*copy, absent).empty()) return {};
   const std::string what =
-      fmt::format("all buckets are in sync, with {} replicas;{} the others restart within {} ms{}, away: {}", replicas(),
-                  how, pause_max.count() / 1000, loses_power ? " after a loss of power" : "", fmt::join(absent, " "));
+      fmt::format("all buckets are in sync, with {} replicas;{} the others restart within {} ms{}", replicas(), how,
+                  pause_max.count() / 1000, loses_power ? " after a loss of power" : "");
+  return report(*copy, what, serve(*copy));
+}
+
+std::string ClaimTrial::lose() {
+  if (replicas() < 2) return {};
+  const std::unique_ptr<SimCluster> copy = copy_of(original_);
+  start(*copy, {}, milliseconds(200));
+  if (!copy->run_until_steady(kSteadyWithin)) return {};
+  const std::vector<std::string> nodes = nodes_up();
+  const std::string first = nodes[random_.below(nodes.size())];
+  ClusterState after = *view_.state;
+  after.set_node_state(*NodeId::parse(first), NodeState::Down);
+  // With as many nodes as replicas there is nowhere to repair to.
+  if (replicas(ClusterView::make(std::move(after), *view_.distribution)) < replicas()) return {};
+  copy->crash(first);
+  copy->scheduler().run_for(original_.options().down_after + seconds(2));
+  if (!run_until_in_sync(*copy)) return {};
+  const std::set<std::string> lost = draw_expendable(first);
+  for (const std::string& name : lost) copy->crash(name);
+  const std::string what =
+      fmt::format("{} was lost and all buckets are in sync again; then {} is lost", first, fmt::join(lost, ", "));
   return report(*copy, what, serve(*copy));
 }
 
@@ -154,9 +223,9 @@ std::string ClaimTrial::silence() {
   copy->scheduler().run_for(length);
   copy->resume(silent);
   copy->scheduler().run_for(lead);
-  const std::string what = fmt::format("{} ended, {} was silent for {} ms from {} ms after that, and answers",
-                                       fmt::join(dead, ", "), silent, length.count() / 1000,
-                                       (before - lead).count() / 1000);
+  const std::string what =
+      fmt::format("{} ended, {} was silent for {} ms from {} ms after that, and answers", fmt::join(dead, ", "), silent,
+                  length.count() / 1000, (before - lead).count() / 1000);
   return report(*copy, what, serve(*copy));
 }
 
@@ -191,19 +260,68 @@ std::string ClaimTrial::damage() {
   }
   if (random_.chance(0.5)) absent.clear();
   start(*later, absent, milliseconds(200));
+  if (!remove_by_force(*later, absent).empty()) return {};
   return report(*later, fmt::format("{}, and others are lost; away: {}", what, fmt::join(absent, " ")), serve(*later));
+}
+
+/// Removes all files of a running node. Once the cluster says that all is in sync, that node has to have everything.
+std::string ClaimTrial::files() {
+  if (replicas() < 2) return {};
+  const std::unique_ptr<SimCluster> copy = copy_of(original_);
+  start(*copy, {}, milliseconds(200));
+  if (!copy->run_until_steady(kSteadyWithin)) return {};
+  const std::vector<std::string> nodes = nodes_up();
+  const std::string node = nodes[random_.below(nodes.size())];
+  copy->remove_files(node);
+  ClaimReader reader(*copy, acknowledged_, random_.fork());
+  // Writes that the node cannot take are no fault here; they are how a node finds out.
+  static_cast<void>(reader.put_everywhere(view_.bits(), seconds(5)));
+  copy->scheduler().run_for(kNoticedWithin);
+  if (!run_until_in_sync(*copy)) return report(*copy, "", "");
+  const std::unique_ptr<SimCluster> later = copy_of(*copy);
+  const std::set<std::string> lost = draw_expendable(node);
+  for (const std::string& name : lost) later->wipe(name);
+  start(*later, lost, milliseconds(200));
+  if (!remove_by_force(*later, lost).empty()) return {};
+  const std::string what =
+      fmt::format("all buckets are in sync {} s after the files of {} were removed under it; all restart but {}",
+                  kNoticedWithin.count() / 1'000'000, node, fmt::join(lost, ", "));
+  return report(*later, what, serve(*later));
+}
+
+/// Starts all storage nodes with empty disks: what they held may exist elsewhere, so no answer may say that it does not.
+std::string ClaimTrial::empty_disks() {
+  const std::unique_ptr<SimCluster> copy = copy_of(original_);
+  for (const std::string& name : copy->storage_names()) copy->wipe(name);
+  start(*copy, {}, milliseconds(200));
+  ClaimReader reader(*copy, acknowledged_, random_.fork());
+  return report(*copy, "all storage nodes return with empty disks", reader.get_all(seconds(20), true));
+}
+
+std::vector<std::string> ClaimTrial::draw_to_stop() {
+  const std::vector<std::string> all = nodes_up();
+  std::vector<std::string> nodes;
+  const auto groups = view_.distribution->flat_groups();
+  if (groups.size() > 1 && random_.chance(0.5)) {
+    const auto& group = groups[1 + random_.below(groups.size() - 1)];
+    for (std::uint32_t i = group.first_node; i < group.node_end; ++i) {
+      const std::string name = NodeId::storage(view_.distribution->flat_nodes()[i].index).to_string();
+      if (std::find(all.begin(), all.end(), name) != all.end()) nodes.push_back(name);
+    }
+    if (!nodes.empty()) return nodes;
+  }
+  for (std::size_t wanted = std::min<std::size_t>(1 + random_.below(3), all.size()); nodes.size() < wanted;) {
+    const std::string& name = all[random_.below(all.size())];
+    if (std::find(nodes.begin(), nodes.end(), name) == nodes.end()) nodes.push_back(name);
+  }
+  return nodes;
 }
 
 std::string ClaimTrial::stop() {
   const std::unique_ptr<SimCluster> copy = copy_of(original_);
   start(*copy, {}, milliseconds(200));
   if (!copy->run_until_steady(kSteadyWithin)) return {};
-  std::vector<std::string> all = nodes_up();
-  std::vector<std::string> nodes;
-  for (std::size_t wanted = 1 + random_.below(3); nodes.size() < std::min(wanted, all.size());) {
-    const std::string& name = all[random_.below(all.size())];
-    if (std::find(nodes.begin(), nodes.end(), name) == nodes.end()) nodes.push_back(name);
-  }
+  const std::vector<std::string> nodes = draw_to_stop();
   rpc::ChangeNodes request;
   request.action = rpc::NodeAction::Stop;
   request.nodes = nodes;
@@ -233,7 +351,8 @@ std::string ClaimTrial::why_may_stop(SimCluster& copy, const std::vector<std::st
 
 /// Checks that something does not go on without the nodes. Limits of the operator, which refusals name by their
 /// setting, are no statement about the data.
-std::string ClaimTrial::why_may_not_stop(SimCluster& copy, const std::vector<std::string>&, const std::string& reasons) {
+std::string ClaimTrial::why_may_not_stop(SimCluster& copy, const std::vector<std::string>&,
+                                         const std::string& reasons) {
   if (reasons.find("controller.") != std::string::npos) return {};
   ClaimReader reader(copy, acknowledged_, random_.fork());
   static constexpr Duration kLongEnough = seconds(20);

@@ -16,12 +16,15 @@ namespace fjord::sim {
 
 /// What is done to a copy of a cluster to see whether a claim of Fjord is so (I25).
 enum class Trial : unsigned {
-  Destroy,  ///< Healthy: redundancy - 1 nodes are destroyed, all others restart in any order.
+  Destroy,  ///< Healthy: redundancy - 1 nodes are destroyed, all others restart in any order. They return empty, or an
+            ///< operator removes them by force.
+  Lose,     ///< In sync again after a node was lost: redundancy - 1 further nodes are lost, and nothing restarts.
   Silence,  ///< Healthy: redundancy - 1 nodes die, and another one is silent for a while.
   Damage,   ///< 0 damaged: a file is damaged and repaired; then its node restarts, and the others of a bucket are lost.
-  Stop,     ///< Nodes that may be stopped are missed by nobody; nodes that may not are.
+  Files,    ///< In sync: not said of a node whose files are gone. NOT_FOUND: not said of what empty disks have held.
+  Stop,     ///< Nodes that may be stopped are not missed; nodes that may not be are missed.
 };
-inline constexpr unsigned kTrials = 4;
+inline constexpr unsigned kTrials = 6;
 std::string_view to_string(Trial trial);
 /// Errors: InvalidArgument if no trial has this name.
 Result<Trial> trial_from_string(std::string_view name);
@@ -38,6 +41,8 @@ class ClaimTrial {
   /// From the start of the last process, or the end of a silence, until everything is served.
   static constexpr Duration kServedWithin = seconds(40);
   static constexpr Duration kSteadyWithin = seconds(60);
+  /// Time within which Fjord has to notice what happened to a node.
+  static constexpr Duration kNoticedWithin = seconds(5);
 
   /// `view` is the state in force, and all buckets are in sync there.
   ClaimTrial(const SimCluster& original, const Acknowledged& acknowledged, ClusterView view, std::uint64_t seed)
@@ -51,8 +56,11 @@ class ClaimTrial {
 
  private:
   std::string destroy();
+  std::string lose();
   std::string silence();
   std::string damage();
+  std::string files();
+  std::string empty_disks();
   std::string stop();
   std::string why_may_stop(SimCluster& copy, const std::vector<std::string>& nodes);
   std::string why_may_not_stop(SimCluster& copy, const std::vector<std::string>& nodes, const std::string& reasons);
@@ -60,14 +68,22 @@ class ClaimTrial {
   std::unique_ptr<SimCluster> copy_of(const SimCluster& cluster);
   /// Starts all processes but `absent`, each after a pause of up to `pause_max`.
   void start(SimCluster& copy, const std::set<std::string>& absent, Duration pause_max);
+  /// Runs until all distributors say that their buckets are in sync, whatever nodes are away. Returns false if that
+  /// does not happen within kSteadyWithin.
+  bool run_until_in_sync(SimCluster& copy);
+  /// Lets an operator remove nodes that are gone. Returns why they are not removed; empty: they are.
+  std::string remove_by_force(SimCluster& copy, const std::set<std::string>& nodes);
   /// Returns the first thing that a user of the copy misses.
   std::string serve(SimCluster& copy);
   std::string report(const SimCluster& copy, std::string what, const std::string& problem);
-  /// Draws that many nodes of which any could be missed: all but one replica of a bucket at most. `spared`: this node is
-  /// not among them; empty: any may be.
+  /// Draws that many nodes of which any could be missed: all but one replica of a bucket at most. `spared`: this node
+  /// is not among them; empty: any may be.
   std::set<std::string> draw_expendable(const std::string& spared);
+  /// Draws one to three nodes, or all of a group.
+  std::vector<std::string> draw_to_stop();
   std::vector<std::string> nodes_up() const;
-  std::size_t replicas() const;
+  std::size_t replicas() const { return replicas(view_); }
+  static std::size_t replicas(const ClusterView& view);
 
   const SimCluster& original_;
   const Acknowledged& acknowledged_;

@@ -153,7 +153,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
                "Chaos: gets with consistency=session, which have to be linearizable");
   app.add_option("--claims", arguments.claims,
                  "Chaos, operations, damage: what is done to a copy of the cluster to see whether it is as it says")
-      ->check(CLI::IsMember({"drawn", "none", "destroy", "silence", "damage", "stop"}))
+      ->check(CLI::IsMember({"drawn", "none", "destroy", "lose", "silence", "damage", "files", "stop"}))
       ->capture_default_str();
   app.add_option("--coverage", arguments.coverage_file,
                  "Chaos: print how often a fault was active while an invariant could break; to a file: as TSV")

@@ -30,7 +30,8 @@ void OutageChecker::see_answer(const std::string& id, const Status& status) {
   const Holders holders = live_holders(id);
   if (holders.nodes.empty() || now - holders.since < kOutageMax || may_have_been_served_without(holders)) return;
   failure_ = fmt::format(
-      "I25: {} is refused for {} ms although storage nodes {} are up with the newest replica set, and the other members "
+      "I25: {} is refused for {} ms although storage nodes {} are up with the newest replica set, and the other "
+      "members "
       "({}) were never up without them: {}",
       id, (now - since).count() / 1000, fmt::join(holders.nodes, ", "), fmt::join(holders.members, ", "),
       status.to_string());

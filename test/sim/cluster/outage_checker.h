@@ -45,7 +45,7 @@ class OutageChecker {
   bool may_have_been_served_without(const Holders& holders) const;
 
   SimCluster* cluster_ = nullptr;
-  std::map<std::uint64_t, ClusterState> states_;     ///< By version, active or pending.
+  std::map<std::uint64_t, ClusterState> states_;        ///< By version, active or pending.
   std::map<std::string, MonotonicTime> refused_since_;  ///< By document.
   std::uint64_t looked_into_ = 0;
   std::string failure_;

@@ -34,6 +34,14 @@ class Recorder final : public NetworkObserver {
     return maintenance_.failure().empty() ? claims_.failure() : maintenance_.failure();
   }
   ClaimChecker& claims() { return claims_; }
+  /// Makes this the observer of the network, with claims() among what it watches: ClaimChecker::watch() within `span`,
+  /// or not before the end of the run if that is zero. For runs that damage files: while a node has not read what is
+  /// damaged, the replicas of others cannot be spared.
+  void watch_claims(SimCluster& cluster, Duration span) {
+    claims_.observe(cluster);
+    cluster.network().set_observer(this);
+    if (span.count() > 0) claims_.watch(span);
+  }
   TransferChecker& transfers() { return transfers_; }
   MaintenanceChecker& maintenance() { return maintenance_; }
   BalanceChecker& balance() { return balance_; }

@@ -193,6 +193,15 @@ std::string check_liveness(SimCluster& cluster, bool damaged, const FaultInjecto
   return wait_until_well(cluster, damaged);
 }
 
+/// Puts the claims of the cluster, which is in order now, to the test, and completes the coverage.
+void test_claims(Recorder& recorder, FaultInjector& injector, ScenarioResult& result) {
+  if (result.failure.empty()) recorder.claims().at_end();
+  keep(result.failure, recorder.claims().failure());
+  for (const unsigned tested : recorder.claims().tested()) injector.note_at_end(tested);
+  for (const unsigned invariant : {3U, 12U, 16U}) injector.note_at_end(invariant);
+  result.coverage = injector.coverage();
+}
+
 std::string summary_of(const Plan& plan, const ScenarioResult& result, SimCluster& cluster, Recorder& recorder,
                        unsigned exercised) {
   std::string text = fmt::format(
@@ -206,6 +215,7 @@ std::string summary_of(const Plan& plan, const ScenarioResult& result, SimCluste
     text +=
         fmt::format("; {} steps of the balancer with {} moves", recorder.balance().steps(), recorder.balance().moves());
   }
+  text += "; " + recorder.claims().summary();
   if (cluster.replicas_that_forgot() > 0)
     text += fmt::format("; {} replicas dropped removes", cluster.replicas_that_forgot());
   return text;
@@ -245,8 +255,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   Recorder recorder(exposure, options.seed, options.claims);
   SimCluster cluster(plan.shape);
   cluster.scheduler().keep_trace(options.keep_trace);
-  recorder.claims().observe(cluster);
-  cluster.network().set_observer(&recorder);
+  recorder.watch_claims(cluster, damaged ? Duration(0) : span);
   recorder.causal_order().watch(cluster);
   cluster.start();
   recorder.transfers().watch(cluster, damaged);
@@ -265,7 +274,6 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   // The safety part: faults and workloads.
   for (const auto& workload : workloads) workload->start();
   injector.start();
-  if (!damaged) recorder.claims().watch(span);
   BalanceOperator balance_operator(cluster);
   if (balances) balance_operator.start();
   cluster.scheduler().run_for(span);
@@ -274,22 +282,18 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   balance_operator.stop();
   cluster.scheduler().run_for(milliseconds(500));
   for (const auto& workload : workloads) workload->stop();
-  keep(result.failure, recorder.failure());
-  keep(result.failure, check_liveness(cluster, damaged, injector, workloads, recorder.transfers()));
+  const std::string not_live = check_liveness(cluster, damaged, injector, workloads, recorder.transfers());
+  keep(result.failure, recorder.failure());  // It may be the reason why something never ended.
+  keep(result.failure, not_live);
   for (const auto& workload : workloads) {
     if (result.failure.empty()) keep(result.failure, workload->check());
   }
   keep(result.failure, recorder.failure());
   keep(result.failure, recorder.balance().end());
-  if (result.failure.empty()) recorder.claims().at_end();
-  keep(result.failure, recorder.failure());
-  for (const unsigned invariant : {3U, 12U, 16U}) injector.note_at_end(invariant);
-  for (const unsigned tested : recorder.claims().tested()) injector.note_at_end(tested);
+  test_claims(recorder, injector, result);
 
-  result.coverage = injector.coverage();
   result.summary = summary_of(plan, result, cluster, recorder, injector.exercised());
   for (const auto& workload : workloads) result.summary += "; " + workload->summary();
-  result.summary += "; " + recorder.claims().summary();
   add_trace(cluster, result, recorder.claims().trace());
   return result;
 }

@@ -85,12 +85,14 @@ std::string to_string(Bug bug) {
 
 namespace {
 
-constexpr Bug kBugs[] = {
-    Bug::SkipReplica, Bug::ForgetTuple,    Bug::ReadOutOfSync,           Bug::ForgetTokens,   Bug::GuardReadsAnywhere,
-    Bug::SkipRepair,  Bug::RepairUnmerged, Bug::ServeOldRequests,        Bug::ForkState,      Bug::ForgetVisited,
-    Bug::SkipSync,    Bug::IgnoreLease,    Bug::TokenSkipsBucket,        Bug::SliceHole,      Bug::UnstableBound,
-    Bug::HideRemoves, Bug::IgnoreOwners,   Bug::CountAgainAfterTakeover, Bug::LoseDeadLetters,
-    Bug::AllowStops,  Bug::ForbidStops,    Bug::HideMissing,             Bug::KeepOutage,     Bug::SayInSync};
+constexpr Bug kBugs[] = {Bug::SkipReplica,      Bug::ForgetTuple,        Bug::ReadOutOfSync,
+                         Bug::ForgetTokens,     Bug::GuardReadsAnywhere, Bug::SkipRepair,
+                         Bug::RepairUnmerged,   Bug::ServeOldRequests,   Bug::ForkState,
+                         Bug::ForgetVisited,    Bug::SkipSync,           Bug::IgnoreLease,
+                         Bug::TokenSkipsBucket, Bug::SliceHole,          Bug::UnstableBound,
+                         Bug::HideRemoves,      Bug::IgnoreOwners,       Bug::CountAgainAfterTakeover,
+                         Bug::LoseDeadLetters,  Bug::AllowStops,         Bug::ForbidStops,
+                         Bug::HideMissing,      Bug::KeepOutage,         Bug::SayInSync};
 
 }  // namespace
 
@@ -116,8 +118,8 @@ class SimCluster::StorageProcess final : public Process {
   /// Returns the engine that holds `bucket`.
   spi::PersistenceProvider& provider(BucketId bucket) { return *providers_[bucket.raw() & (providers_.size() - 1)]; }
   const std::vector<spi::PersistenceProvider*>& providers() const { return providers_; }
-  /// Reads all that the node holds, and a document of each bucket that it does not hold. Returns an empty string, or what
-  /// is wrong: the last of it, or the first if a bucket cannot be listed.
+  /// Reads all that the node holds, and a document of each bucket that it does not hold. Returns an empty string, or
+  /// what is wrong: the last of it, or the first if a bucket cannot be listed.
   std::string check_documents() const {
     std::string problem;
     for (spi::PersistenceProvider* provider : providers_) {
@@ -510,6 +512,10 @@ void SimCluster::lose_power(const std::string& name) {
 void SimCluster::wipe(const std::string& name) {
   scheduler_.trace("wipe of " + name);
   process(name).crash();
+  remove_files(name);
+}
+
+void SimCluster::remove_files(const std::string& name) {
   process(name).note_disturbed();
   SimEnv& env = process(name).env();
   env.clear_faults();

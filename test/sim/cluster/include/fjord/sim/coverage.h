@@ -47,10 +47,10 @@ enum class FaultKind : unsigned {
 };
 inline constexpr std::size_t kFaultKinds = 32;
 /// Number of columns: invariants I1 to I17, theorems 5.1 to 5.6 of [Tell 2016, 5], and the claims of I25.
-inline constexpr unsigned kInvariants = 17 + 6 + 6;
+inline constexpr unsigned kInvariants = 17 + 6 + 8;
 /// Returns the column of theorem 5.n of [Tell 2016, 5].
 constexpr unsigned theorem(unsigned n) { return 17 + n; }
-/// Returns the column of a claim of I25: 1 to 4 for the trials of ClaimTrial in their order, 5 for NOT_FOUND, 6
+/// Returns the column of a claim of I25: 1 to 6 for the trials of ClaimTrial in their order, 7 for NOT_FOUND, 8
 /// for outages.
 constexpr unsigned claim(unsigned n) { return 17 + 6 + n; }
 
@@ -73,7 +73,7 @@ class Coverage {
   }
   /// Returns the table in aligned columns, for reading.
   std::string to_table() const;
-  /// Returns the table as TSV: the heading "fault\tI1\t...\tI25.6", then one line per kind.
+  /// Returns the table as TSV: the heading "fault\tI1\t...\tI25.8", then one line per kind.
   std::string to_tsv() const;
 
  private:

@@ -16,7 +16,7 @@ struct ScenarioOptions {
   std::size_t keep_trace = 0;
   bool clock_skew = false;
   /// Scenarios chaos, operations and damage: what is put to the test of what Fjord says of itself (I25): "drawn" by the
-  /// seed, "none", or always "destroy", "silence", "damage" or "stop".
+  /// seed, "none", or always "destroy", "lose", "silence", "damage", "files" or "stop".
   std::string claims = "drawn";
 
   // --- Scenario chaos only

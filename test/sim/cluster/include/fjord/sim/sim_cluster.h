@@ -87,9 +87,9 @@ class SimCluster {
   ~SimCluster();
 
   /// Returns a cluster of its own in which every process has ended by SIGKILL at this moment: the disks, the records of
-  /// the fleet controllers, the errors of the clocks and the virtual time are copies, and no process is up. Its processes
-  /// may be started, ended and damaged without any effect on this cluster, which does not change and may go on
-  /// afterwards. `seed` decides all that is drawn in the copy. It has one client, admin().
+  /// the fleet controllers, the errors of the clocks and the virtual time are copies, and no process is up. Its
+  /// processes may be started, ended and damaged without any effect on this cluster, which does not change and may go
+  /// on afterwards. `seed` decides all that is drawn in the copy. It has one client, admin().
   std::unique_ptr<SimCluster> copy(std::uint64_t seed) const;
 
   SimScheduler& scheduler() { return scheduler_; }
@@ -133,6 +133,8 @@ class SimCluster {
   void lose_power(const std::string& name);
   /// Crashes the process and empties its disk.
   void wipe(const std::string& name);
+  /// Removes all files of the process, which may be running: it then goes on with those that it has open.
+  void remove_files(const std::string& name);
   /// Sets how far the process's wall clock is ahead of the true time, also after restarts.
   void set_clock_skew(const std::string& name, Duration skew);
   /// Lets each operation on the process's disk take `each`, a sync ten times as long. `hits` counts the operations;

@@ -103,9 +103,9 @@ class SimEnv final : public Env {
   Status sync_directory(const std::string& path) override;
   Result<SpaceInfo> space(const std::string& path) override;
 
-  /// Makes the disk a copy of `other` as the end of all its processes would leave it: files, what of them is synced, and
-  /// the capacity. Injected faults are not copied. `other` does not change. Precondition: no file of this disk is open,
-  /// and both keep track of unsynced data or neither does.
+  /// Makes the disk a copy of `other` as the end of all its processes would leave it: files, what of them is synced,
+  /// and the capacity. Injected faults are not copied. `other` does not change. Precondition: no file of this disk is
+  /// open, and both keep track of unsynced data or neither does.
   void copy_from(const SimEnv& other);
 
   /// Cuts the power of the machine. Of the unsynced writes to a file the seed keeps none, all, or some 512-byte
