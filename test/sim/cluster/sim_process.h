@@ -30,7 +30,7 @@ class SimCluster::Process {
   void start() {
     if (retired_) return;
     wanted_ = true;
-    if (incarnation_ != nullptr) return;
+    if (incarnation_ != nullptr) return;  // If it is ending, it starts when it has ended.
     ++incarnations_;
     note_disturbed();
     cluster_.scheduler_.trace("start " + name_);
@@ -55,11 +55,13 @@ class SimCluster::Process {
   }
 
   /// Ends the process as SIGTERM does: it says so and goes on until the cluster counts on it no more, at most for a
-  /// second.
+  /// second. Then it takes no more calls, and ends when it has answered those that it has taken, or two seconds later.
   void stop_controlled() {
     wanted_ = false;
-    if (incarnation_ == nullptr) return;
+    if (incarnation_ == nullptr || paused_ || ending_) return;
+    note_disturbed();
     cluster_.scheduler_.trace("controlled stop of " + name_);
+    ending_ = true;
     announce_stop();
     end_when_told(incarnations_, cluster_.scheduler_.clock().now() + seconds(1));
   }
@@ -105,7 +107,20 @@ class SimCluster::Process {
   rpc::Address address() const { return name_ + ":1"; }
 
  protected:
+  void end_when_answered(std::uint64_t incarnation, int looks) {
+    static constexpr int kLooksMax = 100;
+    cluster_.scheduler_.outside().post_after(milliseconds(20), [this, incarnation, looks] {
+      if (!ending_ || incarnation != incarnations_) return;
+      const bool owes = cluster_.network_.answers_owed(name_) > 0;
+      if (paused_ || (owes && looks < kLooksMax)) return end_when_answered(incarnation, looks + 1);
+      cluster_.scheduler_.trace("end " + name_);
+      stop();
+      if (wanted_) start();
+    });
+  }
+
   void stop() {
+    ending_ = false;
     cluster_.network_.node_down(name_);
     incarnation_->scheduler->kill();
     end();
@@ -141,12 +156,10 @@ class SimCluster::Process {
   /// Returns true if the cluster counts on this process no more.
   virtual bool is_stop_over() const { return true; }
   void end_when_told(std::uint64_t incarnation, MonotonicTime deadline) {
-    if (incarnation_ == nullptr || incarnations_ != incarnation) return;
+    if (!ending_ || incarnations_ != incarnation) return;
     if (is_stop_over() || cluster_.scheduler_.clock().now() >= deadline) {
-      const bool is_wanted = wanted_;
-      crash();
-      if (is_wanted) start();
-      return;
+      cluster_.network_.drain(name_);
+      return end_when_answered(incarnation, 0);
     }
     cluster_.scheduler_.outside().post_after(milliseconds(10),
                                              [this, incarnation, deadline] { end_when_told(incarnation, deadline); });
@@ -161,6 +174,7 @@ class SimCluster::Process {
   bool retired_ = false;  ///< True if the process must never start again.
   std::uint64_t incarnations_ = 0;
   bool paused_ = false;
+  bool ending_ = false;  ///< True from SIGTERM on until the process ends.
   Duration skew_{0};
   MonotonicTime disturbed_at_{0};
   std::unique_ptr<Incarnation> incarnation_;

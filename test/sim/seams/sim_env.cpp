@@ -216,7 +216,7 @@ Result<SpaceInfo> SimEnv::space(const std::string& path) {
 }
 
 std::uint64_t SimEnv::free_bytes() const {
-  const std::uint64_t used = used_bytes();
+  const std::uint64_t used = used_bytes() + used_by_others_;
   return options_.capacity_bytes > used ? options_.capacity_bytes - used : 0;
 }
 

@@ -126,6 +126,8 @@ class SimEnv final : public Env {
   /// Sets the capacity from now on. Existing files stay even if they exceed it. Writes beyond it fail with NoSpace.
   void set_capacity(std::uint64_t bytes) { options_.capacity_bytes = bytes; }
   std::uint64_t used_bytes() const;
+  /// Lets files of other programs take `bytes` of the capacity.
+  void set_used_by_others(std::uint64_t bytes) { used_by_others_ = bytes; }
 
   /// Flips bit `bit` (0-7) of the byte at `offset`, in the data that readers see and in the durable data, as a decaying
   /// medium does. Errors: NotFound if there is no such file; InvalidArgument if the file is shorter.
@@ -163,6 +165,7 @@ class SimEnv final : public Env {
   std::uint64_t faults_hit_ = 0;
   std::array<std::uint64_t, kFileOperations> counts_{};
   std::uint64_t power_cycles_ = 0;
+  std::uint64_t used_by_others_ = 0;
   std::uint64_t refused_for_space_ = 0;
   std::function<void(FileOperation)> listener_;
 };
