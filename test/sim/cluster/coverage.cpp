@@ -1,6 +1,8 @@
 #include "fjord/sim/coverage.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 
 namespace fjord::sim {
 namespace {
@@ -38,7 +40,21 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
     "retention",
     "full-node",
     "balance",
+    "damage-restart",
+    "silence",
+    "lost-files",
+    "group-maintenance",
+    "full-return",
+    "controlled-stop",
+    "scrub-step",
+    "many-buckets",
+    "wrong-clock",
 };
+
+/// The kinds that wait for a mend.
+constexpr FaultKind kOnlyByName[] = {FaultKind::DamageRestart,    FaultKind::Silence,     FaultKind::LostFiles,
+                                     FaultKind::GroupMaintenance, FaultKind::FullReturn,  FaultKind::ControlledStop,
+                                     FaultKind::ScrubStep,        FaultKind::ManyBuckets, FaultKind::WrongClock};
 
 std::string column(unsigned invariant) {
   if (invariant < theorem(1)) return fmt::format("I{}", invariant);
@@ -63,7 +79,13 @@ std::set<FaultKind> all_fault_kinds() {
   return kinds;
 }
 
-bool is_change_of_membership(FaultKind kind) { return kind >= FaultKind::NodeAdd && kind != FaultKind::FullNode; }
+bool is_change_of_membership(FaultKind kind) {
+  return kind >= FaultKind::NodeAdd && kind <= FaultKind::Balance && kind != FaultKind::FullNode;
+}
+
+bool is_drawn_by_default(FaultKind kind) {
+  return std::find(std::begin(kOnlyByName), std::end(kOnlyByName), kind) == std::end(kOnlyByName);
+}
 
 void Coverage::add(const Coverage& other) {
   for (std::size_t kind = 0; kind < kFaultKinds; ++kind) {

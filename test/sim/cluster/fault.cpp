@@ -343,6 +343,7 @@ std::string describe(const Fault& fault) {
   std::string text = fmt::format("#{} {}", fault.number, to_string(fault.kind));
   if (!fault.nodes.empty()) text += fmt::format(" of {}", fmt::join(fault.nodes, " "));
   if (!fault.others.empty()) text += fmt::format(" (both reach {})", fmt::join(fault.others, " "));
+  if (is_drill(fault.kind)) return text;
   text += fmt::format(" from {:.3f} s for {:.3f} s", static_cast<double>(fault.at.count()) / 1e6,
                       static_cast<double>(fault.length.count()) / 1e6);
   if (fault.rate > 0) text += fmt::format(", {:.1f} %", 100 * fault.rate);
@@ -433,6 +434,9 @@ void FaultInjector::apply(std::size_t index) {
     case FaultKind::ClockJump:
       cluster_.set_clock_skew(fault.nodes.front(), Duration(fault.amount));
       active.hits = cluster_.alive(fault.nodes.front()) ? 1 : 0;
+      break;
+    case FaultKind::WrongClock:  // It is wrong since before the start.
+      active.hits = 1;
       break;
     case FaultKind::SlowDisk:
       cluster_.slow_disk(fault.nodes.front(), Duration(fault.amount), &active.hits);

@@ -39,6 +39,7 @@ struct Arguments {
   std::vector<std::string> faults;
   std::vector<unsigned> only_faults;
   std::string workload;
+  unsigned bits = 0;
   std::int64_t span_ms = 0;
   bool strict_reads = false;
   std::string claims = "drawn";
@@ -69,6 +70,7 @@ std::string again(const Arguments& arguments, const std::string& scenario, const
                                          : fmt::format(" --only-faults {}", fmt::join(*options.only_faults, ","));
   }
   if (options.workload != 0) text += fmt::format(" --workload W{}", options.workload);
+  if (options.bits != 0) text += fmt::format(" --bits {}", options.bits);
   if (options.span.count() > 0) text += fmt::format(" --span-ms {}", options.span.count() / 1000);
   if (options.strict_reads) text += " --strict-reads";
   if (options.claims != "drawn") text += " --claims " + options.claims;
@@ -135,7 +137,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_flag("--log", arguments.log, "Let the nodes log to standard error");
   app.add_flag("-v,--verbose", arguments.verbose, "A line about every run, and its faults");
   app.add_option("--trace", arguments.trace, "Print the last N events of every run");
-  app.add_option("--faults", arguments.faults, "Chaos: kinds that may be drawn, by name; all if there is none")
+  app.add_option("--faults", arguments.faults,
+                 "Chaos: kinds that may be drawn, by name; if there is none, all but those that wait for a mend")
       ->delimiter(',');
   app.add_option_function<std::string>(
          "--only-faults",
@@ -148,6 +151,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
       ->trigger_on_parse();
   app.add_option("--workload", arguments.workload, "Chaos: W1 to W9 instead of one that is drawn")
       ->check(CLI::IsMember({"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9"}));
+  app.add_option("--bits", arguments.bits, "Chaos: distribution bits instead of a number that is drawn")
+      ->check(CLI::Range(1, 20));
   app.add_option("--span-ms", arguments.span_ms, "Chaos: how long faults and workloads go on");
   app.add_flag("--strict-reads", arguments.strict_reads,
                "Chaos: gets with consistency=session, which have to be linearizable");
@@ -175,6 +180,7 @@ fjord::Result<ScenarioOptions> options_of(const Arguments& arguments, const CLI:
     options.only_faults.emplace(arguments.only_faults.begin(), arguments.only_faults.end());
   options.span = fjord::milliseconds(arguments.span_ms);
   if (!arguments.workload.empty()) options.workload = static_cast<unsigned>(arguments.workload[1] - '0');
+  options.bits = arguments.bits;
   options.strict_reads = arguments.strict_reads;
   options.claims = arguments.claims;
   return options;

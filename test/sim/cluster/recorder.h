@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -23,9 +24,13 @@ class Recorder final : public NetworkObserver {
   explicit Recorder(Exposure& exposure, std::uint64_t seed = 0, const std::string& claims = "none")
       : exposure_(exposure), transfers_(exposure), maintenance_(exposure), claims_(seed, claims) {}
   SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) override {
+    if (on_repair_ && is_of_repair(request)) on_repair_(to);
     return both(claims_.see_request(from, to, request),
                 both(causal_order_.see_request(from, to, request), see_rest(from, to, request)));
   }
+  /// Calls `task` with the name of the storage node before it gets a message that may be a step of a repair; empty: no
+  /// longer.
+  void on_repair(std::function<void(const std::string& node)> task) { on_repair_ = std::move(task); }
   /// Returns an empty string, or how the invariant was broken.
   const std::string& failure() const {
     if (!failure_.empty()) return failure_;
@@ -50,6 +55,10 @@ class Recorder final : public NetworkObserver {
   std::size_t terms() const { return terms_.size(); }
 
  private:
+  static bool is_of_repair(const rpc::Request& request) {
+    return std::holds_alternative<rpc::MergeBucket>(request) || std::holds_alternative<rpc::SetReplicaSets>(request) ||
+           std::holds_alternative<rpc::GetBucketInfo>(request);
+  }
   static SeeReply both(SeeReply first, SeeReply second);
   SeeReply see_rest(const std::string& from, const std::string& to, const rpc::Request& request);
   SeeReply see_apply(const std::string& to, const rpc::Apply& request);
@@ -69,6 +78,7 @@ class Recorder final : public NetworkObserver {
   BalanceChecker balance_;
   CausalOrderChecker causal_order_;
   ClaimChecker claims_;
+  std::function<void(const std::string& node)> on_repair_;
   std::string failure_;
 };
 

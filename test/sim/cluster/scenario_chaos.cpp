@@ -1,9 +1,12 @@
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "balance_operator.h"
 #include "chaos.h"
+#include "drill.h"
 #include "fault.h"
+#include "fjord/common/hash.h"
 #include "fjord/sim/scenarios.h"
 #include "recorder.h"
 #include "scenario_end.h"
@@ -25,6 +28,7 @@ struct Plan {
   bool calm = false;  ///< Only operators change membership: no failures.
   Duration pause_max{0};
   FaultPlan faults;
+  std::set<FaultKind> apart;  ///< Drills, and kinds that last for the whole run.
 };
 
 /// True if the fault takes no node down.
@@ -58,11 +62,8 @@ std::set<FaultKind> kinds_of_workload(unsigned workload) {
   }
 }
 
-/// Returns racks if there are enough nodes, else one group.
-std::string draw_distribution(const SimClusterOptions& shape, Random& random) {
-  const unsigned racks = 2 + static_cast<unsigned>(random.below(2));
-  const bool wanted = random.chance(0.4);
-  if (!wanted || shape.storage_nodes < 2 * racks || shape.redundancy > racks) return {};
+/// Returns a distribution over racks with as many nodes each.
+std::string racks_of(const SimClusterOptions& shape, unsigned racks) {
   std::string text = fmt::format("redundancy:{} (root", shape.redundancy);
   for (unsigned rack = 0; rack < racks; ++rack) {
     text += fmt::format(" (rack_{}", rack);
@@ -70,6 +71,14 @@ std::string draw_distribution(const SimClusterOptions& shape, Random& random) {
     text += ")";
   }
   return text + ")";
+}
+
+/// Returns racks if there are enough nodes, else one group.
+std::string draw_distribution(const SimClusterOptions& shape, Random& random) {
+  const unsigned racks = 2 + static_cast<unsigned>(random.below(2));
+  const bool wanted = random.chance(0.4);
+  if (!wanted || shape.storage_nodes < 2 * racks || shape.redundancy > racks) return {};
+  return racks_of(shape, racks);
 }
 
 SimClusterOptions draw_shape(const ScenarioOptions& options, Random& random) {
@@ -96,6 +105,35 @@ SimClusterOptions draw_shape(const ScenarioOptions& options, Random& random) {
   return shape;
 }
 
+/// True for kinds whose draws leave the other draws of a seed as they were before these kinds existed.
+bool is_drawn_apart(FaultKind kind) { return is_drill(kind) || kind == FaultKind::WrongClock; }
+
+/// Draws each kind with a generator of its own, so that the other draws of a seed stay the same.
+std::set<FaultKind> draw_kinds_apart(const ScenarioOptions& options, bool calm) {
+  std::set<FaultKind> kinds;
+  for (const FaultKind kind : options.faults.empty() ? all_fault_kinds() : options.faults) {
+    if (!is_drawn_apart(kind)) continue;
+    Random own(mix64(options.seed, hash64(to_string(kind))));
+    const bool is_drawn = is_drawn_by_default(kind) && !calm && own.chance(0.05);
+    if (is_drawn || !options.faults.empty()) kinds.insert(kind);
+  }
+  return kinds;
+}
+
+/// Changes the shape of the cluster where a drill needs it.
+void fit_shape(Plan& plan) {
+  SimClusterOptions& shape = plan.shape;
+  if (plan.apart.contains(FaultKind::FullReturn)) shape.watch_space = true;
+  if (plan.apart.contains(FaultKind::ManyBuckets)) {
+    shape.bits = 10 + static_cast<unsigned>(mix64(shape.seed, 0x62697473) % 3);
+    plan.faults.kinds.erase(FaultKind::Bits);  // Each step moves all of them.
+  }
+  if (!plan.apart.contains(FaultKind::GroupMaintenance) || !shape.distribution.empty()) return;
+  shape.redundancy = std::min(shape.redundancy, 2U);
+  shape.storage_nodes = std::max(shape.storage_nodes, 4U);
+  shape.distribution = racks_of(shape, 2);
+}
+
 Plan draw_plan(const ScenarioOptions& options, Random& random) {
   Plan plan;
   plan.shape = draw_shape(options, random);
@@ -115,7 +153,7 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
   Random later(
       mix64(options.seed, 0x6c61746572));  // For kinds added later, so that draws of earlier kinds stay the same.
   for (const FaultKind kind : allowed) {
-    if (kind == FaultKind::Retention) continue;  // draw_retention() draws this kind.
+    if (kind == FaultKind::Retention || is_drawn_apart(kind)) continue;  // Others draw these kinds.
     const bool drawn = (kind < FaultKind::MaintenanceLong ? random : later).chance(0.25);
     const bool fits = !plan.calm || is_calm(kind);
     if (fits && (drawn || plan.calm || !options.faults.empty() || wanted.contains(kind))) faults.kinds.insert(kind);
@@ -124,6 +162,10 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
   Random feeds(mix64(options.seed, 0x6665656473));
   plan.slices = plan.workload == 9 || feeds.chance(0.2);
   plan.subscribes = plan.workload == 9 || feeds.chance(0.2);
+  plan.apart = draw_kinds_apart(options, plan.calm);
+  fit_shape(plan);
+  if (options.bits != 0) plan.shape.bits = options.bits;
+  plan.shape.stripes = std::min(plan.shape.stripes, 1U << plan.shape.bits);
   plan.shape.watch_space = plan.shape.watch_space || faults.kinds.contains(FaultKind::FullNode);
   plan.shape.power_loss = faults.kinds.contains(FaultKind::PowerLoss);
   return plan;
@@ -148,6 +190,27 @@ void draw_retention(const ScenarioOptions& options, const Plan& plan, std::vecto
     fault.amount = 1000 + static_cast<std::int64_t>(random.below(random.chance(0.5) ? 500 : 4000));
     faults.push_back(std::move(fault));
   }
+}
+
+/// Draws a clock that is wrong by a second to a day.
+Fault draw_wrong_clock(const ScenarioOptions& options, const Plan& plan, std::size_t number) {
+  Random random(mix64(options.seed, 0x636c6f636b));
+  Fault fault;
+  fault.kind = FaultKind::WrongClock;
+  fault.number = static_cast<unsigned>(number);
+  fault.length = seconds(3600);
+  fault.nodes = {fmt::format("storage.{}", random.below(plan.shape.storage_nodes))};
+  fault.amount = static_cast<std::int64_t>(1e6 * std::pow(86400.0, random.uniform())) * (random.chance(0.5) ? 1 : -1);
+  return fault;
+}
+
+/// Puts one document for each bucket, so that most buckets have one.
+bool fill_buckets(const WorkloadContext& context, unsigned bits) {
+  std::vector<rpc::Operation> puts;
+  for (unsigned i = 0; i < (1U << bits); ++i) {
+    puts.push_back(put_json_operation(fmt::format("id:sim:item::many{}", i), R"({"value": "many"})"));
+  }
+  return feed_operations(context, puts);
 }
 
 std::vector<std::unique_ptr<Workload>> make_workloads(const Plan& plan, const WorkloadContext& context) {
@@ -193,13 +256,11 @@ std::string check_liveness(SimCluster& cluster, bool damaged, const FaultInjecto
   return wait_until_well(cluster, damaged);
 }
 
-/// Puts the claims of the cluster, which is in order now, to the test, and completes the coverage.
+/// Puts the claims of the cluster, which is in order now, to the test, and notes which of them.
 void test_claims(Recorder& recorder, FaultInjector& injector, ScenarioResult& result) {
   if (result.failure.empty()) recorder.claims().at_end();
   keep(result.failure, recorder.claims().failure());
   for (const unsigned tested : recorder.claims().tested()) injector.note_at_end(tested);
-  for (const unsigned invariant : {3U, 12U, 16U}) injector.note_at_end(invariant);
-  result.coverage = injector.coverage();
 }
 
 std::string summary_of(const Plan& plan, const ScenarioResult& result, SimCluster& cluster, Recorder& recorder,
@@ -225,6 +286,8 @@ std::string summary_of(const Plan& plan, const ScenarioResult& result, SimCluste
 std::vector<Fault> draw_chosen_faults(const ScenarioOptions& options, const Plan& plan, Random& random) {
   std::vector<Fault> faults = draw_faults(plan.faults, plan.shape, random);
   draw_retention(options, plan, faults);
+  if (plan.apart.contains(FaultKind::WrongClock)) faults.push_back(draw_wrong_clock(options, plan, faults.size()));
+  for (Fault& drill : draw_drills(plan.apart, faults.size(), options.seed)) faults.push_back(std::move(drill));
   if (options.only_faults) {
     std::erase_if(faults, [&](const Fault& fault) { return !options.only_faults->contains(fault.number); });
   }
@@ -233,6 +296,70 @@ std::vector<Fault> draw_chosen_faults(const ScenarioOptions& options, const Plan
 
 bool has(const std::vector<Fault>& faults, FaultKind kind) {
   return std::any_of(faults.begin(), faults.end(), [&](const Fault& fault) { return fault.kind == kind; });
+}
+
+/// Takes the drills out of the faults.
+std::vector<Fault> take_drills(std::vector<Fault>& faults) {
+  const auto first =
+      std::stable_partition(faults.begin(), faults.end(), [](const Fault& fault) { return !is_drill(fault.kind); });
+  std::vector<Fault> drills(std::make_move_iterator(first), std::make_move_iterator(faults.end()));
+  faults.erase(first, faults.end());
+  return drills;
+}
+
+/// Carries out the drills when everything that the operator began has ended. Damage of earlier faults that no read has
+/// met yet is repaired before.
+std::string run_drills(SimCluster& cluster, bool damaged, const FaultInjector& injector, Drills& drills) {
+  if (drills.is_empty()) return {};
+  if (!cluster.run_until([&] { return injector.is_idle(); }, seconds(60))) {
+    return "T5.2: a change of the nodes never ended: " + cluster.check_replicas();
+  }
+  if (damaged) {
+    for (const std::string& name : cluster.running_storage_names()) cluster.read_everything(name);
+  }
+  return drills.run();
+}
+
+/// True if a storage node may lose what it had acknowledged without a restart.
+bool loses_bytes(const std::vector<Fault>& faults) {
+  return std::any_of(faults.begin(), faults.end(), [](const Fault& fault) {
+    return fault.kind == FaultKind::Corruption || fault.kind == FaultKind::DamageRestart ||
+           fault.kind == FaultKind::LostFiles || fault.kind == FaultKind::ScrubStep;
+  });
+}
+
+/// Starts the cluster, with the clocks that are wrong from the beginning, and lets the recorder look into it.
+void start(SimCluster& cluster, Recorder& recorder, const std::vector<Fault>& faults) {
+  recorder.causal_order().watch(cluster);
+  for (const Fault& fault : faults) {
+    if (fault.kind == FaultKind::WrongClock) cluster.set_clock_skew(fault.nodes.front(), Duration(fault.amount));
+  }
+  cluster.start();
+  recorder.transfers().watch(cluster, loses_bytes(faults));
+  recorder.maintenance().watch(cluster);
+}
+
+/// Puts the documents that are there before any fault. Returns an empty string, or which could not be put.
+std::string prepare(const Plan& plan, const WorkloadContext& context,
+                    std::vector<std::unique_ptr<Workload>>& workloads) {
+  if (plan.apart.contains(FaultKind::ManyBuckets) && !fill_buckets(context, plan.shape.bits)) {
+    return "I16: the documents of many buckets could not be put";
+  }
+  std::string problem;
+  for (const auto& workload : workloads) {
+    if (!workload->prepare()) keep(problem, "I16: the documents of " + workload->name() + " could not be put");
+  }
+  return problem;
+}
+
+Coverage coverage_of(FaultInjector& injector, Drills& drills) {
+  for (const unsigned invariant : {3U, 12U, 16U}) {
+    injector.note_at_end(invariant);
+    drills.note_at_end(invariant);
+  }
+  Coverage coverage = injector.coverage();
+  coverage.add(drills.coverage());
+  return coverage;
 }
 
 }  // namespace
@@ -248,28 +375,25 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
     result.faults.push_back(describe(fault));
     result.fault_numbers.insert(fault.number);
   }
-  const bool damaged = has(faults, FaultKind::Corruption);
+  const bool damaged = loses_bytes(faults);
   const bool balances = has(faults, FaultKind::Balance);
 
   Exposure exposure;
   Recorder recorder(exposure, options.seed, options.claims);
   SimCluster cluster(plan.shape);
   cluster.scheduler().keep_trace(options.keep_trace);
-  recorder.watch_claims(cluster, damaged ? Duration(0) : span);
-  recorder.causal_order().watch(cluster);
-  cluster.start();
-  recorder.transfers().watch(cluster, damaged);
-  recorder.maintenance().watch(cluster);
+  recorder.watch_claims(cluster, loses_bytes(faults) ? Duration(0) : span);
+  start(cluster, recorder, faults);
   if (balances) recorder.balance().watch(cluster, 1.0);
   WorkloadContext context{cluster, exposure, {}, plan.pause_max, options.strict_reads};
   if (plan.calm) context.transfers = &recorder.transfers();
   context.forgets = has(faults, FaultKind::Retention);
   for (unsigned i = 0; i < kClients; ++i) context.clients.push_back(&cluster.add_client());
   std::vector<std::unique_ptr<Workload>> workloads = make_workloads(plan, context);
+  std::vector<Fault> chosen_drills = take_drills(faults);
   FaultInjector injector(cluster, std::move(faults), exposure);
-  for (const auto& workload : workloads) {
-    if (!workload->prepare()) keep(result.failure, "I16: the documents of " + workload->name() + " could not be put");
-  }
+  Drills drills(cluster, recorder, std::move(chosen_drills), exposure, options.seed);
+  keep(result.failure, prepare(plan, context, workloads));
 
   // The safety part: faults and workloads.
   for (const auto& workload : workloads) workload->start();
@@ -281,6 +405,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   injector.stop();
   balance_operator.stop();
   cluster.scheduler().run_for(milliseconds(500));
+  keep(result.failure, run_drills(cluster, damaged, injector, drills));
   for (const auto& workload : workloads) workload->stop();
   const std::string not_live = check_liveness(cluster, damaged, injector, workloads, recorder.transfers());
   keep(result.failure, recorder.failure());  // It may be the reason why something never ended.
@@ -291,8 +416,8 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   keep(result.failure, recorder.failure());
   keep(result.failure, recorder.balance().end());
   test_claims(recorder, injector, result);
-
-  result.summary = summary_of(plan, result, cluster, recorder, injector.exercised());
+  result.coverage = coverage_of(injector, drills);
+  result.summary = summary_of(plan, result, cluster, recorder, injector.exercised() + drills.exercised());
   for (const auto& workload : workloads) result.summary += "; " + workload->summary();
   add_trace(cluster, result, recorder.claims().trace());
   return result;

@@ -141,6 +141,10 @@ class SimCluster::StorageProcess final : public Process {
     }
     return problem;
   }
+  const std::vector<SlotfileProvider*>& engines() const { return engines_; }
+  std::uint64_t damaged_in_this_incarnation() const {
+    return incarnation_->metrics.counter("fjord_storage_damaged_total", "").value();
+  }
   std::uint64_t repaired_buckets() const {
     return repaired_ + (incarnation_ == nullptr ? 0 : repaired_in_this_incarnation());
   }
@@ -162,6 +166,7 @@ class SimCluster::StorageProcess final : public Process {
     const std::uint64_t seed = mix64(mix64(cluster_.options_.seed, 0x6c6f6164), index_ + 1000 * incarnations());
     options.machine_load = [draws = std::make_shared<Random>(seed)] { return draws->uniform(); };
     providers_.clear();
+    engines_.clear();
     storage::ProviderFactory engines =
         [this, sync](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
       SlotfileOptions slotfile;
@@ -175,9 +180,10 @@ class SimCluster::StorageProcess final : public Process {
       slotfile.limits.journal_bytes_max = 32768;
       slotfile.journal_segment_bytes = 8192;
       if (sync) slotfile.durability = slotfile.change_durability = Durability::Sync;
-      FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, open_slotfile_provider(env_, slotfile));
+      FJORD_TRY_ASSIGN(std::unique_ptr<SlotfileProvider> provider, SlotfileProvider::open(env_, slotfile));
+      engines_.push_back(provider.get());
       providers_.push_back(provider.get());
-      return provider;
+      return std::unique_ptr<spi::PersistenceProvider>(std::move(provider));
     };
     if (cluster_.options_.search) {
       search::IndexOptions index;
@@ -208,6 +214,7 @@ class SimCluster::StorageProcess final : public Process {
     node_.reset();
     indexes_.reset();
     providers_.clear();
+    engines_.clear();
   }
 
  private:
@@ -218,6 +225,7 @@ class SimCluster::StorageProcess final : public Process {
   unsigned index_;
   std::uint64_t repaired_ = 0;
   std::vector<spi::PersistenceProvider*> providers_;
+  std::vector<SlotfileProvider*> engines_;
   std::unique_ptr<search::NodeIndexes> indexes_;
   std::unique_ptr<storage::StorageNode> node_;
   std::unique_ptr<StorageServices> services_;
@@ -552,9 +560,15 @@ void SimCluster::shrink_disk(const std::string& name, unsigned used_percent) {
   env.set_capacity(env.used_bytes() * 100 / used_percent);
 }
 
+void SimCluster::fill_disk(const std::string& name, unsigned used_percent) {
+  scheduler_.trace(fmt::format("{} % of the disk of {} are used, mostly by others", used_percent, name));
+  process(name).env().set_used_by_others(SimEnvOptions{}.capacity_bytes / 100 * used_percent);
+}
+
 void SimCluster::free_disk(const std::string& name) {
   scheduler_.trace("the disk of " + name + " has space again");
   process(name).env().set_capacity(SimEnvOptions{}.capacity_bytes);
+  process(name).env().set_used_by_others(0);
 }
 
 std::uint64_t SimCluster::refused_for_space(const std::string& name) { return process(name).env().refused_for_space(); }
@@ -645,6 +659,91 @@ std::vector<std::pair<BucketId, ReplicaSet>> SimCluster::sets_of(const std::stri
     }
   }
   return sets;
+}
+
+std::vector<std::string> SimCluster::running_storage_names() const {
+  std::vector<std::string> running;
+  for (const auto& storage : storage_) {
+    if (storage->alive()) running.push_back(storage->name());
+  }
+  return running;
+}
+
+std::shared_ptr<const rpc::ClusterSnapshot> SimCluster::known_snapshot() const {
+  for (const auto& distributor : distributors_) {
+    const auto snapshot = distributor->alive() ? distributor->snapshot() : nullptr;
+    if (snapshot != nullptr) return snapshot;
+  }
+  return nullptr;
+}
+
+unsigned SimCluster::redundancy() const {
+  const auto snapshot = known_snapshot();
+  return snapshot == nullptr ? 0 : snapshot->distribution().redundancy();
+}
+
+std::vector<std::vector<std::string>> SimCluster::storage_groups() const {
+  std::vector<std::vector<std::string>> groups;
+  const auto snapshot = known_snapshot();
+  if (snapshot == nullptr) return groups;
+  const auto nodes = snapshot->distribution().flat_nodes();
+  for (const DistributionConfig::FlatGroup& group : snapshot->distribution().flat_groups()) {
+    if (!group.is_leaf || group.first_node == group.node_end) continue;
+    groups.emplace_back();
+    for (std::uint32_t i = group.first_node; i < group.node_end; ++i) {
+      groups.back().push_back("storage." + std::to_string(nodes[i].index));
+    }
+  }
+  return groups;
+}
+
+bool SimCluster::checkpoint(const std::string& name) {
+  StorageProcess* storage = storage_process(name);
+  if (storage == nullptr) return false;
+  scheduler_.trace("checkpoint of " + name);
+  bool all_done = true;
+  for (SlotfileProvider* engine : storage->engines()) all_done = engine->checkpoint().is_ok() && all_done;
+  return all_done;
+}
+
+void SimCluster::work_in_background(const std::string& name, unsigned steps) {
+  // Later than any wait between two pieces of background work.
+  static constexpr Duration kAfterAllWaits = std::chrono::hours(1);
+  StorageProcess* storage = storage_process(name);
+  if (storage == nullptr) return;
+  for (spi::PersistenceProvider* provider : storage->providers()) {
+    for (unsigned i = 0; i < steps; ++i) provider->maintain(scheduler_.clock().now() + kAfterAllWaits);
+  }
+}
+
+void SimCluster::read_everything(const std::string& name) {
+  StorageProcess* storage = storage_process(name);
+  if (storage == nullptr) return;
+  for (spi::PersistenceProvider* provider : storage->providers()) {
+    for (const BucketId bucket : provider->list_buckets()) {
+      const Result<std::vector<spi::EntryMeta>> entries = provider->list_entries(bucket);
+      if (!entries) continue;
+      for (const spi::EntryMeta& entry : *entries) {
+        DocBlockBuilder block;
+        const GlobalId gids[] = {entry.gid};
+        static_cast<void>(provider->read_entries(bucket, gids, block, 1));  // Damage is noted by the engine.
+      }
+    }
+  }
+}
+
+bool SimCluster::has_scrubbed(const std::string& name) {
+  StorageProcess* storage = storage_process(name);
+  if (storage == nullptr) return false;
+  const auto& engines = storage->engines();
+  return std::all_of(engines.begin(), engines.end(), [](const SlotfileProvider* engine) {
+    return engine->list_buckets().empty() || engine->stats().scrub_passes > 0;
+  });
+}
+
+std::uint64_t SimCluster::damaged_buckets(const std::string& name) {
+  StorageProcess* storage = storage_process(name);
+  return storage == nullptr ? 0 : storage->damaged_in_this_incarnation();
 }
 
 AsyncClient& SimCluster::admin() { return clients_.front()->client(); }

@@ -44,8 +44,17 @@ enum class FaultKind : unsigned {
   Retention,         ///< Remove entries and idempotency keys are kept for a few seconds only.
   FullNode,          ///< For most of the run the disk of one storage node is nearly full; others have space.
   Balance,           ///< The balancer moves buckets by load, and an operator applies and takes back steps.
+  DamageRestart,     ///< Drill: parts of a node's files are destroyed, repaired; nodes restart, and other copies die.
+  Silence,           ///< Drill: nodes are silent for 0.1 to 5 s while another one is dead.
+  LostFiles,         ///< Drill: files vanish under a running node, or it starts with an empty or another node's folder.
+  GroupMaintenance,  ///< Drill: all nodes of a group are in maintenance and away.
+  FullReturn,        ///< Drill: a node comes back from maintenance, and its disk is nearly full.
+  ControlledStop,    ///< Drill: nodes are told to stop and are started again, one of them many times.
+  ScrubStep,         ///< Drill: as DamageRestart, with a scrub, a rewrite or a checkpoint at each step of the repair.
+  ManyBuckets,       ///< Drill: a node dies in a cluster of thousands of buckets, on disks that take their time.
+  WrongClock,        ///< The wall clock of one storage node is wrong from before the start to the end of the run.
 };
-inline constexpr std::size_t kFaultKinds = 32;
+inline constexpr std::size_t kFaultKinds = 41;
 /// Number of columns: invariants I1 to I17, theorems 5.1 to 5.6 of [Tell 2016, 5], and the claims of I25.
 inline constexpr unsigned kInvariants = 17 + 6 + 8;
 /// Returns the column of theorem 5.n of [Tell 2016, 5].
@@ -61,6 +70,12 @@ std::set<FaultKind> all_fault_kinds();
 
 /// True for changes that an operator makes, false for failures.
 bool is_change_of_membership(FaultKind kind);
+
+/// True for faults of several steps that wait for what the cluster says of itself (drill.h).
+constexpr bool is_drill(FaultKind kind) { return kind > FaultKind::Balance && kind != FaultKind::WrongClock; }
+
+/// False for kinds that are drawn only if --faults names them, because a known fault of Fjord makes their runs fail.
+bool is_drawn_by_default(FaultKind kind);
 
 /// A table of fault kinds against invariants 1 to 17 and theorems. A cell counts how often a fault was exercised while
 /// an event happened that could break the invariant.

@@ -26,6 +26,7 @@ struct ScenarioOptions {
   /// Numbers of the drawn faults to carry out; absent: all.
   std::optional<std::set<unsigned>> only_faults;
   Duration span{0};           ///< Duration of workloads and faults; zero: drawn.
+  unsigned bits = 0;          ///< Distribution bits; 0: drawn.
   unsigned workload = 0;      ///< Workload, 1 to 9 for W1 to W9; 0: drawn.
   bool strict_reads = false;  ///< Gets use `Consistency::Session` and have to be linearizable (I7).
 };

@@ -52,6 +52,11 @@ Result<Bug> bug_from_string(const std::string& name);
 /// Returns the names of all bugs, for a help text.
 std::string bug_names();
 
+/// What destroys bytes on a disk.
+enum class Destruction { ZeroPage, FlipBits, InvertHead, CutTail };
+/// The files of a storage node that vanish.
+enum class LostPart { Everything, Slotfiles, Journal, SomeFiles };
+
 struct SimClusterOptions {
   std::uint64_t seed = 1;
   unsigned storage_nodes = 4;
@@ -107,6 +112,9 @@ class SimCluster {
   bool damage_storage(unsigned index);
   /// Returns how often damage_storage() has damaged a file.
   std::uint64_t damages() const { return damages_; }
+  /// Destroys a part of a slotfile of the process, as `kind` says. The process may be down. Returns false if there is
+  /// no slotfile that is long enough.
+  bool destroy_part(const std::string& name, Destruction kind, Random& random);
   /// Returns the number of damaged buckets that were repaired, over all nodes and incarnations.
   std::uint64_t repaired_buckets();
   void crash_distributor(unsigned index);
@@ -122,7 +130,8 @@ class SimCluster {
   // --- Calls for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0"
 
   void crash(const std::string& name);
-  /// Ends the process as SIGTERM does (Node::announce_stop()): within a second it is gone, and not taken for crashed.
+  /// Ends the process as SIGTERM does (Node::announce_stop()): it says so for up to a second, then it takes no more
+  /// calls, answers those that it has taken for up to two seconds, and ends. It is not taken for crashed.
   void stop(const std::string& name);
   void restart(const std::string& name);
   bool alive(const std::string& name);
@@ -144,7 +153,14 @@ class SimCluster {
   void limit_disk(const std::string& name, std::uint64_t free_bytes);
   /// Shrinks the process's disk so that its files fill `used_percent` of it; 1 to 100.
   void shrink_disk(const std::string& name, unsigned used_percent);
+  /// Lets files of other programs fill the process's disk so that `used_percent` of it are used.
+  void fill_disk(const std::string& name, unsigned used_percent);
+  /// Ends limit_disk(), shrink_disk() and fill_disk().
   void free_disk(const std::string& name);
+  /// Removes files of a storage node, which may be running: it then goes on with the files that it has open.
+  void lose_files(const std::string& name, LostPart part, Random& random);
+  /// Crashes the storage node `name` and gives it a copy of the folder of `other`, which may run, instead of its own.
+  void mix_up(const std::string& name, const std::string& other);
   /// Returns the number of writes that failed for lack of disk space since the disk was made.
   std::uint64_t refused_for_space(const std::string& name);
 
@@ -174,6 +190,23 @@ class SimCluster {
   std::size_t replicas_that_forgot();
   /// Returns all buckets of a storage node with their replica sets; empty if the node is down.
   std::vector<std::pair<BucketId, ReplicaSet>> sets_of(const std::string& name);
+  /// Returns the names of the storage processes that run.
+  std::vector<std::string> running_storage_names() const;
+  /// Returns the redundancy that the distributors know; 0 if none does.
+  unsigned redundancy() const;
+  /// Returns the storage nodes of each group that has nodes; nothing if no distributor knows the distribution.
+  std::vector<std::vector<std::string>> storage_groups() const;
+  /// Moves all that the storage node holds in its journal to slotfiles. Returns false if the node is down or its disk
+  /// does not allow it.
+  bool checkpoint(const std::string& name);
+  /// Lets the storage node do background work that would wait for a quiet time: checkpoints, rewrites and scrubs.
+  void work_in_background(const std::string& name, unsigned steps);
+  /// Reads everything that the storage node holds, so that it finds damage. What it answers does not matter.
+  void read_everything(const std::string& name);
+  /// True if the scrub of the node has read everything since the node started.
+  bool has_scrubbed(const std::string& name);
+  /// Returns the number of buckets in which the node has found damage since it started.
+  std::uint64_t damaged_buckets(const std::string& name);
   /// Returns the client that start() uses; operators may use it, too.
   AsyncClient& admin();
 
@@ -215,6 +248,8 @@ class SimCluster {
   std::vector<rpc::Address> distributor_addresses() const;
   std::vector<rpc::Address> storage_addresses() const;
   std::vector<rpc::Address> controller_addresses() const;
+  /// Returns the snapshot of a running distributor; null if none has one.
+  std::shared_ptr<const rpc::ClusterSnapshot> known_snapshot() const;
 
   SimClusterOptions options_;
   bool started_ = false;  ///< True once start() has succeeded.
