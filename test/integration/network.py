@@ -13,3 +13,4 @@ _SPEC.loader.exec_module(_MODULE)
 Link = _MODULE.Link
 Network = _MODULE.Network
 NotPermitted = _MODULE.PartitionNotPermitted
+on_own_thread = _MODULE.on_own_thread
