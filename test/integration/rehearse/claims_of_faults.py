@@ -1,6 +1,7 @@
 """Claims of a cluster whose folders vanish, or are not its own: it says so within seconds, and NOT_FOUND never for what may exist."""
 
 import shutil
+import subprocess
 import time
 
 from rehearse import looks
@@ -79,6 +80,41 @@ def refilled(claim_name, world, copy, expected, what):
     if not is_so:
         raise Failure(claim_name, f"{what}: not healthy after {HEALTHY_S} s, though the others have everything: {describe(status)}")
     world.look(claim_name, copy, expected, what, ways=("get", "aggregate"))
+
+
+def make_immutable(copy, nodes, flag):
+    """No file can be made in the folders of these nodes, nor removed, from `+i` on up to `-i`. Returns False if the file system cannot do that."""
+    for node in nodes:
+        copy.say(f"chattr {flag} {node}/buckets")
+        changed = subprocess.run(["chattr", flag, copy.folder / node / "buckets"], capture_output=True, check=False)
+        if changed.returncode != 0:
+            return False
+    return True
+
+
+@claim("writes that fail", days=("calm",))
+def writes_that_fail(world):
+    """Nothing can be made in the folders of storage nodes: not healthy within seconds of the puts, and nothing acknowledged is lost."""
+    name = "writes that fail"
+    if shutil.which("chattr") is None:
+        return False
+    with world.copied() as (copy, expected):
+        copy.start(*copy.names)
+        if not wait_for(copy, is_healthy, SERVED_S)[0]:
+            return False
+        nodes = world.pick() if world.random.random() < 0.6 else list(copy.storage)
+        try:
+            if not make_immutable(copy, nodes, "+i"):
+                return False
+            for _ in range(3):
+                put_some(copy, world.random, 500)
+            what = f"no file can be made in the folders of {', '.join(nodes)}, then puts"
+            must_tell(name, world, copy, nodes, what)
+            never_not_found(name, copy, expected, what)
+        finally:
+            make_immutable(copy, nodes, "-i")
+        refilled(name, world, copy, expected, what + ", then it can again")
+    return True
 
 
 @claim("folders before a start", days=("calm",))

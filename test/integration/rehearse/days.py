@@ -137,6 +137,17 @@ def wait_for_files(world, node):
         world.sleep(0.2)
 
 
+def overwrite(path, at, count, change):
+    """Changes `count` bytes of a file in place."""
+    with open(path, "r+b") as file:
+        file.seek(at)
+        old = file.read(count)
+        file.seek(at)
+        file.write(bytes(map(change, old)))
+        file.flush()
+        os.fsync(file.fileno())
+
+
 def damage(world, node):
     """Changes a slotfile of a node. Returns True if there was one."""
     files = sorted((world.cluster.folder / node).glob("**/*.slot"), key=lambda path: (path.stat().st_size, path.name))
@@ -150,18 +161,26 @@ def damage(world, node):
     world.note_damage(node, None if kind == "remove" else path)
     if kind == "remove":
         path.unlink()
-        return True
-    with open(path, "r+b") as file:
-        if kind == "cut":
-            file.truncate(size // 2)
-            return True
-        file.seek(at)
-        old = file.read(64 if kind == "invert" else ZEROED)
-        file.seek(at)
-        file.write(bytes(len(old)) if kind == "zero" else bytes(byte ^ 0xFF for byte in old))
-        file.flush()
-        os.fsync(file.fileno())
+    elif kind == "cut":
+        os.truncate(path, size // 2)
+    elif kind == "zero":
+        overwrite(path, at, ZEROED, lambda _: 0)
+    else:
+        overwrite(path, at, 64, lambda byte: byte ^ 0xFF)
     return True
+
+
+def damage_records(world, node):
+    """Zeroes a part of a journal, or of one copy of a catalog, which are read when the node starts."""
+    pattern = world.random.choice(("journal-*", "catalog-*.a", "catalog-*.b"))
+    files = sorted((world.cluster.folder / node / "buckets").glob(pattern))
+    if not files:
+        return
+    path = world.random.choice(files)
+    at = world.random.randrange(1 + path.stat().st_size // ZEROED // 8) * ZEROED
+    world.say(f"{node}: zero {path.relative_to(world.cluster.folder)} at {at}")
+    world.damaged.append(node)
+    overwrite(path, at, ZEROED, lambda _: 0)
 
 
 def until_noticed(world, seconds):
@@ -181,12 +200,19 @@ def until_noticed(world, seconds):
 
 @day("damage")
 def damage_of_a_stopped_node(world):
-    """Bytes of a stopped node change; it is started, and once more after it has been repaired."""
+    """Bytes of a stopped node change; it is started, and so are others, in any order, while it is repaired or later."""
     node = world.pick()[0]
     wait_for_files(world, node)
-    world.cluster.end(node)
+    (world.cluster.end if world.random.random() < 0.5 else world.cluster.kill)(node)
     is_damaged = damage(world, node)
+    if world.random.random() < 0.3:
+        damage_records(world, node)
     world.cluster.start(node)
+    if world.random.random() < 0.5:
+        world.sleep(world.random.uniform(0, 2))
+        for other in world.pick(2):
+            (world.cluster.end if world.random.random() < 0.5 else world.cluster.kill)(other)
+            world.cluster.start(other)
     world.sleep(1)
     if is_damaged:
         until_noticed(world, 8)
