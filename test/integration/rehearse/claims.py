@@ -11,15 +11,15 @@ import harness
 from rehearse import looks
 from rehearse.documents import KEYS, fields_of, id_of
 from rehearse.days import is_down
-from rehearse.world import SERVED_S, Failure, describe, is_healthy, is_served, wait_for
+from rehearse.world import PATIENCE, SERVED_S, Failure, describe, is_healthy, is_served, wait_for
 
 # `days`: those after or in which the claim is most worth a test; `amid`: it is taken in the middle of a day.
 Claim = collections.namedtuple("Claim", "name test days amid")
 CLAIMS = {}
 REFUSED = 8
-GONE_S = 8  # Longest time for which the cluster may not serve when nodes stop.
-SILENCE_S = 2.5  # A node that says nothing for so long counts as down.
-AGREE_S = 6  # Status, health, metrics and console agree within this time.
+GONE_S = 8 * PATIENCE  # Longest time for which the cluster may not serve when nodes stop.
+SILENCE_S = 2.5 * PATIENCE  # A node that says nothing for so long counts as down.
+AGREE_S = 6 * PATIENCE  # Status, health, metrics and console agree within this time.
 
 
 def claim(name, days=(), amid=False):
@@ -143,6 +143,17 @@ def what_stops(world, copy, expected, first):
     return texts or put_some(copy, world.random)
 
 
+def what_stops_for_long(world, copy, expected, is_allowed):
+    """Returns texts about what does not go on GONE_S after nodes have stopped. `is_allowed`: nothing is expected to, so look at once."""
+    deadline = time.monotonic() + GONE_S
+    if not is_allowed:
+        time.sleep(GONE_S)
+    while True:
+        texts = what_stops(world, copy, expected, first=not is_allowed)
+        if not texts or time.monotonic() > deadline:
+            return texts
+
+
 @claim("stop-check", days=("calm", "kill", "stop", "maintenance"))
 def stop_check(world):
     """Yes: without these nodes everything goes on. No: something does not; but for a limit that an operator has set."""
@@ -158,8 +169,7 @@ def stop_check(world):
         if status is None or not is_healthy(status):
             return False
         (copy.end if world.random.random() < 0.5 else copy.kill)(*nodes)
-        time.sleep(GONE_S)
-        texts = what_stops(world, copy, expected, first=checked.code == REFUSED)
+        texts = what_stops_for_long(world, copy, expected, is_allowed=checked.code == harness.OK)
         if checked.code == harness.OK and texts:
             raise Failure("stop-check", f"`fjord node stop-check {' '.join(nodes)}` said that it is safe. Without them:\n    " + "\n    ".join(texts))
         if checked.code == REFUSED and not texts and "controller." not in checked.out + checked.err:

@@ -6,9 +6,9 @@ import time
 
 from rehearse import looks
 from rehearse.claims import SERVED_S, claim, put_some, start_in_any_order, wait_until_agreed
-from rehearse.world import HEALTHY_S, Failure, describe, is_healthy, wait_for
+from rehearse.world import HEALTHY_S, PATIENCE, Failure, describe, is_healthy, wait_for
 
-SAID_S = 12  # A fault of a folder is said within this time.
+SAID_S = 12 * PATIENCE  # A fault of a folder is said within this time.
 
 
 def vanish(world, copy, nodes, how):

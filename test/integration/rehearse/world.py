@@ -8,15 +8,17 @@ import shutil
 import subprocess
 import time
 
+import harness
 from rehearse import cluster as clusters
 from rehearse import looks, record
 from rehearse.days import DAYS
 from rehearse.isolation import Isolation
 
-START_S = 60
+PATIENCE = 4 if harness.SANITIZED else 1  # Programs with a sanitizer are slow.
+START_S = 60 * PATIENCE
 DRAWS = 50
-SERVED_S = 30  # After all nodes answer, every bucket is served within this time.
-HEALTHY_S = 150  # After all faults have ended, the cluster is healthy within this time.
+SERVED_S = 30 * PATIENCE  # After all nodes answer, every bucket is served within this time.
+HEALTHY_S = 150 * PATIENCE  # After all faults have ended, the cluster is healthy within this time.
 FAST_SCRUB, NO_SCRUB = "64MiB", "0"
 
 
@@ -279,6 +281,9 @@ class World:
     def look(self, claim, cluster, expected, what, ways=tuple(looks.WAYS)):
         """Reads everything in all these ways. Errors: Failure."""
         texts = looks.look(cluster, expected, ways)
+        ended = cluster.ended_by_itself()
+        if ended:
+            texts.append(ended)
         if texts:
             _, status = cluster.status()
             raise Failure(claim, f"{what}: " + "\n    ".join(texts) + f"\n    status: {describe(status)}")
