@@ -156,7 +156,7 @@ Channel& Dispatcher::channel_of(const rpc::ClusterSnapshot& snapshot, std::uint1
 
 void Dispatcher::enqueue(Channel& channel, const PendingPtr& operation) {
   operation->place = Place::Queued;
-  channel.queue_bytes += operation->bytes();
+  channel.queue_bytes += operation->size;
   channel.queue.push_back(operation);
   mark_dirty(channel);
 }
@@ -220,12 +220,14 @@ Dispatcher::Batch Dispatcher::take_batch(Channel& channel) {
   while (!channel.queue.empty() && batch.size() < most) {
     PendingPtr& front = channel.queue.front();
     const std::size_t size = front->bytes();
+    // An operation that has ended while it was queued has no bytes left; it was counted with its first size.
+    const std::size_t counted = front->size;
     if (!front->settled) {
       if (!batch.empty() && bytes + size > options_->batch_bytes_max) break;
       bytes += size;
       batch.push_back(std::move(front));
     }
-    channel.queue_bytes -= size;
+    channel.queue_bytes -= counted;
     channel.queue.pop_front();
   }
   return batch;

@@ -60,7 +60,7 @@ namespace {
 
 std::size_t bytes_of(const rpc::Operation& operation) {
   return operation.id.size() + operation.header.size() + operation.body.size() + operation.json.size() +
-         operation.update.size();
+         operation.update.size() + operation.condition.size();
 }
 
 }  // namespace

@@ -525,6 +525,29 @@ TEST_CASE("every operation ends at its own deadline whatever it waits for", "[cl
   CHECK(world.put_and_run(ids[0]).is_ok());
 }
 
+TEST_CASE("operations that expire while they are queued do not count as waiting bytes any more", "[client]") {
+  ClientOptions options;
+  options.batch_bytes_max = 4000;
+  options.batches_in_flight_max = 2;
+  ClientWorld world(options);
+  world.on_execute = [](const rpc::Address&, const rpc::Execute&) { return std::nullopt; };
+  const auto ids = ids_of_one_distributor(world, 40);
+  for (std::size_t i = 0; i < 20; ++i) {
+    world.client->put(ids[i], {std::string(1000, 'h'), "b"}, milliseconds(200), world.keep(ids[i]));
+  }
+  world.run();
+  REQUIRE(world.outcomes.size() == 20);
+  // One batch is under way, and the next operations wait for a moment so that they become one batch.
+  const std::size_t before = world.batches().size();
+  for (std::size_t i = 20; i < 40; ++i) {
+    world.put(ids[i], milliseconds(200));
+    world.run(std::chrono::microseconds(10));
+  }
+  CHECK(world.batches().size() == before + 1);
+  world.run();
+  CHECK(world.batches().size() <= before + 3);
+}
+
 TEST_CASE("operations on one id that expire together do not take the turn of the next one with them", "[client]") {
   ClientWorld world;
   world.on_execute = [](const rpc::Address&, const rpc::Execute&) { return std::nullopt; };
