@@ -58,11 +58,7 @@ class JsonEvents {
   }
   bool Int(int value) { return Int64(value); }
   bool Uint(unsigned value) { return Int64(value); }
-  bool Int64(std::int64_t value) {
-    JsonNode one = node(JsonNode::Kind::Int, 0);
-    one.integer = value;
-    return scalar(one);
-  }
+  bool Int64(std::int64_t value) { return integer_value(value, false); }
   bool Uint64(std::uint64_t value) {
     if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       return Int64(static_cast<std::int64_t>(value));
@@ -81,7 +77,8 @@ class JsonEvents {
     const char* end = text + length;
     if (std::string_view(text, length).find_first_of(".eE") == std::string_view::npos) {
       std::int64_t integer = 0;
-      if (std::from_chars(text, end, integer).ec == std::errc()) return Int64(integer);
+      if (std::from_chars(text, end, integer).ec == std::errc())
+        return integer_value(integer, integer == 0 && *text == '-');
       std::uint64_t unsigned_integer = 0;
       if (*text != '-' && std::from_chars(text, end, unsigned_integer).ec == std::errc()) {
         return Uint64(unsigned_integer);
@@ -122,6 +119,12 @@ class JsonEvents {
     return one;
   }
   bool scalar(const JsonNode& value) { return handler_.scalar(value); }
+  bool integer_value(std::int64_t value, bool is_minus_zero) {
+    JsonNode one = node(JsonNode::Kind::Int, 0);
+    one.integer = value;
+    one.boolean = is_minus_zero;
+    return scalar(one);
+  }
   bool start(JsonNode::Kind kind) {
     if (depth_ == kJsonDepthMax) {
       return fail(fmt::format("more than {} objects and arrays within one another", kJsonDepthMax));

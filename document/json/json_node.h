@@ -11,7 +11,7 @@ struct JsonNode {
   enum class Kind : std::uint8_t { Null, Bool, Int, Uint, Double, String, Object, Array };
 
   Kind kind = Kind::Null;
-  bool boolean = false;
+  bool boolean = false;  ///< The value of a Bool. Of an Int: it is -0, which float and double tell from 0.
   std::uint32_t next = 0;
   std::uint64_t offset = 0;  ///< Offset of the value in the JSON text, in bytes.
   std::string_view key;      ///< Key, if the value is a member of an object.
@@ -24,5 +24,10 @@ struct JsonNode {
 };
 
 std::string_view to_string(JsonNode::Kind kind);
+
+/// The texts that stand for the values of float and double that JSON has no numbers for.
+inline constexpr std::string_view kNan = "NaN";
+inline constexpr std::string_view kInfinity = "Infinity";
+inline constexpr std::string_view kMinusInfinity = "-Infinity";
 
 }  // namespace fjord

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
+#include <optional>
 
 #include "fjord/document/json.h"
 #include "text.h"
@@ -37,15 +38,28 @@ Status encode_integer(const DataType& type, const JsonNode& node, std::string& o
   return Status::ok();
 }
 
+/// The number that a text of json_node.h stands for.
+std::optional<double> special_number(const JsonNode& node) {
+  if (node.kind != Kind::String) return std::nullopt;
+  if (node.text == kNan) return std::numeric_limits<double>::quiet_NaN();
+  if (node.text == kInfinity) return std::numeric_limits<double>::infinity();
+  if (node.text == kMinusInfinity) return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
 template <typename T>
 Status encode_floating(const DataType& type, const JsonNode& node, std::string& out) {
+  if (const auto special = special_number(node)) {
+    put_fixed(out, static_cast<T>(*special));
+    return Status::ok();
+  }
   double number = 0;
   switch (node.kind) {
     case Kind::Double:
       number = node.number;
       break;
     case Kind::Int:
-      number = static_cast<double>(node.integer);
+      number = node.boolean ? -0.0 : static_cast<double>(node.integer);
       break;
     case Kind::Uint:
       number = static_cast<double>(node.unsigned_integer);

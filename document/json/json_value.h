@@ -24,7 +24,7 @@ Result<FieldValue> value_from_json(const JsonTree& tree, const JsonNode& node, c
 Result<DocumentUpdate> update_from_json(const JsonTree& tree, const JsonNode& object, const DocumentType& type,
                                         const DocumentId& id);
 
-/// Writes one value as JSON; numbers that are not finite become null. Errors: Corruption.
+/// Writes one value as JSON; numbers that are not finite become the texts of json_node.h. Errors: Corruption.
 Result<std::string> value_to_json(const DataType& type, const FieldSlice& slice);
 
 }  // namespace fjord

@@ -82,11 +82,14 @@ Status corrupt(std::string_view what) { return {StatusCode::Corruption, std::str
 void write_string(Writer& writer, std::string_view text) { writer.string(text); }
 void write_key(Writer& writer, std::string_view text) { writer.string(text); }
 
-/// Writes the shortest digits that read back as the same number. RapidJSON supports this only for doubles.
+/// Writes the shortest digits that read back as the same number. RapidJSON supports this only for doubles. JSON has no
+/// numbers that are not finite: these are texts, as in the JSON form of protocol buffers. "-0" would be an integer,
+/// which has no sign.
 template <typename T>
 void write_number(Writer& writer, T value) {
-  if (!std::isfinite(value)) {
-    writer.Null();
+  if (!std::isfinite(value)) return writer.string(std::isnan(value) ? kNan : value > 0 ? kInfinity : kMinusInfinity);
+  if (value == 0 && std::signbit(value)) {
+    writer.RawValue("-0.0", 4, rapidjson::kNumberType);
     return;
   }
   char digits[32];

@@ -255,7 +255,7 @@ TEST_CASE("json: zeros with any exponent are zero, and what is next to nothing i
   CHECK_FALSE(field_error(R"({"seconds":99999e308})").is_ok());
 }
 
-TEST_CASE("json: numbers that JSON does not have become null") {
+TEST_CASE("json: numbers that JSON does not have are texts, and come back") {
   const auto repo = test::sample_repo();
   Document song(*repo->find("song"), test::id_of("id:music:song::x"));
   REQUIRE(song.set("seconds", std::nan("")));
@@ -263,7 +263,24 @@ TEST_CASE("json: numbers that JSON does not have become null") {
   const EncodedDocument encoded = encode(song);
   const auto view = DocumentView::open(*repo, encoded.header, encoded.body);
   REQUIRE(view);
-  CHECK(to_json_fields(*view).value() == R"({"loudness":null,"seconds":null})");
+  const std::string text = R"({"loudness":"Infinity","seconds":"NaN"})";
+  CHECK(to_json_fields(*view).value() == text);
+  CHECK(round_trip(text) == text);
+  CHECK(round_trip(R"({"seconds":"-Infinity"})") == R"({"seconds":"-Infinity"})");
+  for (const char* other :
+       {R"({"seconds":"nan"})", R"({"seconds":"inf"})", R"({"seconds":"+Infinity"})", R"({"seconds":""})",
+        R"({"seconds":"1"})", R"({"year":"NaN"})", R"({"plays":"Infinity"})"}) {
+    INFO(other);
+    CHECK(field_error(other).code() == StatusCode::InvalidField);
+  }
+}
+
+TEST_CASE("json: zero keeps its sign in numbers that have one") {
+  CHECK(round_trip(R"({"seconds":-0.0})") == R"({"seconds":-0.0})");
+  CHECK(round_trip(R"({"seconds":-0})") == R"({"seconds":-0.0})");
+  CHECK(round_trip(R"({"loudness":-0})") == R"({"loudness":-0.0})");
+  CHECK(round_trip(R"({"seconds":0})") == R"({"seconds":0})");
+  CHECK(round_trip(R"({"year":-0})") == R"({"year":0})");
 }
 
 TEST_CASE("json: fields without an operation around them") {
