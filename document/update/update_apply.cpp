@@ -52,29 +52,33 @@ double as_real(const FieldValue& value) {
   return static_cast<double>(as_integer(value).value_or(0));
 }
 
-/// Empty if the result does not fit in 64 bits.
-std::optional<std::int64_t> compute(UpdateAction action, std::int64_t a, std::int64_t b) {
-  std::int64_t result = 0;
-  bool overflow = false;
-  switch (action) {
-    case UpdateAction::Increment:
-      overflow = __builtin_add_overflow(a, b, &result);
-      break;
-    case UpdateAction::Decrement:
-      overflow = __builtin_sub_overflow(a, b, &result);
-      break;
-    case UpdateAction::Multiply:
-      overflow = __builtin_mul_overflow(a, b, &result);
-      break;
-    default:
-      overflow = a == std::numeric_limits<std::int64_t>::min() && b == -1;
-      if (!overflow) result = a / b;
-      break;
-  }
-  return overflow ? std::nullopt : std::optional(result);
+using Wide = __int128;
+
+/// The number if it is a whole one, in whatever form it was written: 1.0 is one. Empty for others, and for those of
+/// more than 64 bits, of which products might not fit in a Wide.
+std::optional<Wide> as_whole(const FieldValue& value) {
+  if (const auto integer = as_integer(value)) return *integer;
+  const double number = as_real(value);
+  if (!(std::abs(number) < 0x1p64) || std::trunc(number) != number) return std::nullopt;
+  return static_cast<Wide>(number);
 }
 
-double compute(UpdateAction action, double a, double b) {
+/// Exact; the quotient is cut off towards zero. `b` is not 0 if it divides.
+Wide compute(UpdateAction action, std::int64_t a, Wide b) {
+  switch (action) {
+    case UpdateAction::Increment:
+      return a + b;
+    case UpdateAction::Decrement:
+      return a - b;
+    case UpdateAction::Multiply:
+      return a * b;
+    default:
+      return a / b;
+  }
+}
+
+template <typename Real>
+Real compute(UpdateAction action, Real a, Real b) {
   switch (action) {
     case UpdateAction::Increment:
       return a + b;
@@ -88,12 +92,12 @@ double compute(UpdateAction action, double a, double b) {
 }
 
 template <typename T>
-std::optional<FieldValue> narrow(std::int64_t value) {
+std::optional<FieldValue> narrow(Wide value) {
   if (value < std::numeric_limits<T>::min() || value > std::numeric_limits<T>::max()) return std::nullopt;
   return FieldValue(static_cast<T>(value));
 }
 
-std::optional<FieldValue> integer_of(TypeTag tag, std::int64_t value) {
+std::optional<FieldValue> integer_of(TypeTag tag, Wide value) {
   if (tag == TypeTag::Byte) return narrow<std::int8_t>(value);
   return tag == TypeTag::Int ? narrow<std::int32_t>(value) : narrow<std::int64_t>(value);
 }
@@ -103,20 +107,26 @@ std::optional<FieldValue> real_of(TypeTag tag, double value) {
     const auto narrowed = static_cast<float>(value);
     return std::isfinite(narrowed) ? std::optional<FieldValue>(narrowed) : std::nullopt;
   }
-  if (tag == TypeTag::Double) return std::isfinite(value) ? std::optional<FieldValue>(value) : std::nullopt;
-  // Both limits are powers of two, which a double represents exactly. NaN fails both comparisons.
-  if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) return std::nullopt;
-  return integer_of(tag, static_cast<std::int64_t>(value));
+  return std::isfinite(value) ? std::optional<FieldValue>(value) : std::nullopt;
+}
+
+/// The result of an integer and a number with a fraction, cut off towards zero. A long double has a significand of 64
+/// bits, so the integer does not change before it is computed with.
+std::optional<FieldValue> cut_off(TypeTag tag, UpdateAction action, std::int64_t a, double b) {
+  const long double result = std::trunc(compute(action, static_cast<long double>(a), static_cast<long double>(b)));
+  if (!(std::abs(result) <= 0x1p64L)) return std::nullopt;  // also NaN
+  return integer_of(tag, static_cast<Wide>(result));
 }
 
 Status calculate(const DataType& type, const FieldUpdate& update, FieldValue& value) {
-  const bool real = type.tag() == TypeTag::Float || type.tag() == TypeTag::Double;
-  const auto operand = as_integer(update.operand);
+  const TypeTag tag = type.tag();
   std::optional<FieldValue> result;
-  if (real || !operand) {
-    result = real_of(type.tag(), compute(update.action, as_real(value), as_real(update.operand)));
-  } else if (const auto exact = compute(update.action, as_integer(value).value_or(0), *operand)) {
-    result = integer_of(type.tag(), *exact);
+  if (tag == TypeTag::Float || tag == TypeTag::Double) {
+    result = real_of(tag, compute(update.action, as_real(value), as_real(update.operand)));
+  } else if (const auto whole = as_whole(update.operand)) {
+    result = integer_of(tag, compute(update.action, as_integer(value).value_or(0), *whole));
+  } else {
+    result = cut_off(tag, update.action, as_integer(value).value_or(0), as_real(update.operand));
   }
   if (!result) {
     return misfit(fmt::format("{} of {} by {} is out of the range of {}", to_string(update.action),

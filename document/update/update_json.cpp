@@ -203,22 +203,6 @@ class UpdateReader {
 
 // ---- Writing
 
-bool is_finite(const FieldValue& value) {
-  if (const auto* number = value.get_if<float>()) return std::isfinite(*number);
-  if (const auto* number = value.get_if<double>()) return std::isfinite(*number);
-  if (const auto* array = value.get_if<ArrayValue>()) {
-    return std::all_of(array->elements.begin(), array->elements.end(), is_finite);
-  }
-  if (const auto* map = value.get_if<MapValue>()) {
-    return std::all_of(map->entries.begin(), map->entries.end(), [](const auto& e) { return is_finite(e.second); });
-  }
-  if (const auto* members = value.get_if<StructValue>()) {
-    return std::all_of(members->members.begin(), members->members.end(),
-                       [](const auto& member) { return is_finite(member.second); });
-  }
-  return true;
-}
-
 void write_text(Writer& writer, std::string_view text) {
   writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
 }
@@ -233,7 +217,8 @@ Status write_value(Writer& writer, const DataType& type, const FieldValue& value
   return Status::ok();
 }
 
-/// Keeps a point or exponent in a Double, because integers calculate differently.
+/// Keeps a point or exponent in a Double. Errors: InvalidField for a number that is not finite, which changes nothing
+/// in a way that can be computed.
 Status write_number(Writer& writer, const FieldValue& number) {
   const DataType& type = *DataType::primitive(number.tag());
   const std::string bytes = encode_value(type, number);
@@ -244,10 +229,6 @@ Status write_number(Writer& writer, const FieldValue& number) {
 }
 
 Status write_operand(Writer& writer, const FieldUpdate& update) {
-  if (!is_finite(update.operand)) {
-    return {StatusCode::InvalidField,
-            fmt::format("field {}: a number that is not finite has no form in JSON", update_path_text(update))};
-  }
   FJORD_TRY_ASSIGN(const DataType* target, update_target(update));
   if (update.action == UpdateAction::Clear) {
     writer.Null();
@@ -259,6 +240,11 @@ Status write_operand(Writer& writer, const FieldUpdate& update) {
     }
     writer.EndArray();
   } else if (is_arithmetic(update.action)) {
+    const auto* real = update.operand.get_if<double>();
+    if (real != nullptr && !std::isfinite(*real)) {
+      return {StatusCode::InvalidField, fmt::format("field {}: {} by a number that is not finite",
+                                                    update_path_text(update), to_string(update.action))};
+    }
     FJORD_TRY(write_number(writer, update.operand));
   } else {
     FJORD_TRY(write_value(writer, *target, update.operand));

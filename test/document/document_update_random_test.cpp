@@ -103,7 +103,7 @@ Outcome model_arithmetic(const DataType& type, const FieldValue& before, const F
                        : update.action == UpdateAction::Multiply  ? a * b
                                                                   : a / b;
   const bool real = type.tag() == TypeTag::Float || type.tag() == TypeTag::Double;
-  if (real || whole == nullptr) {  // The operation computes with numbers of type double.
+  if (real) {  // The operation computes with numbers of type double.
     const double x = static_cast<double>(a);
     const double y = static_cast<double>(b);
     result = static_cast<long double>(update.action == UpdateAction::Increment   ? x + y

@@ -140,6 +140,45 @@ TEST_CASE("update: arithmetic is exact with integers and cuts off towards zero o
   CHECK(song.after(R"({"stars":120})", R"({"stars":{"increment":7}})") == R"({"stars":127})");
 }
 
+TEST_CASE("update: a whole number is exact in whichever form it is written") {
+  // The right values are those of Python's integers.
+  struct Case {
+    const char* before;
+    const char* action;
+    const char* after;
+  };
+  const Song song;
+  for (const Case& each : {
+           Case{"9007199254740993", R"("increment":1.0)", "9007199254740994"},
+           Case{"9007199254740993", R"("increment":0.0)", "9007199254740993"},
+           Case{"9007199254740993", R"("increment":-0.0)", "9007199254740993"},
+           Case{"9007199254740993", R"("multiply":1.0)", "9007199254740993"},
+           Case{"9007199254740993", R"("divide":1e0)", "9007199254740993"},
+           Case{"-9007199254740993", R"("decrement":1E0)", "-9007199254740994"},
+           Case{"9223372036854775807", R"("increment":-1.0)", "9223372036854775806"},
+           Case{"9223372036854775806", R"("increment":1.0)", "9223372036854775807"},
+           Case{"-9223372036854775808", R"("increment":9223372036854775808)", "0"},
+           Case{"-9223372036854775808", R"("increment":9223372036854775808.0)", "0"},
+           Case{"9223372036854775807", R"("decrement":9223372036854775808)", "-1"},
+           Case{"9223372036854775807", R"("divide":2.0)", "4611686018427387903"},
+           Case{"-9223372036854775807", R"("divide":2.0)", "-4611686018427387903"},
+           Case{"9223372036854775807", R"("divide":1e300)", "0"},
+           Case{"9223372036854775807", R"("multiply":0.5)", "4611686018427387903"},
+           Case{"9007199254740993", R"("increment":0.5)", "9007199254740993"},
+           Case{"3074457345618258602", R"("multiply":3.0)", "9223372036854775806"},
+       }) {
+    INFO(each.before << " " << each.action);
+    CHECK(song.after(std::string(R"({"plays":)") + each.before + "}",
+                     std::string(R"({"plays":{)") + each.action + "}}") ==
+          std::string(R"({"plays":)") + each.after + "}");
+  }
+  for (const char* action : {R"("increment":1.0)", R"("multiply":1e300)", R"("increment":18446744073709551616.0)"}) {
+    INFO(action);
+    CHECK(song.failure(R"({"plays":9223372036854775807})", std::string(R"({"plays":{)") + action + "}}").code() ==
+          StatusCode::InvalidField);
+  }
+}
+
 TEST_CASE("update: overflow and division by zero are refused and named") {
   const Song song;
   const Status overflow = song.failure(R"({"year":2147483647})", R"({"year":{"increment":1}})");
