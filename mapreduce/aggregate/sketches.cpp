@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
 #include <cmath>
+#include <fmt/format.h>
 #include <functional>
 #include <limits>
 
@@ -64,6 +66,66 @@ double ertl_tau(double x) {
     z -= (1 - x) * (1 - x) * y;
   }
   return z / 3;
+}
+
+/// A positive number as people wrote it: digits * 10^exponent. A parameter such as 0.1 is no double, and the nearest
+/// double is not what was asked for.
+struct Decimal {
+  std::uint64_t digits = 0;  ///< At most 17 of them.
+  int exponent = 0;
+};
+
+/// Returns the shortest decimal number that reads as this double.
+Decimal decimal_of(double number) {
+  char text[32];
+  const char* const end = std::to_chars(text, text + sizeof(text), number, std::chars_format::scientific).ptr;
+  Decimal decimal;
+  int fraction = 0;
+  const char* at = text;
+  for (bool is_fraction = false; at != end && *at != 'e'; ++at) {
+    if (*at == '.') {
+      is_fraction = true;
+      continue;
+    }
+    decimal.digits = decimal.digits * 10 + static_cast<unsigned>(*at - '0');
+    fraction += is_fraction ? 1 : 0;
+  }
+  at += *(at + 1) == '+' ? 2 : 1;
+  std::from_chars(at, end, decimal.exponent);
+  decimal.exponent -= fraction;
+  return decimal;
+}
+
+/// Returns the smallest integer that is not less than fraction * count; 0 < fraction <= 1.
+std::uint64_t rank_of(double fraction, std::uint64_t count) {
+  constexpr int kPowerMax = 38;  // 10^38 fits in 128 bits, and so does every product of 17 digits and a count.
+  const Decimal decimal = decimal_of(fraction);
+  if (-decimal.exponent > kPowerMax) return 1;
+  unsigned __int128 power = 1;
+  for (int i = decimal.exponent; i < 0; ++i) power *= 10;
+  const auto product = static_cast<unsigned __int128>(decimal.digits) * count;
+  return static_cast<std::uint64_t>(product / power + (product % power != 0 ? 1 : 0));
+}
+
+/// Returns bin * width, the double that is nearest to the exact product.
+double edge_of(std::int64_t bin, double width) {
+  const Decimal decimal = decimal_of(width);
+  const std::string text = fmt::format("{}e{}", static_cast<__int128>(bin) * decimal.digits, decimal.exponent);
+  double edge = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), edge).ec == std::errc()) return edge;
+  return static_cast<double>(bin) * width;  // close to zero or too large
+}
+
+/// Returns the bin of a number: the one whose edges, as they are printed, enclose it.
+std::int64_t bin_of(double number, double width) {
+  constexpr double kNear = 1e-9;
+  const double quotient = std::clamp(number / width, -0x1p62, 0x1p62);
+  const double nearest = std::nearbyint(quotient);
+  if (std::abs(quotient - nearest) > kNear * std::max(1.0, std::abs(quotient))) {
+    return static_cast<std::int64_t>(std::floor(quotient));
+  }
+  const auto bin = static_cast<std::int64_t>(nearest);
+  return edge_of(bin, width) <= number ? bin : bin - 1;
 }
 
 }  // namespace
@@ -243,8 +305,7 @@ bool QuantileSketch::subtract(const QuantileSketch& other) {
 ScalarView QuantileSketch::quantile(double fraction) const {
   ScalarView result;
   if (count_ == 0) return result;
-  const double position = std::ceil(fraction * static_cast<double>(count_));
-  const std::uint64_t rank = position < 1 ? 1 : std::min(count_, static_cast<std::uint64_t>(position));
+  const std::uint64_t rank = fraction > 0 ? std::clamp(rank_of(fraction, count_), std::uint64_t{1}, count_) : 1;
   std::uint64_t seen = 0;
   for (const auto& [value, count] : values_) {
     seen += count;
@@ -314,7 +375,7 @@ bool HistogramCounts::add(const ScalarView& number, const ScalarView& width) {
   if (number.kind == ScalarView::Kind::Integer && width.kind == ScalarView::Kind::Integer) {
     bin = number.integer / width.integer - (number.integer % width.integer < 0 ? 1 : 0);
   } else {
-    bin = static_cast<std::int64_t>(std::clamp(std::floor(as_double(number) / as_double(width)), -0x1p62, 0x1p62));
+    bin = bin_of(as_double(number), as_double(width));
   }
   return add_bin(bin, 1);
 }
@@ -345,7 +406,7 @@ void HistogramCounts::write(JsonWriter& json, const ScalarView& width) const {
     if (width.kind == ScalarView::Kind::Integer && !__builtin_mul_overflow(bin, width.integer, &exact)) {
       json.Int64(exact);
     } else {
-      write_number(json, static_cast<double>(bin) * as_double(width));
+      write_number(json, edge_of(bin, as_double(width)));
     }
   };
   json.StartArray();

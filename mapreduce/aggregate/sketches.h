@@ -56,8 +56,8 @@ class QuantileSketch {
   bool is_exact() const { return !has_buckets_; }
   bool is_empty() const { return count_ == 0; }
   std::uint64_t count() const { return count_; }
-  /// Returns the smallest value such that at least the share `fraction` of all values is not greater. Absent if there
-  /// are no values.
+  /// Returns the smallest value such that at least the share `fraction` of all values is not greater. Exact for the
+  /// decimal number that `fraction` was written as. Absent if there are no values.
   ScalarView quantile(double fraction) const;
   void append_to(std::string& out) const;
   bool read(ByteReader& in);
@@ -77,7 +77,7 @@ class QuantileSketch {
   std::uint64_t count_ = 0;
 };
 
-/// Counts of values per bin floor(value / width).
+/// Counts of values per bin: `bin` * width <= value < (`bin` + 1) * width, with the edges as write() prints them.
 class HistogramCounts {
  public:
   static constexpr std::size_t kBinsMax = 65536;
