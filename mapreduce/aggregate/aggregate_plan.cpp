@@ -4,11 +4,14 @@
 #include <deque>
 #include <fmt/format.h>
 #include <limits>
+#include <map>
+#include <mutex>
 #include <numeric>
 #include <optional>
 #include <rapidjson/document.h>
 #include <set>
 
+#include "fjord/common/thread_annotations.h"
 #include "fjord/document/selection.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/passes.h"
@@ -17,11 +20,29 @@
 namespace fjord::mapreduce {
 
 /// A condition on rows. It is a selection on documents of a type made for it, whose fields are the columns.
-struct AggregatePlan::Having {
+struct AggregatePlan::Condition {
   std::shared_ptr<const DocumentTypeRepo> types;
   const DocumentType* type = nullptr;
   std::vector<const Field*> fields;  ///< One per column; null for a column that conditions cannot use.
   Selection selection;
+
+  /// `is_wide`: the columns of integers whose fields are floating-point numbers; empty: none. Errors: those of
+  /// Selection::parse().
+  static Result<std::shared_ptr<const Condition>> make(const std::string& text,
+                                                       const std::vector<AggregateColumn>& columns,
+                                                       const std::vector<bool>& is_wide);
+};
+
+/// Threading: any thread.
+struct AggregatePlan::Having {
+  std::string text;
+  std::shared_ptr<const Condition> usual;
+  mutable std::mutex mutex;
+  /// The conditions for rows with integers of more than 64 bits, by the columns that have them.
+  mutable std::map<std::vector<bool>, std::shared_ptr<const Condition>> of_wide FJORD_GUARDED_BY(mutex);
+
+  Result<std::shared_ptr<const Condition>> condition_for(const std::vector<bool>& is_wide,
+                                                         const std::vector<AggregateColumn>& columns) const;
 };
 
 namespace {
@@ -432,23 +453,9 @@ class AggregateCompiler {
   }
 
   Status add_having(const std::string& as_given) {
-    const std::string text = with_column_names(as_given);
     auto having = std::make_shared<AggregatePlan::Having>();
-    std::string schema = fmt::format("document {} {{\n", kRowType);
-    for (const AggregateColumn& column : plan_->columns_) {
-      if (column.kind == ColumnKind::Json) continue;
-      schema += fmt::format("  field {} type {} {{ header }}\n", column.name, sd_type(column.kind));
-    }
-    schema += "}\n";
-    FJORD_TRY_ASSIGN(having->types, DocumentTypeRepo::build(std::span(&schema, 1)));
-    having->type = having->types->find(kRowType);
-    auto selection = Selection::parse(text, *having->types, *having->type);
-    if (!selection) {
-      return Status(selection.error().code(),
-                    fmt::format("having \"{}\": {} (columns: {})", text, place_of(selection.error()), known_columns()));
-    }
-    having->selection = std::move(*selection);
-    for (const AggregateColumn& column : plan_->columns_) having->fields.push_back(having->type->field(column.name));
+    having->text = with_column_names(as_given);
+    FJORD_TRY_ASSIGN(having->usual, AggregatePlan::Condition::make(having->text, plan_->columns_, {}));
     plan_->having_ = std::move(having);
     return Status::ok();
   }
@@ -479,45 +486,91 @@ const rapidjson::Value& plain(const rapidjson::Value& value) {
 
 }  // namespace
 
+Result<std::shared_ptr<const AggregatePlan::Condition>> AggregatePlan::Condition::make(
+    const std::string& text, const std::vector<AggregateColumn>& columns, const std::vector<bool>& is_wide) {
+  auto condition = std::make_shared<Condition>();
+  std::string schema = fmt::format("document {} {{\n", kRowType);
+  std::string known;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    known += (known.empty() ? "" : ", ") + columns[i].name;
+    if (columns[i].kind == ColumnKind::Json) continue;
+    const bool is_real = !is_wide.empty() && is_wide[i];
+    schema += fmt::format("  field {} type {} {{ header }}\n", columns[i].name,
+                          sd_type(is_real ? ColumnKind::Number : columns[i].kind));
+  }
+  schema += "}\n";
+  FJORD_TRY_ASSIGN(condition->types, DocumentTypeRepo::build(std::span(&schema, 1)));
+  condition->type = condition->types->find(kRowType);
+  auto selection = Selection::parse(text, *condition->types, *condition->type);
+  if (!selection) {
+    return Status(selection.error().code(),
+                  fmt::format("having \"{}\": {} (columns: {})", text, place_of(selection.error()), known));
+  }
+  condition->selection = std::move(*selection);
+  for (const AggregateColumn& column : columns) condition->fields.push_back(condition->type->field(column.name));
+  return std::shared_ptr<const Condition>(std::move(condition));
+}
+
+Result<std::shared_ptr<const AggregatePlan::Condition>> AggregatePlan::Having::condition_for(
+    const std::vector<bool>& is_wide, const std::vector<AggregateColumn>& columns) const {
+  if (is_wide.empty()) return usual;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const Condition>& found = of_wide[is_wide];
+  if (found == nullptr) {
+    FJORD_TRY_ASSIGN(found, Condition::make(text, columns, is_wide));
+  }
+  return found;
+}
+
+namespace {
+
+/// Sets the field of a column from the cell of a row.
+Status set_cell(Document& document, const Field& field, ColumnKind kind, const rapidjson::Value& value) {
+  switch (kind) {
+    case ColumnKind::Integer:
+      if (value.IsInt64() && field.type->tag() == TypeTag::Long) return document.set(field, value.GetInt64());
+      return value.IsNumber() ? document.set(field, value.GetDouble()) : Status::ok();
+    case ColumnKind::Number:
+      if (value.IsNumber()) return document.set(field, value.GetDouble());
+      if (value.IsString()) {
+        const double infinity = std::numeric_limits<double>::infinity();
+        return document.set(field, *value.GetString() == '-' ? -infinity : infinity);
+      }
+      return Status::ok();
+    case ColumnKind::Bool:
+      return value.IsBool() ? document.set(field, value.GetBool()) : Status::ok();
+    default:
+      if (!value.IsString()) return Status::ok();
+      return document.set(field, std::string(value.GetString(), value.GetStringLength()));
+  }
+}
+
+}  // namespace
+
 Result<bool> AggregatePlan::passes_having(std::string_view row) const {
   if (having_ == nullptr) return true;
   rapidjson::Document json;
   json.Parse<rapidjson::kParseFullPrecisionFlag>(row.data(), row.size());
   if (json.HasParseError() || !json.IsArray() || json.Size() != columns_.size()) return no_row();
-  FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse("id:fjord:row::row"));
-  Document document(*having_->type, std::move(id));
+  // No field holds an integer of more than 64 bits: in this row such a column is a floating-point number.
+  std::vector<bool> is_wide;
   for (rapidjson::SizeType i = 0; i < json.Size(); ++i) {
     const rapidjson::Value& value = plain(json[i]);
-    const Field* field = having_->fields[i];
-    if (field == nullptr || value.IsNull()) continue;
-    switch (columns_[i].kind) {
-      case ColumnKind::Integer:
-        if (value.IsInt64()) {
-          FJORD_TRY(document.set(*field, value.GetInt64()));
-        } else if (value.IsNumber()) {  // beyond 64 bits, so of larger magnitude than every constant of the condition
-          FJORD_TRY(document.set(*field, value.GetDouble() > 0 ? INT64_MAX : INT64_MIN));
-        }
-        break;
-      case ColumnKind::Number:
-        if (value.IsNumber()) {
-          FJORD_TRY(document.set(*field, value.GetDouble()));
-        } else if (value.IsString()) {
-          const double infinity = std::numeric_limits<double>::infinity();
-          FJORD_TRY(document.set(*field, *value.GetString() == '-' ? -infinity : infinity));
-        }
-        break;
-      case ColumnKind::Bool:
-        if (value.IsBool()) FJORD_TRY(document.set(*field, value.GetBool()));
-        break;
-      default:
-        if (value.IsString()) {
-          FJORD_TRY(document.set(*field, std::string(value.GetString(), value.GetStringLength())));
-        }
-    }
+    if (columns_[i].kind != ColumnKind::Integer || !value.IsNumber() || value.IsInt64()) continue;
+    is_wide.resize(columns_.size());
+    is_wide[i] = true;
+  }
+  FJORD_TRY_ASSIGN(const std::shared_ptr<const Condition> condition, having_->condition_for(is_wide, columns_));
+  FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse("id:fjord:row::row"));
+  Document document(*condition->type, std::move(id));
+  for (rapidjson::SizeType i = 0; i < json.Size(); ++i) {
+    const rapidjson::Value& value = plain(json[i]);
+    const Field* field = condition->fields[i];
+    if (field != nullptr && !value.IsNull()) FJORD_TRY(set_cell(document, *field, columns_[i].kind, value));
   }
   const EncodedDocument encoded = encode(document);
-  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*having_->types, encoded.header, encoded.body));
-  return having_->selection.matches(view);
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*condition->types, encoded.header, encoded.body));
+  return condition->selection.matches(view);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <fmt/format.h>
 #include <random>
 #include <rapidjson/document.h>
 #include <set>
@@ -357,6 +358,51 @@ TEST_CASE("quantiles of negative and very large numbers keep their relative erro
   }
 }
 
+TEST_CASE("a quantile of a decimal part is exact") {
+  // DuckDB: SELECT quantile_disc(l, P) FROM range(1, 101) t(l)
+  QuantileSketch sketch;
+  for (int i = 1; i <= 100; ++i) {
+    ScalarView scalar;
+    scalar.kind = ScalarView::Kind::Integer;
+    scalar.integer = i;
+    sketch.add(scalar);
+  }
+  for (int percent = 1; percent <= 100; ++percent) {
+    INFO(percent);
+    const double part = std::stod(fmt::format("{}e-2", percent));
+    CHECK(sketch.quantile(part).integer == percent);
+    CHECK(sketch.quantile(std::stod(fmt::format("{}1e-3", percent - 1))).integer == percent);
+  }
+  CHECK(sketch.quantile(0).integer == 1);
+  CHECK(sketch.quantile(1e-300).integer == 1);
+  CHECK(sketch.quantile(0.999999999999999).integer == 100);
+}
+
+TEST_CASE("bins of a decimal width have the edges that people write") {
+  HistogramCounts counts;
+  ScalarView width;
+  width.kind = ScalarView::Kind::Double;
+  width.number = 0.1;
+  for (int tenths = -10; tenths <= 10; ++tenths) {
+    ScalarView value;
+    value.kind = ScalarView::Kind::Double;
+    value.number = std::stod(fmt::format("{}e-1", tenths));
+    REQUIRE(counts.add(canonical(value), width));
+  }
+  rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
+  counts.write(json, width);
+  rapidjson::Document bins;
+  bins.Parse<rapidjson::kParseFullPrecisionFlag>(buffer.GetString());
+  REQUIRE(bins.Size() == 21);
+  for (int i = 0; i < 21; ++i) {
+    const auto& bin = bins[static_cast<rapidjson::SizeType>(i)];
+    CHECK(bin["count"].GetInt() == 1);
+    CHECK(bin["from"].GetDouble() == std::stod(fmt::format("{}e-1", i - 10)));
+    CHECK(bin["to"].GetDouble() == std::stod(fmt::format("{}e-1", i - 9)));
+  }
+}
+
 TEST_CASE("a histogram has the bins that the values are in") {
   const auto types = test::sale_types();
   std::vector<Encoded> sales;
@@ -369,6 +415,31 @@ TEST_CASE("a histogram has the bins that the values are in") {
   CHECK(rows_of(spec_of({}, {"histogram(year / 10,0.5)"}), sales)
             .at("[]")
             .starts_with(R"([[{"from":-1.5,"to":-1.0,"count":1},{"from":-1.0,"to":-0.5,"count":1})"));
+}
+
+TEST_CASE("having compares sums of more than 64 bits by their value") {
+  const auto types = test::sale_types();
+  std::vector<Encoded> sales;
+  for (const std::int64_t cents : {INT64_MAX, INT64_MAX, std::int64_t{-3}}) {
+    Sale sale;
+    sale.city = cents > 0 ? "large" : "small";
+    sale.cents = cents;
+    sales.push_back({encode(document_of(*types, 1, sale)), sale});
+  }
+  const auto kept = [&](const std::string& having) {
+    AggregateSpec spec = spec_of({"city"}, {"sum(cents) AS n"});
+    spec.having = having;
+    std::string cities;
+    for (const auto& [key, row] : rows_of(spec, sales)) cities += key;
+    return cities;
+  };
+  // Python: 2 * (2**63 - 1) = 18446744073709551614
+  CHECK(kept("n > 1e19") == R"(["large"])");
+  CHECK(kept("n > 9223372036854775807") == R"(["large"])");
+  CHECK(kept("n == 9223372036854775807").empty());
+  CHECK(kept("n < 1.9e19 and n > 1.8e19") == R"(["large"])");
+  CHECK(kept("n > 1.9e19").empty());
+  CHECK(kept("n < 0") == R"(["small"])");
 }
 
 TEST_CASE("having is a condition on columns") {

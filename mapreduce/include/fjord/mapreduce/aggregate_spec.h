@@ -113,6 +113,7 @@ class AggregatePlan {
   Status arrange(JobRows& rows) const;
 
  private:
+  struct Condition;
   struct Having;
   struct Order {
     std::size_t column = 0;
