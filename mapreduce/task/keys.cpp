@@ -43,6 +43,18 @@ std::size_t utf8_length(std::string_view text) {
   return length;
 }
 
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+/// What stands behind a text that replaces a key.
+std::string mark_of(std::string_view key) { return fmt::format("%~{:016x}{:016x}", hash64(key, 1), hash64(key, 2)); }
+
 }  // namespace
 
 bool is_plain_utf8(std::string_view text) {
@@ -65,7 +77,7 @@ bool is_plain_name(std::string_view text) {
 }
 
 std::string printable_key(std::string_view key) {
-  return is_plain_utf8(key) ? std::string(key) : percent_encoded(key, true);
+  return is_utf8(key) ? std::string(key) : percent_encoded(key, true) + mark_of(key);
 }
 
 std::string key_in_id(std::string_view key) {
@@ -74,7 +86,7 @@ std::string key_in_id(std::string_view key) {
   // The hash identifies a long key. The beginning of the key only helps people who read the id.
   std::size_t cut = 256;
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
-  return text.substr(0, cut) + fmt::format("%~{:016x}{:016x}", hash64(key, 1), hash64(key, 2));
+  return text.substr(0, cut) + mark_of(key);
 }
 
 }  // namespace fjord::mapreduce

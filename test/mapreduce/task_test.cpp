@@ -14,6 +14,7 @@
 #include "fjord/common/runtime.h"
 #include "runner/output_spread.h"
 #include "task/accumulator.h"
+#include "task/keys.h"
 #include "task/sink_pump.h"
 #include "task/task_visitors.h"
 #include "task/tuple_table.h"
@@ -208,17 +209,27 @@ TEST_CASE("different keys have different ids, and all of them are document ids")
                                          "a/b",
                                          "a:b",
                                          "\xc2\x85",
+                                         "a\n",
+                                         "a%0A",
+                                         "a%0a",
+                                         "a\xff",
+                                         "a%FF",
                                          std::string(600, 'a'),
                                          std::string(601, 'a'),
                                          std::string(300, '\xff')};
   std::set<std::string> ids;
+  std::set<std::string> shown;
   for (const std::string& key : keys) {
     const auto id = DocumentId::parse(spec.result_id(key, 0));
     INFO(id.status());
     REQUIRE(id.has_value());
     ids.insert(id->str());
+    shown.insert(printable_key(key));
   }
   CHECK(ids.size() == keys.size());
+  CHECK(shown.size() == keys.size());
+  CHECK(printable_key("a\n") == "a\n");
+  CHECK(printable_key("a%0A") == "a%0A");
 }
 
 TEST_CASE("a task's parameters say the same on the other side") {
