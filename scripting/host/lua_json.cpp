@@ -4,6 +4,14 @@
 #include <cmath>
 
 namespace fjord::scripting {
+namespace {
+
+constexpr const char* kNotUtf8 =
+    "a text that is not UTF-8 is not a %s: string.sub counts bytes and may cut within a character, utf8.offset finds "
+    "where "
+    "characters begin";
+
+}  // namespace
 
 void push_json(lua_State* lua, const rapidjson::Value& value) {
   luaL_checkstack(lua, 4, "a value is nested too deep");
@@ -34,6 +42,12 @@ void push_json(lua_State* lua, const rapidjson::Value& value) {
   }
 }
 
+void JsonWriter::check_key(lua_State* lua, const char* text, std::size_t size) {
+  buffer_.Clear();
+  writer_.Reset(buffer_);
+  if (!writer_.String(text, static_cast<rapidjson::SizeType>(size))) luaL_error(lua, kNotUtf8, "key");
+}
+
 void JsonWriter::write(lua_State* lua, int index) {
   buffer_.Clear();
   writer_.Reset(buffer_);
@@ -61,7 +75,7 @@ void JsonWriter::write_value(lua_State* lua, int index, int depth) {
     case LUA_TSTRING: {
       std::size_t size = 0;
       const char* const text = lua_tolstring(lua, index, &size);
-      writer_.String(text, static_cast<rapidjson::SizeType>(size));
+      if (!writer_.String(text, static_cast<rapidjson::SizeType>(size))) luaL_error(lua, kNotUtf8, "value");
       break;
     }
     case LUA_TTABLE:
@@ -102,7 +116,8 @@ void JsonWriter::write_table(lua_State* lua, int index, int depth) {
   const std::size_t end = keys_.size();
   writer_.StartObject();
   for (std::size_t i = begin; i < end; ++i) {
-    writer_.Key(keys_[i].data(), static_cast<rapidjson::SizeType>(keys_[i].size()));
+    if (!writer_.Key(keys_[i].data(), static_cast<rapidjson::SizeType>(keys_[i].size())))
+      luaL_error(lua, kNotUtf8, "key");
     lua_pushlstring(lua, keys_[i].data(), keys_[i].size());
     lua_rawget(lua, index);
     write_value(lua, lua_gettop(lua), depth + 1);

@@ -21,8 +21,11 @@ void push_json(lua_State* lua, const rapidjson::Value& value);
 /// floats have the shortest form that reads back to the same number.
 class JsonWriter {
  public:
+  /// Raises a Lua error if the text is not UTF-8, which a key has to be. Overwrites text().
+  void check_key(lua_State* lua, const char* text, std::size_t size);
   /// Writes the value at `index`; text() and size() are valid until the next call. Raises a Lua error for functions and
-  /// similar values, undefined and infinite numbers, keys that are not strings, and tables that contain themselves.
+  /// similar values, texts that are not UTF-8, undefined and infinite numbers, keys that are not strings, and tables
+  /// that contain themselves.
   void write(lua_State* lua, int index);
   const char* text() const { return buffer_.GetString(); }
   std::size_t size() const { return buffer_.GetSize(); }
@@ -32,7 +35,9 @@ class JsonWriter {
   void write_table(lua_State* lua, int index, int depth);
 
   rapidjson::StringBuffer buffer_;
-  rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
+  rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::CrtAllocator,
+                    rapidjson::kWriteValidateEncodingFlag>
+      writer_{buffer_};
   std::vector<std::string> keys_;  ///< Keys of all tables being written, the innermost table last.
 };
 

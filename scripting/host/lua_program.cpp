@@ -128,6 +128,7 @@ int LuaProgram::emit(lua_State* lua) {
   std::size_t key_size = 0;
   const char* const key = lua_isstring(lua, 1) != 0 ? lua_tolstring(lua, 1, &key_size) : nullptr;
   if (key == nullptr) return luaL_error(lua, "emit: a %s is not a key", luaL_typename(lua, 1));
+  self.writer_.check_key(lua, key, key_size);
   self.writer_.write(lua, 2);
   if (self.tuples_.size() + key_size + self.writer_.size() > self.memory_bytes_) {
     return luaL_error(lua, "emit: more than %d MB for one document", static_cast<int>(self.memory_bytes_ >> 20));

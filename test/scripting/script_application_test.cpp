@@ -186,6 +186,23 @@ TEST_CASE("script: an error fails its document, and the next one is computed") {
   CHECK_FALSE(world.map(*world.make("function map(doc, emit) local t = {} t.t = t emit('k', t) end " + kReduce)));
 }
 
+TEST_CASE("script: a text cut within a character fails its document, and says why") {
+  World world;
+  for (const char* call : {"emit(doc.id, doc.fields.city:sub(1, 1))", "emit(doc.fields.city:sub(1, 1), 1)",
+                           "emit('k', {doc.fields.city:sub(2)})", "emit('k', {[doc.fields.city:sub(2)] = 1})"}) {
+    INFO(call);
+    const auto application =
+        world.make(std::string("function map(doc, emit)\n  ") + call + "\nend\nfunction reduce(k, v) return v[1] end");
+    Tuples tuples;
+    const Status cut = world.map(*application, "{\"city\": \"\xc3\xa9\"}", tuples);
+    CHECK_FALSE(cut);
+    CHECK_THAT(cut.message(), Catch::Contains("not UTF-8") && Catch::Contains(":2:"));
+    CHECK(tuples.all.empty());
+    CHECK(world.map(*application, R"({"city": "ab"})", tuples));
+    CHECK(tuples.all.size() == 1);
+  }
+}
+
 TEST_CASE("script: a program that loops or takes too much memory is ended, one that cannot be is killed") {
   World world;
   const std::vector<rpc::Parameter> short_time{{"timeout_ms", "50"}};
