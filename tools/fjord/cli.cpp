@@ -1,7 +1,10 @@
 #include "cli.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <fmt/format.h>
+#include <iostream>
+#include <system_error>
 
 #include "output/yaml_text.h"
 
@@ -87,8 +90,17 @@ Status ready(Client& client, const Common& common) {
 namespace {
 
 bool is_yaml_wanted = false;  // Set once, while the command line is parsed.
+int output_errno = 0;         // Of the first write to standard output that failed. Output is printed by one thread.
+bool is_output_told = false;  // A caller has got the error, to report it.
 
-void write_out(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void note_output_error() {
+  if (output_errno == 0) output_errno = errno != 0 ? errno : EIO;
+}
+
+void write_out(const std::string& text) {
+  errno = 0;
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) note_output_error();
+}
 
 }  // namespace
 
@@ -96,9 +108,32 @@ void print_json_as_yaml() { is_yaml_wanted = true; }
 
 void print_line(const std::string& line) {
   print(line + "\n");
-  std::fflush(stdout);
+  errno = 0;
+  if (std::fflush(stdout) != 0) note_output_error();
 }
 
 void print(const std::string& text) { write_out(is_yaml_wanted ? yaml_of_json_lines(text) : text); }
+
+Status output_status() {
+  if (output_errno == 0) return Status::ok();
+  is_output_told = true;
+  return {StatusCode::IoError, "standard output cannot be written: " + std::generic_category().message(output_errno)};
+}
+
+Status flush_output() {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) note_output_error();
+  return output_status();
+}
+
+int exit_code_after_output(int code) {
+  errno = 0;
+  std::cout.flush();  // Help and the version are printed by CLI11.
+  if (std::cout.bad()) note_output_error();
+  const bool was_told = is_output_told;
+  const Status status = flush_output();
+  if (status) return code;
+  return was_told ? code : report(status);
+}
 
 }  // namespace fjord::cli

@@ -73,7 +73,17 @@ int with_admin(const Common& common, F use) {
 void print_json_as_yaml();
 /// Prints one line to standard output and flushes it.
 void print_line(const std::string& line);
-/// Prints `text`, which consists of whole lines, to standard output.
+/// Prints `text`, which consists of whole lines, to standard output. An error is kept for output_status().
 void print(const std::string& text);
+
+/// Returns the first error of standard output so far, or OK: a full disk, a closed pipe. Text that is still buffered
+/// counts as printed. Errors: IoError.
+Status output_status();
+/// As output_status(), after everything that was printed has been handed to the system. A command that remembers how
+/// far it has come calls it before it does.
+Status flush_output();
+/// Flushes standard output at the end of the program. Returns `code`, or kFailed with a message if something that was
+/// printed has been lost.
+int exit_code_after_output(int code);
 
 }  // namespace fjord::cli

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "cli.h"
 #include "fjord/common/fatal_signals.h"
 #include "fjord/common/log.h"
 #include "fjord/version/version.h"
@@ -95,10 +96,10 @@ int main(int argc, char** argv) {
     std::reverse(words.begin(), words.end());  // CLI11 takes them from the end.
     line.app.parse(words);
   } catch (const CLI::Success& help_or_version) {
-    return line.app.exit(help_or_version);
+    return fjord::cli::exit_code_after_output(line.app.exit(help_or_version));
   } catch (const CLI::ParseError& error) {
     std::fputs(fjord::cli::usage_message(line.app, error).c_str(), stderr);
     return fjord::cli::kUsage;
   }
-  return line.action();
+  return fjord::cli::exit_code_after_output(line.action());
 }

@@ -155,8 +155,9 @@ int main(int argc, char** argv) {
   if (!help_format.empty()) {
     const std::string text =
         help_format == "markdown" ? fjord::config::reference_page() : fjord::config::reference_text();
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    return 0;
+    const bool is_printed = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    if (!is_printed) std::fprintf(stderr, "fjordd: standard output cannot be written\n");
+    return is_printed ? 0 : 1;
   }
   if (config_option->empty() || node_option->empty()) {
     std::fprintf(stderr, "fjordd: --config and --node are needed, see fjordd --help\n");

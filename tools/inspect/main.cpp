@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdio>
 #include <fmt/core.h>
 #include <memory>
 
@@ -108,5 +109,9 @@ int main(int argc, char** argv) {
     const int code = app.exit(error);
     return code == 0 ? 0 : fjord::inspect::kExitUsage;
   }
-  return fjord::inspect::run(dump->parsed(), paths, format);
+  const int code = fjord::inspect::run(dump->parsed(), paths, format);
+  // Findings that were not printed must not look like none.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return code;
+  fmt::print(stderr, "fjord-inspect: standard output cannot be written\n");
+  return fjord::inspect::kExitFailed;
 }

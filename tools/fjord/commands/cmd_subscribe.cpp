@@ -85,7 +85,7 @@ class ChangePrinter {
     print(text_);
     text_.clear();
     // Detects a closed standard output before the cursor counts these documents as given.
-    if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
+    FJORD_TRY(flush_output());
     const auto now = SteadyClock::now();
     const bool prints = args_.print_cursors || args_.print_tokens;
     const bool is_wanted = prints || !args_.cursor_file.empty();

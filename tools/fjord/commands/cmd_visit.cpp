@@ -69,7 +69,7 @@ class Printer {
   /// Prints what is left and writes the cursor. Errors: IoError.
   Status finish() {
     print(std::exchange(text_, {}));
-    if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
+    FJORD_TRY(flush_output());
     return cursor_file_.empty() ? Status::ok() : replace_file(cursor_file_, visit_.cursor());
   }
 
@@ -82,6 +82,7 @@ class Printer {
   Status update() {
     print(text_);
     text_.clear();
+    FJORD_TRY(output_status());
     progress_.update(visit_.statistics().fraction_done(), printed_);
     const auto now = SteadyClock::now();
     if (cursor_file_.empty() || now < next_save_) return Status::ok();
