@@ -50,7 +50,8 @@ fields and times; with others it is refused.
 
 constexpr const char* kTimes = R"text(Times and durations
 
-TIME (--from and --to of visit and export) is 2026-11-21T19:00:00Z, seconds since 1970, or how long ago: 90s, 15m, 2h, 3d.
+TIME (--from and --to of visit and export) is a date, 2026-11-21, or a time, 2026-11-21T20:00:00+01:00 (UTC without a
+zone), seconds since 1970, or how long ago: 90s, 15m, 2h, 3d.
 DURATION (--timeout, --interval, --wait and others) is a number of seconds, 1.5, or has a unit: 500ms, 1.5s, 2m, 1h, 3d.
 )text";
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -10,8 +11,9 @@
 
 namespace fjord::cli {
 
-/// Parses the time of an option: "2026-11-21T19:00:00Z"; an age "15m", "2h" or "3d"; seconds since 1970; or
-/// microseconds since 1970 as "1763751600000000us". Errors: InvalidArgument.
+/// Parses the time of an option: a date of ISO 8601, with or without a time of the day and a zone (UTC if none is
+/// given), "2026-11-21" or "2026-11-21T20:00:00+01:00"; an age "15m", "2h" or "3d"; seconds since 1970; or microseconds
+/// since 1970 as "1763751600000000us". Errors: InvalidArgument, also for days that do not exist.
 Result<Timestamp> parse_time(const std::string& text, std::int64_t now_us);
 /// Parses "k/n" with 1 <= k <= n. Errors: InvalidArgument.
 Result<VisitSlice> parse_slice(const std::string& text);
@@ -26,6 +28,8 @@ Status parse_part(const Args& args, Options& options) {
   }
   if (!args.to.empty()) {
     FJORD_TRY_ASSIGN(options.to, parse_time(args.to, now_us));
+    // 0 has no limit; nothing is as old as the first microsecond.
+    options.to = std::max(options.to, Timestamp{1});
   }
   if (!args.slice.empty()) {
     FJORD_TRY_ASSIGN(options.slice, parse_slice(args.slice));
