@@ -25,6 +25,17 @@ TEST_CASE("yaml: a text that YAML would read as something else is quoted") {
         "- \"id:a:music::1\"\n");
 }
 
+TEST_CASE("yaml: characters that YAML must not have as they are, are escaped") {
+  // PyYAML reads each of these as the text that it was.
+  CHECK(yaml_of_json_lines("[\"it\xc2\x92s\",\"\xc2\x85\",\"\x7f\",\"\\u0001\"]\n") ==
+        "---\n- \"it\\x92s\"\n- \"\\x85\"\n- \"\\x7f\"\n- \"\\u0001\"\n");
+  CHECK(
+      yaml_of_json_lines("[\"\xe2\x80\xa8\",\"\xe2\x80\xa9\",\"\xef\xbb\xbf\",\"\xef\xbf\xbe\",\"\xef\xbf\xbf\"]\n") ==
+      "---\n- \"\\u2028\"\n- \"\\u2029\"\n- \"\\ufeff\"\n- \"\\ufffe\"\n- \"\\uffff\"\n");
+  CHECK(yaml_of_json_lines("{\"\xc2\x80 k\":\"\xc2\xa0\xc3\xa9\xf0\x9f\x90\x9f\"}\n") ==
+        "---\n\"\\x80 k\": \"\xc2\xa0\xc3\xa9\xf0\x9f\x90\x9f\"\n");
+}
+
 TEST_CASE("yaml: each line of JSON is a document, another line stays as it is") {
   CHECK(yaml_of_json_lines("{\"a\":1}\nplain text\n18446744073709551615\n") ==
         "---\na: 1\nplain text\n---\n18446744073709551615\n");

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cstdint>
+#include <fmt/format.h>
 #include <rapidjson/reader.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fjord::cli {
@@ -22,6 +25,39 @@ bool is_plain(std::string_view text) {
   return std::all_of(lower.begin(), lower.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
   });
+}
+
+/// Returns the code point of the UTF-8 character at the beginning of a text that is valid UTF-8, and its bytes.
+std::pair<std::uint32_t, std::size_t> first_character(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[i])); };
+  const std::uint32_t first = byte(0);
+  const std::size_t length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+  if (length == 1 || text.size() < length) return {first, 1};
+  std::uint32_t code = first & (0xff >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) code = code << 6 | (byte(i) & 0x3f);
+  return {code, length};
+}
+
+/// Returns true if a double-quoted string of YAML 1.1 or 1.2 may have the character as it is, and reads it as itself.
+/// Section 5.1 of YAML 1.2: c-printable; without line ends, which are folded, and the byte order mark.
+bool is_printable(std::uint32_t code) {
+  if (code < 0x20 || code == 0x7f || (code >= 0x80 && code < 0xa0)) return false;
+  return code != 0x2028 && code != 0x2029 && code != 0xfeff && code != 0xfffe && code != 0xffff;
+}
+
+/// A string of JSON is one of YAML but for characters that YAML must escape.
+std::string with_printable_characters(std::string_view json) {
+  std::string text;
+  while (!json.empty()) {
+    const auto [code, length] = first_character(json);
+    if (is_printable(code)) {
+      text += json.substr(0, length);
+    } else {
+      text += code < 0x100 ? fmt::format("\\x{:02x}", code) : fmt::format("\\u{:04x}", code);
+    }
+    json.remove_prefix(length);
+  }
+  return text;
 }
 
 /// Writes the events of a JSON parser as YAML. Numbers keep their digits.
@@ -56,11 +92,10 @@ class YamlWriter {
 
   static std::string string_of(std::string_view text) {
     if (is_plain(text)) return std::string(text);
-    // A string of JSON is one of YAML.
     rapidjson::StringBuffer buffer;
     rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
     writer.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
-    return std::string(buffer.GetString(), buffer.GetSize());
+    return with_printable_characters({buffer.GetString(), buffer.GetSize()});
   }
 
   /// Begins the line of the next member or element.
