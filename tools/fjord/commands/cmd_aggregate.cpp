@@ -76,6 +76,13 @@ std::string shown(std::string_view json, const char* null, const char* mark) {
   return json.starts_with('{') ? mark + estimate_of(json) : std::string(json);
 }
 
+/// Returns a cell as one of a CSV file: nothing is null, "" the empty text.
+std::string csv_text(std::string_view json) {
+  if (json == "null") return {};
+  const std::string text = shown(json, "", "");
+  return text.empty() ? "\"\"" : csv_cell(text);
+}
+
 class Table {
  public:
   Table(const AggregatePlan& plan, const std::vector<KeyedResult>& rows) : plan_(plan), rows_(rows) {}
@@ -111,10 +118,12 @@ class Table {
 
   Status write_csv() const {
     std::string out;
-    for (std::size_t i = 0; i < plan_.columns().size(); ++i) out += (i == 0 ? "" : ",") + plan_.columns()[i].name;
+    for (std::size_t i = 0; i < plan_.columns().size(); ++i) {
+      out += (i == 0 ? "" : ",") + csv_cell(plan_.columns()[i].name);
+    }
     out += "\n";
     FJORD_TRY(for_each([&](const std::vector<std::string_view>& cells) {
-      for (std::size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_cell(shown(cells[i], "", ""));
+      for (std::size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_text(cells[i]);
       out += "\n";
     }));
     print(out);
