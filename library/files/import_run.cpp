@@ -317,7 +317,7 @@ Result<std::unique_ptr<RecordSource>> open_source(const std::string& path, const
   }
   FJORD_TRY_ASSIGN(std::unique_ptr<InputFile> file, InputFile::open(path));
   if (is_feed) return std::unique_ptr<RecordSource>(std::make_unique<FeedSource>(std::move(file), types));
-  const RowOptions rows{options.type, options.id_field, options.id_namespace};
+  const RowOptions rows{options.type, options.id_field, options.id_namespace, options.ignore_unknown};
   if (format == FileFormat::Lines) {
     FJORD_TRY_ASSIGN(auto source, JsonImport::open(std::move(file), types, rows));
     return std::unique_ptr<RecordSource>(std::move(source));

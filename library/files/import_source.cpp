@@ -61,11 +61,145 @@ std::string id_of(const RowOptions& options, const std::string& user_part) {
   return fmt::format("id:{}:{}::{}", name_space, options.type, user_part);
 }
 
+constexpr std::size_t kHeaderShown = 200;
+
+/// Returns the text for a message: in quotation marks, with escapes for what a terminal would act on.
+std::string quoted_json(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  }
+  return out + "\"";
+}
+
+std::string field_names(const DocumentType& type) {
+  std::string names;
+  for (const Field& field : type.fields()) names += (names.empty() ? "" : ", ") + field.name;
+  return names;
+}
+
 /// Returns true if `text` is a complete id, as `fjord export` writes it into the column "_id".
 bool is_whole_id(const RowOptions& options, const std::string& text) {
-  return options.id_field == "_id" &&
-         (text.starts_with("id:") || text.starts_with("doc:") || text.starts_with("userdoc:"));
+  constexpr std::string_view kSchemes[] = {"id:", "doc:", "userdoc:", "groupdoc:"};
+  const auto begins = [&](std::string_view scheme) { return text.starts_with(scheme); };
+  return options.id_field == "_id" && std::any_of(std::begin(kSchemes), std::end(kSchemes), begins);
 }
+
+/// Returns the id of a row whose id column has this text, exactly: 007, 7 and "7 " are three names. Errors: InvalidId.
+Result<DocumentId> row_id(const RowOptions& options, const DocumentType& type, const std::string& text) {
+  FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(is_whole_id(options, text) ? text : id_of(options, text)));
+  if (!id.type().empty() && id.type() != type.name()) {
+    return Status(StatusCode::InvalidId, fmt::format("{} is of the type {}, and rows become documents of type {}", text,
+                                                     id.type(), type.name()));
+  }
+  return id;
+}
+
+/// Finds the member of a JSON object that names its row, and where it stands.
+class IdMember {
+ public:
+  IdMember(std::string_view json, const std::string& name)
+      : name_(name), stream_(json.data(), json.size()), input_(stream_) {}
+
+  /// Errors: InvalidArgument if the text is not a JSON object, InvalidId if it has no such member, or two.
+  Status find() {
+    rapidjson::Reader reader;
+    constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag;
+    reader.Parse<kFlags>(input_, *this);
+    if (!failure_) return failure_;
+    if (reader.HasParseError()) {
+      return {StatusCode::InvalidArgument, fmt::format("byte {}: not JSON: {}", reader.GetErrorOffset(),
+                                                       rapidjson::GetParseError_En(reader.GetParseErrorCode()))};
+    }
+    if (!is_found_) {
+      return {StatusCode::InvalidId, fmt::format("the member \"{}\", which the id is made of, is missing", name_)};
+    }
+    if (text_.empty()) {
+      return {StatusCode::InvalidId,
+              fmt::format("\"{}\", which the id is made of, is neither a number nor a text", name_)};
+    }
+    return Status::ok();
+  }
+
+  /// The value: a text, or the digits of a number as they stand in the file.
+  const std::string& text() const { return text_; }
+  /// Overwrites the member with blanks, so that the places of all other values stay what they are.
+  void blank(std::string& json) const {
+    std::size_t end = end_;
+    if (json[begin_ - 1] == '{') {
+      end = std::min(json.find_first_not_of(" \t\r\n", end), json.size());
+      if (end < json.size() && json[end] == ',') ++end;
+    }
+    std::fill(json.begin() + static_cast<std::ptrdiff_t>(begin_), json.begin() + static_cast<std::ptrdiff_t>(end), ' ');
+  }
+
+  // Called by RapidJSON.
+  bool Null() { return value({}); }
+  bool Bool(bool) { return value({}); }
+  bool Int(int) { return value({}); }  // RawNumber() gets all numbers.
+  bool Uint(unsigned) { return value({}); }
+  bool Int64(std::int64_t) { return value({}); }
+  bool Uint64(std::uint64_t) { return value({}); }
+  bool Double(double) { return value({}); }
+  bool RawNumber(const char* text, rapidjson::SizeType size, bool) { return value({text, size}); }
+  bool String(const char* text, rapidjson::SizeType size, bool) { return value({text, size}); }
+  bool StartObject() { return start(true); }
+  bool StartArray() { return start(false); }
+  bool EndObject(rapidjson::SizeType) { return end(); }
+  bool EndArray(rapidjson::SizeType) { return end(); }
+  bool Key(const char* text, rapidjson::SizeType size, bool) {
+    if (depth_ != 1) return true;
+    is_wanted_ = std::string_view(text, size) == name_;
+    if (!is_wanted_) return true;
+    if (is_found_) {
+      failure_ = {StatusCode::InvalidId,
+                  fmt::format("the member \"{}\", which the id is made of, is there twice", name_)};
+    }
+    begin_ = last_;
+    return failure_.is_ok();
+  }
+
+ private:
+  // The iterative parser has not consumed a bracket when it calls.
+  bool start(bool is_object) {
+    if (depth_ == 0 && !is_object) return value({});
+    ++depth_;
+    if (depth_ == 1) last_ = stream_.Tell() + 1;
+    return true;
+  }
+  bool end() {
+    --depth_;
+    return value_until(stream_.Tell() + 1, {});
+  }
+  bool value(std::string_view text) { return value_until(stream_.Tell(), text); }
+  bool value_until(std::size_t at, std::string_view text) {
+    if (depth_ == 0 && last_ == 0) {
+      failure_ = {StatusCode::InvalidArgument, "expected a JSON object of fields"};
+      return false;
+    }
+    if (depth_ != 1) return true;
+    last_ = at;
+    if (!is_wanted_) return true;
+    is_wanted_ = false;
+    is_found_ = true;
+    text_ = text;
+    end_ = last_;
+    return true;
+  }
+
+  const std::string& name_;
+  rapidjson::MemoryStream stream_;
+  rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> input_;
+  int depth_ = 0;
+  std::size_t last_ = 0;  ///< Where the last bracket or value of the object ended.
+  bool is_wanted_ = false;
+  bool is_found_ = false;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  std::string text_;
+  Status failure_;
+};
 
 /// Parses the JSON text of an array, a weighted set, a map or a struct. Errors: those of fields_from_json().
 Result<FieldValue> value_from_json(const DocumentTypeRepo& types, const DocumentType& type, const DocumentId& id,
@@ -122,31 +256,79 @@ Result<std::unique_ptr<CsvImport>> CsvImport::open(std::unique_ptr<InputFile> fi
   return import;
 }
 
+Status CsvImport::check_columns() const {
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    if (columns_[i].find('\r') != std::string::npos) {
+      return {StatusCode::InvalidArgument,
+              fmt::format("line 1: the column {} has a carriage return: lines have to end with \\n or \\r\\n",
+                          quoted_json(columns_[i]))};
+    }
+    if (std::find(columns_.begin(), columns_.begin() + static_cast<std::ptrdiff_t>(i), columns_[i]) !=
+        columns_.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return {StatusCode::InvalidArgument,
+              fmt::format("line 1: the column {} is there twice", quoted_json(columns_[i]))};
+    }
+  }
+  return Status::ok();
+}
+
+std::optional<std::size_t> CsvImport::find_column(const std::string& name) const {
+  const auto exact = std::find(columns_.begin(), columns_.end(), name);
+  if (exact != columns_.end()) return static_cast<std::size_t>(exact - columns_.begin());
+  const auto same = [wanted = lower(name)](const std::string& column) { return lower(column) == wanted; };
+  const auto found = std::find_if(columns_.begin(), columns_.end(), same);
+  if (found == columns_.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - columns_.begin());
+}
+
+const Field* CsvImport::field_of(const std::string& column) const {
+  if (const Field* exact = type_.field(column)) return exact;
+  for (const Field& field : type_.fields()) {
+    // Another column may have the exact name of this field.
+    const bool is_taken = std::find(columns_.begin(), columns_.end(), field.name) != columns_.end();
+    if (!is_taken && lower(field.name) == lower(column)) return &field;
+  }
+  return nullptr;
+}
+
 Status CsvImport::read_header(std::vector<std::string>& warnings) {
   FJORD_TRY_ASSIGN(const std::optional<FileRecord> record, reader_.next());
   if (!record) return Status(StatusCode::InvalidArgument, "the file is empty, a header row was expected");
+  if (record->text.starts_with("\xff\xfe") || record->text.starts_with("\xfe\xff")) {
+    return Status(StatusCode::InvalidArgument,
+                  "the text is UTF-16, UTF-8 was expected: iconv -f UTF-16 -t UTF-8 makes it");
+  }
   FJORD_TRY_ASSIGN(const std::vector<CsvCell> cells, split_csv(record->text));
-  std::optional<std::size_t> id_column;
-  for (const CsvCell& cell : cells) {
-    const std::string column = trim(cell.text);
-    const std::string wanted = lower(column);
-    for (const std::string& other : columns_) {
-      if (lower(other) == wanted) {
-        return Status(StatusCode::InvalidArgument, fmt::format("line 1: the column \"{}\" is there twice", column));
-      }
+  for (const CsvCell& cell : cells) columns_.push_back(trim(cell.text));
+  FJORD_TRY(check_columns());
+  const auto id_column = options_.id_field.empty() ? std::nullopt : find_column(options_.id_field);
+  bool has_field = false;
+  std::vector<std::string> unknown;
+  for (std::size_t i = 0; i < columns_.size(); ++i) {
+    const Field* const field = field_of(columns_[i]);
+    if (field != nullptr && std::find(fields_.begin(), fields_.end(), field) != fields_.end()) {
+      return Status(StatusCode::InvalidArgument,
+                    fmt::format("line 1: two columns for the field {}, which differ in case only", field->name));
     }
-    const bool is_id = !options_.id_field.empty() && wanted == lower(options_.id_field);
-    if (is_id) id_column = columns_.size();
-    const Field* found = type_.field(column);
-    for (const Field& field : type_.fields()) {
-      if (found == nullptr && lower(field.name) == wanted) found = &field;
-    }
-    if (found == nullptr && !is_id) {
-      warnings.push_back(
-          fmt::format("{}: the column \"{}\" is not a field of {} and is left out", name(), column, type_.name()));
-    }
-    columns_.push_back(column);
-    fields_.push_back(found);
+    fields_.push_back(field);
+    has_field = has_field || field != nullptr;
+    if (field == nullptr && id_column != i) unknown.push_back(quoted_json(columns_[i]));
+  }
+  if (!has_field) {
+    return Status(
+        StatusCode::InvalidArgument,
+        fmt::format("line 1: no column is a field of {}: expected a row of names with commas between them, found {}",
+                    type_.name(), quoted_json(record->text.substr(0, kHeaderShown))));
+  }
+  if (!unknown.empty() && !options_.ignore_unknown) {
+    return Status(
+        StatusCode::InvalidArgument,
+        fmt::format("line 1: no fields of {}: {}; its fields are {}; --ignore-unknown leaves such columns out",
+                    type_.name(), fmt::join(unknown, ", "), field_names(type_)));
+  }
+  for (const std::string& column : unknown) {
+    warnings.push_back(
+        fmt::format("{}: the column {} is not a field of {} and is left out", name(), column, type_.name()));
   }
   if (options_.id_field.empty()) return Status::ok();
   if (!id_column) {
@@ -180,17 +362,12 @@ Result<rpc::Operation> CsvImport::parse(const FileRecord& record) const {
     return Status(StatusCode::InvalidArgument,
                   fmt::format("{} cells, but the header has {} columns", cells.size(), columns_.size()));
   }
-  if (!options_.id_field.empty()) user_part = trim(cells[id_column_].text);
+  if (!options_.id_field.empty()) user_part = cells[id_column_].text;
   if (user_part.empty()) {
     return Status(StatusCode::InvalidId,
                   fmt::format("column \"{}\", which the id is made of, is empty", columns_[id_column_]));
   }
-  FJORD_TRY_ASSIGN(DocumentId id,
-                   DocumentId::parse(is_whole_id(options_, user_part) ? user_part : id_of(options_, user_part)));
-  if (!id.type().empty() && id.type() != type_.name()) {
-    return Status(StatusCode::InvalidId, fmt::format("{} is of the type {}, and rows become documents of type {}",
-                                                     user_part, id.type(), type_.name()));
-  }
+  FJORD_TRY_ASSIGN(DocumentId id, row_id(options_, type_, user_part));
   Document document(type_, std::move(id));
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (fields_[i] == nullptr) continue;
@@ -224,41 +401,11 @@ Result<std::unique_ptr<JsonImport>> JsonImport::open(std::unique_ptr<InputFile> 
 }
 
 Result<rpc::Operation> JsonImport::parse(const FileRecord& record) const {
-  rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(record.text.data(),
-                                                                                  record.text.size());
-  if (json.HasParseError()) {
-    return Status(StatusCode::InvalidArgument, fmt::format("byte {}: not JSON: {}", json.GetErrorOffset(),
-                                                           rapidjson::GetParseError_En(json.GetParseError())));
-  }
-  if (!json.IsObject()) return Status(StatusCode::InvalidArgument, "expected a JSON object of fields");
-  const auto member = json.FindMember(options_.id_field.c_str());
-  if (member == json.MemberEnd()) {
-    return Status(StatusCode::InvalidId,
-                  fmt::format("the member \"{}\", which the id is made of, is missing", options_.id_field));
-  }
-  std::string user_part;
-  if (member->value.IsString()) {
-    user_part.assign(member->value.GetString(), member->value.GetStringLength());
-  } else if (member->value.IsNumber()) {
-    rapidjson::StringBuffer buffer;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-    member->value.Accept(writer);
-    user_part = buffer.GetString();
-  }
-  if (user_part.empty()) {
-    return Status(StatusCode::InvalidId,
-                  fmt::format("\"{}\", which the id is made of, is neither a number nor a text", options_.id_field));
-  }
-  FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(id_of(options_, user_part)));
+  IdMember member(record.text, options_.id_field);
+  FJORD_TRY(member.find());
+  FJORD_TRY_ASSIGN(const DocumentId id, row_id(options_, type_, member.text()));
   std::string fields(record.text);
-  if (type_.field(options_.id_field) == nullptr) {
-    json.RemoveMember(member);
-    rapidjson::StringBuffer buffer;
-    rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-    json.Accept(writer);
-    fields.assign(buffer.GetString(), buffer.GetSize());
-  }
+  if (type_.field(options_.id_field) == nullptr) member.blank(fields);
   FJORD_TRY_ASSIGN(EncodedDocument encoded, fields_from_json(type_, id, fields));
   return put_operation(id.str(), std::move(encoded));
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,16 +15,18 @@ namespace fjord {
 
 struct RowOptions {
   std::string type;
-  std::string id_field;    ///< Field with the document's name; empty: the number of the record, from 1.
-  std::string namespace_;  ///< Namespace of the ids; empty: the type's name.
+  std::string id_field;         ///< Field with the document's name; empty: the number of the record, from 1.
+  std::string namespace_;       ///< Namespace of the ids; empty: the type's name.
+  bool ignore_unknown = false;  ///< Columns without a field are left out; otherwise such a table is refused.
 };
 
-/// Turns the rows of a CSV file with a header row into documents. A column sets the field of the same name, ignoring
-/// case; the schema determines the type of the value. An empty cell leaves its field unset; "" is an empty string.
+/// Turns the rows of a CSV file with a header row into documents. A column sets the field of the same name, or of one
+/// that differs in case only if no column has that very name; the schema determines the type of the value. An empty
+/// cell leaves its field unset; "" is an empty string.
 class CsvImport final : public RecordSource {
  public:
-  /// Reads the header row. Adds a line to `warnings` for each column without a field. Errors: UnknownType; InvalidField
-  /// for unusable columns; InvalidArgument for an unusable header or a missing id column.
+  /// Reads the header row. Adds a line to `warnings` for each column that is left out. Errors: UnknownType;
+  /// InvalidField for unusable columns; InvalidArgument for an unusable header or a missing id column.
   static Result<std::unique_ptr<CsvImport>> open(std::unique_ptr<InputFile> file,
                                                  std::shared_ptr<const DocumentTypeRepo> types,
                                                  const RowOptions& options, std::vector<std::string>& warnings);
@@ -38,6 +41,11 @@ class CsvImport final : public RecordSource {
   CsvImport(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types, const DocumentType& type,
             const RowOptions& options);
   Status read_header(std::vector<std::string>& warnings);
+  Status check_columns() const;
+  /// The column of this name, or the first one that differs from it in the case of letters only.
+  std::optional<std::size_t> find_column(const std::string& name) const;
+  /// The field that a column sets, by the same rule; null if it is none.
+  const Field* field_of(const std::string& column) const;
 
   std::unique_ptr<InputFile> file_;
   std::shared_ptr<const DocumentTypeRepo> types_;

@@ -118,6 +118,7 @@ void bind_files(nb::module_& module) {
       .def_rw("type", &ImportOptions::type)
       .def_rw("id_field", &ImportOptions::id_field)
       .def_rw("id_namespace", &ImportOptions::id_namespace)
+      .def_rw("ignore_unknown", &ImportOptions::ignore_unknown)
       .def_rw("progress_file", &ImportOptions::progress_file)
       .def_rw("in_flight", &ImportOptions::in_flight)
       .def_prop_rw("is_feed", &get_nothing<ImportOptions>, &set_is_feed)

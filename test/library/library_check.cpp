@@ -342,6 +342,11 @@ void check_import(Client& client, const std::string& folder) {
   std::vector<std::string> warnings;
   std::stop_source stop;
   ImportOptions options{.type = "item", .id_field = "key", .id_namespace = "copy", .progress_file = table + ".done"};
+  const ImportSummary refused = client.import_from({table}, options);
+  CHECK(refused.stored == 0 && refused.unreadable_files.size() == 1);
+  CHECK(refused.unreadable_files.size() == 1 &&
+        refused.unreadable_files[0].message().find("colour") != std::string::npos);
+  options.ignore_unknown = true;
   options.on_failure = [&](const ImportFailure& failure) { failures_seen.push_back(failure.to_string()); };
   options.on_warning = [&](const std::string& warning) { warnings.push_back(warning); };
   options.on_progress = [&](const ImportProgress&) { stop.request_stop(); };

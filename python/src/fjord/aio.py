@@ -299,8 +299,8 @@ class AsyncClient:
 
     async def import_file(self, *paths: Path, type: Optional[str] = None, id_field: Optional[str] = None,
                           id_namespace: Optional[str] = None, is_feed: bool = False, progress_file: Optional[Path] = None,
-                          max_inflight: Union[int, str] = "auto", timeout: Optional[float] = None,
-                          priority: Optional[str] = None,
+                          ignore_unknown: bool = False, max_inflight: Union[int, str] = "auto",
+                          timeout: Optional[float] = None, priority: Optional[str] = None,
                           on_progress: Optional[Callable[[Optional[float], int, int], object]] = None,
                           on_failure: Optional[Callable[[str, int, Error], object]] = None,
                           on_warning: Optional[Callable[[str], object]] = None) -> ImportSummary:
@@ -311,7 +311,7 @@ class AsyncClient:
         """
         return await self._stoppable(lambda: self._sync._import(
             paths, on_progress, on_failure, on_warning, type=type, id_field=id_field, id_namespace=id_namespace,
-            is_feed=is_feed, progress_file=None if progress_file is None else _path("progress_file", progress_file),
+            is_feed=is_feed, ignore_unknown=ignore_unknown, progress_file=None if progress_file is None else _path("progress_file", progress_file),
             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
 
     async def visit_arrow(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,

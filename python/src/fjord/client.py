@@ -328,12 +328,16 @@ class Client:
 
     def import_file(self, *paths: Path, type: Optional[str] = None, id_field: Optional[str] = None,
                     id_namespace: Optional[str] = None, is_feed: bool = False, progress_file: Optional[Path] = None,
-                    max_inflight: Union[int, str] = "auto", timeout: Optional[float] = None, priority: Optional[str] = None,
+                    ignore_unknown: bool = False, max_inflight: Union[int, str] = "auto", timeout: Optional[float] = None,
+                    priority: Optional[str] = None,
                     on_progress: Optional[Callable[[Optional[float], int, int], object]] = None,
                     on_failure: Optional[Callable[[str, int, Error], object]] = None,
                     on_warning: Optional[Callable[[str], object]] = None) -> ImportSummary:
         """Stores the documents of files: rows of FILE.csv and objects of FILE.jsonl are documents of `type`, whose ids end with
         the value of `id_field`. Without `type`, FILE.jsonl is a feed of puts, updates and removes.
+
+        A column of FILE.csv that is no field of the type is refused; with `ignore_unknown` it is left out and reported to
+        `on_warning`.
 
         A malformed or refused record is counted and reported to `on_failure` with file and line, and the import goes on.
         `progress_file` keeps the position, so that an interrupted import continues there.
@@ -342,7 +346,7 @@ class Client:
         1
         """
         return self._import(paths, on_progress, on_failure, on_warning, type=type, id_field=id_field,
-                            id_namespace=id_namespace, is_feed=is_feed,
+                            id_namespace=id_namespace, is_feed=is_feed, ignore_unknown=ignore_unknown,
                             progress_file=None if progress_file is None else _path("progress_file", progress_file),
                             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority)
 

@@ -103,6 +103,7 @@ int run_import(const FeedArgs& args) {
   options.type = args.type;
   options.id_field = args.id_field;
   options.id_namespace = args.namespace_;
+  options.ignore_unknown = args.ignore_unknown;
   return run_import_of(args, std::move(options));
 }
 

@@ -56,6 +56,7 @@ struct FeedArgs {
   std::string type;
   std::string id_field;
   bool id_row = false;
+  bool ignore_unknown = false;
   std::string namespace_;
   std::string cursor_file;
 };

@@ -133,6 +133,8 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
           ->type_name("FIELD");
   CLI::Option* id_row = rows->add_flag("--id-row", args.id_row, "Make the id of the number of the row, from 1");
   id_row->excludes(id_field);
+  rows->add_flag("--ignore-unknown", args.ignore_unknown,
+                 "Leave out columns of a CSV file that are no fields of the type, instead of refusing it");
   rows->add_option("--cursor,--resume", args.cursor_file,
                    "Keep in this file how far it is, and go on from it if it is there")
       ->type_name("FILE");
@@ -248,8 +250,9 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
                    "Only these fields: a,b or TYPE:a,b or [id], [none], [all], TYPE:[document]")
       ->type_name("FIELDS");
   visit
-      ->add_option("--from", args.from,
-                   "Only versions written since: 2026-11-21T19:00:00Z, 15m, 2h, 3d (ago), or seconds since 1970")
+      ->add_option(
+          "--from", args.from,
+          "Only versions written since: 2026-11-21, 2026-11-21T19:00:00Z, 15m, 2h, 3d (ago), or seconds since 1970")
       ->type_name("TIME");
   visit->add_option("--to", args.to, "Only versions written until then")->type_name("TIME");
   visit->add_option("--visitor", args.visitor, "What runs on the storage nodes: dump (default), or one of a plugin")

@@ -98,6 +98,9 @@ struct ImportOptions {
   /// Column or member with the last part of each id, or with whole ids. Empty: the number of the row, from 1.
   std::string id_field = {};
   std::string id_namespace = {};  ///< Namespace of the ids; empty: the name of the type.
+  /// Columns of a table that are no fields of the type are left out, with a call of on_warning. If this is not set,
+  /// such a file is refused. A file without any column that is a field is always refused.
+  bool ignore_unknown = false;
   /// File with the position of the import, which it saves every second. If it is there, the import continues behind
   /// that position; at the end the file is removed. For a single file; a record can be written twice, so it is not for
   /// feeds with increments. Empty: none.
@@ -109,7 +112,7 @@ struct ImportOptions {
   std::function<void(const ImportProgress&)> on_progress = {};
   /// Called for each failure, on any thread of the import or the client, one call at a time.
   std::function<void(const ImportFailure&)> on_failure = {};
-  /// Called for each column that is no field of the type, on the calling thread.
+  /// Called for each column that is left out, on the calling thread.
   std::function<void(const std::string& warning)> on_warning = {};
   std::stop_token stop = {};  ///< A stop request ends the import as Cancelled after the writes in flight.
 };
