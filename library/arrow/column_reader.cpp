@@ -36,14 +36,30 @@ class NumberReader : public ColumnReader {
       } else if (!std::in_range<To>(value)) {
         return no_fit(value);
       }
+    } else if (!holds(value)) {
+      return no_fit(value);
     }
     put_fixed(out, static_cast<To>(value));
     return Status::ok();
   }
 
  private:
+  /// A number with a fraction is rounded to the nearest one of To, as everywhere. An integer has to stay the same,
+  /// which a long double can tell of each of 64 bits, and a finite number finite.
+  static bool holds(From value) {
+    const To stored = static_cast<To>(value);
+    if constexpr (std::is_integral_v<From>) {
+      return static_cast<long double>(stored) == static_cast<long double>(value);
+    } else {
+      return std::isfinite(stored) || !std::isfinite(value);
+    }
+  }
   static Status no_fit(From value) {
-    if constexpr (std::is_floating_point_v<From>) {
+    if constexpr (std::is_floating_point_v<To>) {
+      return {StatusCode::InvalidField,
+              fmt::format("{} does not fit in a floating-point number of {} bytes{}", +value, sizeof(To),
+                          std::is_integral_v<From> ? " without being rounded" : "")};
+    } else if constexpr (std::is_floating_point_v<From>) {
       return {StatusCode::InvalidField, fmt::format("not an integer of {1} bytes: {0}", value, sizeof(To))};
     } else {
       return {StatusCode::InvalidField, fmt::format("{} is out of the range {} to {}", +value,

@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 
@@ -75,14 +76,40 @@ FieldValue to_integer(PyObject* value, const DataType& type, const Place& place)
   return static_cast<T>(found);
 }
 
+bool is_another_number(PyObject* integer, double number) {
+  const nb::object other = owned(PyFloat_FromDouble(number));
+  const int is_same = PyObject_RichCompareBool(integer, other.ptr(), Py_EQ);
+  if (is_same < 0) throw nb::python_error();
+  return is_same == 0;
+}
+
 double to_double(PyObject* value, const DataType& type, const Place& place) {
   if (PyFloat_Check(value)) return PyFloat_AS_DOUBLE(value);
   const auto* const methods = Py_TYPE(value)->tp_as_number;
   const bool is_number = methods != nullptr && (methods->nb_float != nullptr || methods->nb_index != nullptr);
   if (PyBool_Check(value) || !is_number) misfit(value, type, place);
   const double found = PyFloat_AsDouble(value);
-  if (found == -1.0 && PyErr_Occurred() != nullptr) throw nb::python_error();
+  if (found == -1.0 && PyErr_Occurred() != nullptr) {
+    if (PyErr_ExceptionMatches(PyExc_OverflowError) == 0) throw nb::python_error();
+    PyErr_Clear();
+    raise_wrong_type(place.to_string(), fmt::format("a number within the range of {}", type.name()), value);
+  }
+  // An integer must not become another one.
+  if (PyLong_Check(value) &&
+      is_another_number(value, type.tag() == TypeTag::Float ? static_cast<float>(found) : found)) {
+    raise_wrong_type(place.to_string(), fmt::format("an integer that {} holds without rounding it", type.name()),
+                     value);
+  }
   return found;
+}
+
+float to_float(PyObject* value, const DataType& type, const Place& place) {
+  const double found = to_double(value, type, place);
+  const auto narrowed = static_cast<float>(found);
+  if (std::isinf(narrowed) && !std::isinf(found)) {
+    raise_wrong_type(place.to_string(), fmt::format("a number within the range of {}", type.name()), value);
+  }
+  return narrowed;
 }
 
 FieldValue to_raw(PyObject* value, const DataType& type, const Place& place) {
@@ -213,7 +240,7 @@ FieldValue to_field_value(PyObject* value, const DataType& type, const Place& pl
     case TypeTag::Byte:
       return to_integer<std::int8_t>(value, type, place);
     case TypeTag::Float:
-      return static_cast<float>(to_double(value, type, place));
+      return to_float(value, type, place);
     case TypeTag::Double:
       return to_double(value, type, place);
     case TypeTag::Bool:
