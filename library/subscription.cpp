@@ -83,7 +83,10 @@ class Subscription::Impl {
     const std::lock_guard lock(mutex_);
     if (!end_) end_ = Status(StatusCode::Cancelled, "the subscription was stopped");
     items_.clear();
+    bytes_ = 0;
     wake();
+    // Nobody takes further changes, so storage nodes need not read them.
+    post([this] { feed_.reset(); });
   }
 
   Pending<Status> ready() {
@@ -125,7 +128,8 @@ class Subscription::Impl {
     // Each callback posts a task, because the feed's cursor includes a block only after its callback has returned.
     callbacks.on_changes = [this](BucketId bucket, std::string block, bool) {
       post([this, bucket, block = std::move(block)]() mutable {
-        push({.docblock = std::move(block), .bucket = bucket, .position = feed_->cursor().at(bucket)});
+        if (feed_ != nullptr)
+          push({.docblock = std::move(block), .bucket = bucket, .position = feed_->cursor().at(bucket)});
       });
     };
     callbacks.on_listed = [this] { push_cursor(false); };
@@ -154,7 +158,7 @@ class Subscription::Impl {
 
   void push(FeedItem item) {
     const std::lock_guard lock(mutex_);
-    if (end_) return;
+    if (end_ || feed_ == nullptr) return;
     bytes_ += item.docblock.size();
     items_.push_back(std::move(item));
     wake();
@@ -192,7 +196,9 @@ class Subscription::Impl {
     bytes_ -= item_.docblock.size();
     if (paused_ && bytes_ <= buffer_bytes_ / 2) {
       paused_ = false;
-      post([this] { feed_->resume(); });
+      post([this] {
+        if (feed_ != nullptr) feed_->resume();
+      });
     }
     return true;
   }

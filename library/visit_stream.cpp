@@ -29,6 +29,7 @@ Status VisitStream::start() {
 }
 
 void VisitStream::open_sessions(std::vector<visitors::VisitorSessionOptions> options) {
+  if (has_result()) return;  // It was stopped before it began.
   running_ = options.size();
   for (std::size_t slice = 0; slice < options.size(); ++slice) {
     visitors::VisitorSessionCallbacks callbacks =
@@ -103,6 +104,20 @@ void VisitStream::finish(const Status& status) {
   const std::lock_guard lock(mutex_);
   if (!result_) result_ = status;
   wake();
+  end_sessions();
+}
+
+bool VisitStream::has_result() const {
+  const std::lock_guard lock(mutex_);
+  return result_.has_value();
+}
+
+/// Ends the other slices, whose documents nobody takes any more. Storage nodes stop reading for them.
+void VisitStream::end_sessions() {
+  post([](VisitStream& self) {
+    self.sessions_.clear();
+    self.held_.clear();
+  });
 }
 
 /// Wakes the thread or the callback that waits.
@@ -148,9 +163,7 @@ void VisitStream::stop(Status why) {
   items_.clear();
   bytes_ = 0;
   wake();
-  post([](VisitStream& self) {
-    for (auto& session : self.sessions_) session->pause();
-  });
+  end_sessions();
 }
 
 visitors::VisitProgress VisitStream::progress() const {

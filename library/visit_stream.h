@@ -71,6 +71,8 @@ class VisitStream {
   void push(VisitItem item);
   void note_progress();
   void finish(const Status& status);
+  bool has_result() const;
+  void end_sessions();
   void wake() FJORD_REQUIRES(mutex_);
   /// Posts `f(*this)` to the executor, where it does nothing after the end of the stream.
   template <typename F>
