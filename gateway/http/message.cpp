@@ -183,10 +183,9 @@ Result<std::vector<std::string>> split_path(std::string_view path) {
 Result<HttpQuery> HttpQuery::parse(std::string_view target) {
   HttpQuery query;
   FJORD_TRY(for_each_parameter(target, [&](std::string name, std::string value) -> Status {
-    if (value.empty() && !is_parameter(name)) return Status::ok();
+    if (!is_parameter(name)) return Status::ok();
     if (value.empty()) return without_value(name);
-    query.values_[std::move(name)] = std::move(value);
-    return Status::ok();
+    return query.add(std::move(name), std::move(value));
   }));
   return query;
 }
@@ -201,12 +200,16 @@ Result<HttpQuery> HttpQuery::parse_known(std::string_view target, const std::vec
                   : fmt::format("there is no request property '{}' here, only {}", name, fmt::join(names, ", "))};
     }
     if (value.empty()) return without_value(name);
-    if (!query.values_.emplace(name, std::move(value)).second) {
-      return {StatusCode::InvalidArgument, fmt::format("request property '{}' is there twice", name)};
-    }
-    return Status::ok();
+    return query.add(std::move(name), std::move(value));
   }));
   return query;
+}
+
+Status HttpQuery::add(std::string name, std::string value) {
+  const auto [at, is_new] = values_.emplace(std::move(name), std::move(value));
+  if (is_new) return Status::ok();
+  return {StatusCode::InvalidArgument,
+          fmt::format("request property '{}' is there twice: expected it once", at->first)};
 }
 
 void HttpQuery::keep_only(const std::vector<std::string>& names) {

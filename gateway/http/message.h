@@ -57,11 +57,10 @@ Result<std::vector<std::string>> split_path(std::string_view path);
 /// The parameters of a request.
 class HttpQuery {
  public:
-  /// Errors: InvalidArgument for a known parameter without a value, or a malformed escape. Unknown parameters are
-  /// ignored.
+  /// Errors: InvalidArgument for a known parameter without a value or that is there twice, or a malformed escape.
+  /// Unknown parameters are ignored.
   static Result<HttpQuery> parse(std::string_view target);
-  /// As parse(), but with parameters of these names only. Errors: InvalidArgument also for a parameter of another name,
-  /// and for one that is there twice.
+  /// As parse(), but with parameters of these names only. Errors: InvalidArgument also for a parameter of another name.
   static Result<HttpQuery> parse_known(std::string_view target, const std::vector<std::string>& names);
 
   /// Forgets the parameters that are not named.
@@ -76,6 +75,8 @@ class HttpQuery {
   Result<std::optional<std::int64_t>> duration_ms(const std::string& name) const;
 
  private:
+  Status add(std::string name, std::string value);
+
   std::map<std::string, std::string> values_;
 };
 

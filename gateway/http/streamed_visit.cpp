@@ -11,6 +11,7 @@
 #include "http/answers.h"
 #include "http/json_body.h"
 #include "http/stop_switch.h"
+#include "http/unreadable_documents.h"
 #include "http/visit_progress.h"
 
 namespace fjord::gateway {
@@ -35,12 +36,22 @@ class StreamText {
     text_.append(",\"documents\":[");
   }
 
+  /// A document that cannot be written is named instead: in a line of its own, or at the end of the JSON form.
   Status append(const EntryView& entry, EntryWriter& writer) {
     const bool is_json = form_ == StreamForm::Json;
+    const std::size_t before = text_.size();
     if (is_json && count_ > 0) text_.append(",");
-    FJORD_TRY(writer.append(entry, is_json ? "id" : "put", text_));
-    if (!is_json) text_.append("\n");
-    ++count_;
+    const Status status = writer.append(entry, is_json ? "id" : "put", text_);
+    if (status) {
+      if (!is_json) text_.append("\n");
+      ++count_;
+      return status;
+    }
+    text_.cut_to(before);
+    FJORD_TRY(unreadable_.take(entry, status));
+    if (is_json) return Status::ok();
+    text_.append("{\"unreadable\":" + unreadable_json(entry, status) + "}\n");
+    unreadable_.cut_to(0);
     return Status::ok();
   }
   /// Appends how far the visit is. The JSON form has a place for that only at its end.
@@ -53,6 +64,7 @@ class StreamText {
   void append_end(const std::string& token, double fraction_done, const std::string& message) {
     if (form_ == StreamForm::Json) {
       text_.append(fmt::format("],\"documentCount\":{}", count_));
+      text_.append(unreadable_.member());
       if (!token.empty()) text_.append(",\"continuation\":\"" + token + "\"");
       if (!message.empty()) append_message(",", message);
       text_.append("}");
@@ -78,6 +90,7 @@ class StreamText {
   const StreamForm form_;
   JsonLines text_;
   std::uint64_t count_ = 0;
+  UnreadableDocuments unreadable_;
 };
 
 /// One streamed visit, on a thread that may wait.

@@ -13,6 +13,7 @@
 #include "fjord/library/visit.h"
 #include "http/answers.h"
 #include "http/json_body.h"
+#include "http/unreadable_documents.h"
 #include "http/visit_progress.h"
 
 namespace fjord::gateway {
@@ -73,6 +74,7 @@ class ChunkReader {
 
   std::string take_documents() { return documents_.take(); }
   std::int64_t count() const { return count_; }
+  const UnreadableDocuments& unreadable() const { return unreadable_; }
   /// Returns the token of the next chunk; empty if the visit is over.
   std::string token() const { return progress_.is_over() ? std::string() : to_token(progress_.to_text()); }
 
@@ -87,6 +89,7 @@ class ChunkReader {
     if (const Status status = progress_.begin(visit.cursor()); !status) return fail(status);
     const std::size_t bytes_before = documents_.size();
     const std::int64_t count_before = count_;
+    const std::size_t unreadable_before = unreadable_.count();
     EntryWriter writer(client_, visit.types(), wish_.options.fields);
     while (!visit.is_over()) {
       while (const auto entry = visit.try_next_entry()) {
@@ -94,6 +97,7 @@ class ChunkReader {
           narrow(range, visit.statistics());
           documents_.cut_to(bytes_before);
           count_ = count_before;
+          unreadable_.cut_to(unreadable_before);
           return RangeEnd::TooMany;
         }
         if (const Status status = append(*entry, writer); !status) return fail(status);
@@ -119,9 +123,15 @@ class ChunkReader {
   }
 
   Status append(const EntryView& entry, EntryWriter& writer) {
+    const std::size_t before = documents_.size();
     if (count_ > 0) documents_.append(",");
-    ++count_;
-    return writer.append(entry, "id", documents_);
+    const Status status = writer.append(entry, "id", documents_);
+    if (status) {
+      ++count_;
+      return status;
+    }
+    documents_.cut_to(before);
+    return unreadable_.take(entry, status);
   }
 
   /// Reduces the width of ranges after a range with too many documents. The number of buckets that the visit has read
@@ -136,11 +146,7 @@ class ChunkReader {
 
   /// Sets the width after a range with `count` documents, so that the next has about as many as wanted.
   void widen(const PositionRange& range, std::int64_t count) {
-    constexpr double kMost = 16;
-    constexpr double kFilled = 0.8;
-    const double factor =
-        kFilled * static_cast<double>(wish_.documents) / static_cast<double>(std::max<std::int64_t>(1, count));
-    progress_.set_width(width_of(range) * std::clamp(factor, 1 / kMost, kMost));
+    progress_.set_width(width_of(range) * widening(wish_.documents, count));
   }
   static double width_of(const PositionRange& range) { return static_cast<double>(range.last - range.first) + 1; }
 
@@ -161,6 +167,7 @@ class ChunkReader {
   const ChunkClock::time_point deadline_;
   JsonLines documents_;
   std::int64_t count_ = 0;
+  UnreadableDocuments unreadable_;
   bool has_progress_ = false;
   Status status_;
 };
@@ -180,6 +187,7 @@ HttpAnswer visit_chunk(Client& client, const HttpRequest& request, const VisitWi
   std::string body = "{\"pathId\":";
   append_json_string(body, request.raw_path());
   body += ",\"documents\":[" + reader.take_documents() + "],\"documentCount\":" + std::to_string(reader.count());
+  body += reader.unreadable().member();
   if (!token.empty()) body += ",\"continuation\":\"" + token + "\"";
   body += '}';
   return {.status = 200, .body = std::move(body)};

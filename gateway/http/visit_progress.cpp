@@ -28,6 +28,13 @@ void remove_outside(PositionSet& set, const PositionRange& range) {
 
 }  // namespace
 
+double widening(std::int64_t wanted, std::int64_t count) {
+  constexpr double kMost = 16;
+  constexpr double kFilled = 0.8;
+  if (count <= 0) return kMost;
+  return std::clamp(kFilled * static_cast<double>(wanted) / static_cast<double>(count), 1 / kMost, kMost);
+}
+
 visitors::PositionSet largest_ranges(const PositionSet& set) {
   std::vector<PositionRange> ranges = set.ranges();
   if (ranges.size() <= kRangesMax) return set;

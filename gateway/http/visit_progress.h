@@ -14,6 +14,11 @@ constexpr std::uint64_t kAllPositions = visitors::kLastPosition + 1;
 /// Returns only the largest ranges of the set, so that their text fits into a request line.
 visitors::PositionSet largest_ranges(const visitors::PositionSet& set);
 
+/// Returns by what to multiply the width of a range that held `count` documents, so that the next one holds about
+/// `wanted` of them. An empty range says nothing about the next one, which is as much wider as possible: a visit of any
+/// space reaches its end in few ranges.
+double widening(std::int64_t wanted, std::int64_t count);
+
 /// How far a visit over HTTP is: the content of its continuation tokens. A token stays small however many buckets the
 /// cluster has. It may count less as done than is done; those documents are then sent again.
 ///

@@ -1,7 +1,10 @@
 #include "http/visit_progress.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fmt/format.h>
+
+#include "fjord/common/random.h"
 
 namespace fjord::gateway {
 namespace {
@@ -91,6 +94,50 @@ TEST_CASE("visit progress: a token with very many parts keeps the largest") {
   VisitProgress progress = begun();
   for (const PositionRange& range : done.ranges()) progress.complete(range);
   CHECK(progress.to_text().size() < 8'000);
+}
+
+TEST_CASE("visit progress: chunks of any size reach the end of any space within a bound") {
+  // The least number of requests is that of the documents divided by what a chunk may have.
+  struct Space {
+    const char* what;
+    std::size_t documents;
+    std::uint64_t last;  ///< Documents are at positions from 0 to this.
+  };
+  Random random(3);
+  for (const Space& space : {Space{"empty", 0, 0}, Space{"one", 1, kLastPosition}, Space{"sparse", 40, kLastPosition},
+                             Space{"full", 20'000, kLastPosition}, Space{"in one place", 20'000, 1 << 20}}) {
+    for (const std::int64_t wanted : {1, 2, 3, 1000}) {
+      for (const std::optional<VisitSlice>& slice : {std::optional<VisitSlice>(), std::optional(VisitSlice{2, 3})}) {
+        INFO(space.what << ", " << wanted << " wanted, a slice: " << slice.has_value());
+        std::vector<std::uint64_t> documents;
+        for (std::size_t i = 0; i < space.documents; ++i) documents.push_back(random.below(space.last) + 1);
+        std::sort(documents.begin(), documents.end());
+        const auto between = [&](std::uint64_t first, std::uint64_t last) {
+          return std::upper_bound(documents.begin(), documents.end(), last) -
+                 std::lower_bound(documents.begin(), documents.end(), first);
+        };
+        VisitProgress progress = begun(slice);
+        const std::int64_t limit = wanted + wanted / 4 + 16;
+        std::int64_t given = 0;
+        std::size_t ranges = 0;
+        const std::size_t bound = 60 + 6 * space.documents / static_cast<std::size_t>(wanted);
+        while (const auto range = progress.next_range()) {
+          REQUIRE(++ranges < bound);
+          const std::int64_t count = between(range->first, range->last);
+          const double width = static_cast<double>(range->last - range->first) + 1;
+          if (count > limit && range->first < range->last) {
+            progress.set_width(width / 4);
+            continue;
+          }
+          given += count;
+          progress.complete(*range);
+          progress.set_width(width * widening(wanted, count));
+        }
+        const PositionRange whole = slice ? PositionRange::slice(2, 3) : PositionRange();
+        CHECK(given == between(whole.first, whole.last));
+      }
+    }
+  }
 }
 
 }  // namespace fjord::gateway

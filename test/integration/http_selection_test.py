@@ -138,6 +138,20 @@ class SelectionTest(HttpCluster):
         self.assertEqual(self.must(200, "DELETE", where + "global"), {"pathId": "/document/v1/", "documentCount": 0})
         self.assertEqual(self.must(200, "DELETE", where + "default")["documentCount"], 3)
 
+    def test_visits_in_chunks_of_any_size_end(self):
+        """A client that follows the continuations has all documents after about as many requests as it needs."""
+        self.feed(40)
+        for count, most in ((None, 150), (1, 150), (2, 100), (3, 90), (1000, 3)):
+            wanted = "" if count is None else f"wantedDocumentCount={count}"
+            found, requests, token = [], 0, ""
+            while token is not None:
+                answer = self.must(200, "GET", f"{ROOT}?{wanted}&timeout=10s" + (f"&continuation={token}" if token else ""))
+                found += [one["id"] for one in answer["documents"]]
+                token = answer.get("continuation")
+                requests += 1
+                self.assertLess(requests, most, wanted)
+            self.assertEqual(sorted(found), sorted(f"id:shop:item::{i}" for i in range(40)), wanted)
+
     def test_tokens_stay_short(self):
         """One location is one bucket: chunks that name its documents one by one would have ever longer tokens."""
         path = "/document/v1/visits/item/number/3/"

@@ -191,7 +191,8 @@ class ValuesTest(HttpCluster):
             self.assertIn(f"Expected non-empty value for request property '{name}'",
                           self.must(400, "POST", f"{path}?{name}=", {"fields": {"large": 9}})["message"])
         for parameter in ("timeout=soon", "timeout=-1s", "timeout=0", "timeout=5m", "create=1", "dryRun=maybe", "tracelevel=x",
-                          "condition=%", "condition=%zz"):
+                          "condition=%", "condition=%zz", "condition=false&condition=true", "condition=true&condition=true",
+                          "create=true&create=false"):
             self.assertTrue(self.must(400, "POST", f"{path}?{parameter}", {"fields": {"large": 9}})["message"], parameter)
         for parameter in ("fieldSet=absent", "fieldSet=thing:absent", "fieldSet=absent:%5Bdocument%5D", "fieldSet=%5Babsent%5D", "fieldSet=",
                           "cluster=", "cluster=other", "dryRun=true", "timeout=x", "tracelevel=x"):
