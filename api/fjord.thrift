@@ -845,6 +845,9 @@ struct PollReply {
   31: optional bool folder_adopted = false
   /** Storage node: writes or background work that fail at present, and why; empty: none. */
   32: optional string fault = ""
+  /** Storage node: earlier processes of it (their `incarnation`) whose acknowledged writes it has, every one: since the
+   *  oldest of them the folder is the same and the machine has not been started anew. */
+  33: optional list<u64> kept_from = []
 }
 
 /**

@@ -41,6 +41,8 @@ class NodeMonitor {
 
   void on_answer(MonotonicTime now, std::uint64_t incarnation, const NodeStateInfo& reported, unsigned min_bucket_bits,
                  const MonitorOptions& options);
+  /// Notes PollReply::kept_from of the answer that was taken last.
+  void set_kept_from(std::vector<std::uint64_t> incarnations) { report_.kept_from = std::move(incarnations); }
   /// Notes that the node's machine refused a poll. To be called only if no other poll is in flight.
   void on_refused(MonotonicTime now, const MonitorOptions& options);
   /// Notes that a poll failed, but not by a refused connection, so that the process may still run.

@@ -186,6 +186,7 @@ void NodePoller::take_answer(PolledNode& node, rpc::PollReply reply) {
   node.heard_us = is_other ? reply.clock_us : std::max(node.heard_us, reply.clock_us);
   node.monitor.on_answer(clock_.now(), reply.incarnation, *reported, reply.min_bucket_bits, settings_.monitor());
   node.monitor.set_features(reply.features);
+  node.monitor.set_kept_from(reply.kept_from);
   if (!reply.settings.empty()) {
     node.settings = parse_base_settings(reply.settings);
     node.settings_incarnation = reply.incarnation;

@@ -167,15 +167,21 @@ class Generator {
       } else {
         info.up_since_version = info.available_since_version = 0;
       }
-      if (report.id.type == NodeType::Storage) info.past = past_of(report.id, info, restarted);
+      if (report.id.type == NodeType::Storage) info.past = past_of(report.id, info, restarted && !has_kept(report));
       out_.state.set_node(report.id, std::move(info));
     }
   }
 
-  /// Returns the past of a storage node that is in state `now`. Absences follow from the state in force, because no
-  /// node acts under a pending state that is replaced. Restarts follow from the newest state: the published
-  /// incarnations belong to it.
-  std::optional<NodePast> past_of(NodeId id, const NodeStateInfo& now, bool restarted) const {
+  /// Returns true if the node's process has everything that the published one has acknowledged.
+  static bool has_kept(const NodeReport& report) {
+    const auto& kept = report.kept_from;
+    return !report.has_lost_data && std::find(kept.begin(), kept.end(), report.published_incarnation) != kept.end();
+  }
+
+  /// Returns the past of a storage node that is in state `now`. `began_anew`: it may have lost what was acknowledged.
+  /// Absences follow from the state in force, because no node acts under a pending state that is replaced. Restarts
+  /// follow from the newest state: the published incarnations belong to it.
+  std::optional<NodePast> past_of(NodeId id, const NodeStateInfo& now, bool began_anew) const {
     const ClusterState& in_force = options_.in_force != nullptr ? *options_.in_force : current_;
     const std::uint64_t version = out_.state.version();
     const NodeStateInfo& newest = current_.node(id);
@@ -184,7 +190,7 @@ class Generator {
     const bool is_listed = id.index < in_force.node_count(NodeType::Storage);
     NodePast past = before.past.value_or(NodePast{});
     const bool is_known = newest.past || is_available(newest.state);
-    past.alive_since_version = restarted || !is_known ? version : newest.alive_since();
+    past.alive_since_version = began_anew || !is_known ? version : newest.alive_since();
     const bool is_open = !past.absences.empty() && past.absences.back().until == 0;
     if (was_available && !is_available(now.state)) {
       past.add({version, 0});

@@ -47,7 +47,9 @@ struct NodeReport {
   unsigned min_bucket_bits = 0;  ///< Fewest bits of a bucket on the node; 0: no buckets, or not known.
   WantedState wanted;
   std::vector<std::string> features = {};  ///< Names that the node has announced in its last answer, in order.
-  bool has_lost_data = false;              ///< The node came back without the data that it had (judge_folder()).
+  /// Incarnations before this one whose acknowledged writes it has (PollReply::kept_from).
+  std::vector<std::uint64_t> kept_from = {};
+  bool has_lost_data = false;  ///< The node came back without the data that it had (judge_folder()).
 };
 
 /// GeneratorOptions::stop_grace of a real controller.

@@ -9,6 +9,8 @@ namespace {
 constexpr Duration kInterval = std::chrono::seconds(1);
 /// Number of looks from one probe to the next.
 constexpr unsigned kLooksToProbe = 4;
+/// A folder that cannot be read so often in a row counts as gone: once may be a lack of file descriptors.
+constexpr unsigned kUnreadableMax = 3;
 
 }  // namespace
 
@@ -34,24 +36,29 @@ FolderIdentity FolderGuard::identity() const {
 }
 
 Status FolderGuard::bind(std::uint64_t cluster) {
-  std::lock_guard lock(mutex_);
-  if (identity_.cluster == cluster) return Status::ok();
-  if (identity_.cluster != 0) {
+  std::lock_guard file_lock(file_mutex_);
+  FolderIdentity bound = identity();
+  if (bound.cluster == cluster) return Status::ok();
+  if (bound.cluster != 0) {
     return {StatusCode::InvalidArgument,
             fmt::format("{} is {}, and the fleet controller is of cluster {:016x}: give {} the folder that it has in "
                         "that cluster, or an empty one, which is filled from other nodes",
-                        directory_, to_string(identity_), cluster, identity_.node)};
+                        directory_, to_string(bound), cluster, bound.node)};
   }
-  FolderIdentity bound = identity_;
   bound.cluster = cluster;
   FJORD_TRY(save_identity(env_, directory_, bound));
+  std::lock_guard lock(mutex_);
   identity_ = std::move(bound);
   return Status::ok();
 }
 
 void FolderGuard::look() {
   const Status status = check();
-  if (!status) return gone_(status);
+  const bool is_certain = status.code() == StatusCode::NotFound || status.code() == StatusCode::AlreadyExists;
+  unreadable_ = status || is_certain ? 0 : unreadable_ + 1;
+  if (is_certain || unreadable_ >= kUnreadableMax) {
+    return gone_({StatusCode::IoError, status.message() + "; the node takes no part until it is started again"});
+  }
   if (++looks_ % kLooksToProbe == 0) probed_(probe());
   executor_->post_after(kInterval, [this] { look(); });
 }
@@ -65,29 +72,23 @@ Status FolderGuard::probe() const {
 }
 
 Status FolderGuard::check() const {
-  constexpr const char* kUntil = "; the node takes no part until it is started again";
   if (stamp_) {
     const Result<std::uint64_t> stamp_now = stamp_();
     if (!stamp_now) {
-      return {StatusCode::IoError, fmt::format("the folder {} of the node's files is gone: {}{}", directory_,
-                                               stamp_now.error().message(), kUntil)};
+      return {stamp_now.error().code(),
+              fmt::format("the folder {} of the node's files is gone: {}", directory_, stamp_now.error().message())};
     }
     if (*stamp_now != stamp_at_start_) {
-      return {StatusCode::IoError,
-              fmt::format("another folder is at {} since the node was started{}", directory_, kUntil)};
+      return {StatusCode::AlreadyExists, fmt::format("another folder is at {} since the node was started", directory_)};
     }
   }
-  std::lock_guard lock(mutex_);  // A file that bind() is writing is not read.
-  const Result<std::optional<FolderIdentity>> there = load_identity(env_, directory_);
-  if (!there) return {StatusCode::IoError, there.error().message() + kUntil};
-  if (!*there) {
-    return {StatusCode::IoError, fmt::format("the files of the node are gone from {}{}", directory_, kUntil)};
-  }
-  if (**there != identity_) {
-    return {StatusCode::IoError, fmt::format("{} is {} now, and the node was started on {}{}", directory_,
-                                             to_string(**there), to_string(identity_), kUntil)};
-  }
-  return Status::ok();
+  std::lock_guard file_lock(file_mutex_);
+  const FolderIdentity own = identity();
+  FJORD_TRY_ASSIGN(const std::optional<FolderIdentity> there, load_identity(env_, directory_));
+  if (!there) return {StatusCode::NotFound, "the files of the node are gone from " + directory_};
+  if (*there == own) return Status::ok();
+  return {StatusCode::AlreadyExists,
+          fmt::format("{} is {} now, and the node was started on {}", directory_, to_string(*there), to_string(own))};
 }
 
 }  // namespace fjord::storage

@@ -35,7 +35,8 @@ class FolderGuard {
 
  private:
   void look();
-  /// Returns OK if the folder is the one that was opened. Errors: IoError with what is there instead.
+  /// Returns OK if the folder is the one that was opened. Errors: NotFound or AlreadyExists if it certainly is not,
+  /// with what is there instead; others if it cannot be read, which may pass.
   Status check() const;
   /// Makes a file in the folder and removes it. Lack of space is no error here: the node watches it.
   Status probe() const;
@@ -46,6 +47,8 @@ class FolderGuard {
   const Tell gone_;
   const Tell probed_;
   unsigned looks_ = 0;
+  unsigned unreadable_ = 0;        ///< Looks in a row that could not read the folder.
+  mutable std::mutex file_mutex_;  ///< Held while the file with the identity is read or written.
   mutable std::mutex mutex_;
   FolderIdentity identity_ FJORD_GUARDED_BY(mutex_);
   std::uint64_t stamp_at_start_ = 0;

@@ -17,7 +17,9 @@ constexpr const char* kFileName = "identity";
 std::string path_in(const std::string& directory) { return directory + "/" + kFileName; }
 
 /// Returns true if the name is one of a file that holds data of an engine.
-bool is_data(const std::string& name) { return name != kFileName && name != "lock" && !name.ends_with(".tmp"); }
+bool is_data(const std::string& name) {
+  return name != kFileName && name != "session" && name != "lock" && !name.ends_with(".tmp");
+}
 
 Result<bool> holds_data(Env& env, const std::string& directory) {
   FJORD_TRY_ASSIGN(const std::vector<std::string> names, env.list_directory(directory));

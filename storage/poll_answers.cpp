@@ -40,6 +40,7 @@ void PollAnswers::add(rpc::Responder respond, bool wants_settings) {
   std::uint64_t number = 0;
   {
     std::lock_guard lock(mutex_);
+    if (is_closed_) return;
     number = ++last_poll_;
     polls_.push_back({number, std::move(respond), wants_settings});
     for (std::size_t s = 0; s < stripes_.size(); ++s) {
@@ -50,6 +51,12 @@ void PollAnswers::add(rpc::Responder respond, bool wants_settings) {
   }
   for (const std::size_t s : to_ask) hooks_.ask(s);
   executor_->post_after(kWaitMax, [this, number] { answer(number); });
+}
+
+void PollAnswers::close() {
+  std::lock_guard lock(mutex_);
+  is_closed_ = true;
+  polls_.clear();
 }
 
 void PollAnswers::reported(std::size_t stripe, const LocalBuckets::Totals& totals, Condition condition) {

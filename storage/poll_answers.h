@@ -35,6 +35,8 @@ class PollAnswers {
   PollAnswers(std::string node, std::size_t stripes, Runtime& runtime, Hooks hooks);
 
   void add(rpc::Responder respond, bool wants_settings);
+  /// Answers nothing any more; polls that wait are dropped. Called before what the hooks use ends.
+  void close();
   void reported(std::size_t stripe, const LocalBuckets::Totals& totals, Condition condition);
   /// Returns the number of buckets on all stripes, as last reported.
   std::uint64_t buckets() const;
@@ -64,6 +66,7 @@ class PollAnswers {
   std::vector<Stripe> stripes_ FJORD_GUARDED_BY(mutex_);
   std::deque<Poll> polls_ FJORD_GUARDED_BY(mutex_);  ///< In the order of their numbers.
   std::uint64_t last_poll_ FJORD_GUARDED_BY(mutex_) = 0;
+  bool is_closed_ FJORD_GUARDED_BY(mutex_) = false;
   std::unique_ptr<Executor> executor_;  // The last member, because its tasks use the others.
 };
 

@@ -11,6 +11,7 @@
 #include "fjord/common/run_inline.h"
 #include "fjord/rpc/short_work.h"
 #include "folder_guard.h"
+#include "folder_session.h"
 #include "foreground_cpus.h"
 #include "maintenance_budget.h"
 #include "poll_answers.h"
@@ -56,7 +57,9 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime, rp
       foreground_cpus_(std::make_unique<ForegroundCpus>(runtime)),
       utilisation_(std::make_unique<UtilisationMeter>(runtime.clock.now(), options_.stripes, options_.machine_load)) {}
 
-StorageNode::~StorageNode() = default;
+StorageNode::~StorageNode() {
+  if (polls_ != nullptr) polls_->close();
+}
 
 Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions& options, Runtime& runtime,
                                                        rpc::Transport& transport, const ProviderFactory& providers) {
@@ -81,6 +84,11 @@ Result<std::unique_ptr<StorageNode>> StorageNode::make(const StorageNodeOptions&
     const std::uint64_t drawn = mix64(node->incarnation_, 0x666f6c646572) | 1;
     FJORD_TRY_ASSIGN(FolderIdentity identity, open_folder(runtime.env, options.files, node->name_, drawn));
     log::info("storage", "{}: {} is {}", node->name_, options.files, to_string(identity));
+    FolderSession session{.boot = options.boot, .incarnation = node->incarnation_};
+    if (options.folder_stamp) {
+      FJORD_TRY_ASSIGN(session.stamp, options.folder_stamp());
+    }
+    FJORD_TRY_ASSIGN(node->kept_from_, begin_session(runtime.env, options.files, identity, session));
     node->folder_ = std::make_unique<FolderGuard>(
         options.files, std::move(identity), options.folder_stamp, runtime,
         [&node = *node](const Status& why) { node.fail(why); },
@@ -531,6 +539,7 @@ void StorageNode::describe_folder(rpc::PollReply& reply) const {
   reply.folder_id = identity.folder;
   reply.folder_cluster = identity.cluster;
   reply.folder_adopted = identity.adopted;
+  reply.kept_from = kept_from_;
 }
 
 void StorageNode::refuse_poll(Status why, rpc::Responder respond) const {

@@ -82,6 +82,29 @@ std::optional<NodePast> past_of(const World& world, NodeId id) { return world.st
 
 }  // namespace
 
+TEST_CASE("state generator: a process that has kept all of the published one lives since that one was started") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(0));
+  const auto restart = [&](std::int64_t ms, std::uint64_t incarnation, std::vector<std::uint64_t> kept_from) {
+    world.all_answer(ms);
+    world.answers(kS0, ms, incarnation);
+    for (NodeReport& report : world.reports) {
+      if (report.id == kS0) report.kept_from = kept_from;
+    }
+    REQUIRE(world.generate(ms));
+    CHECK(world.since(kS0) == world.state.version());
+  };
+  restart(100, 51, {50});
+  CHECK(past_of(world, kS0) == NodePast{1, {}});
+  // A process in between that nobody heard of is no harm if it had kept all, too.
+  restart(200, 53, {50, 51, 52});
+  CHECK(past_of(world, kS0) == NodePast{1, {}});
+  // The last one that is known is not among them: something was lost between the two.
+  restart(300, 55, {54});
+  CHECK(past_of(world, kS0) == std::nullopt);
+}
+
 TEST_CASE("state generator: the state tells a node that was silent from one that has restarted") {
   World world;
   world.all_answer(0);

@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fmt/format.h>
+#include <fstream>
 #include <iterator>
 #include <sys/stat.h>
 #include <thread>
@@ -36,9 +37,17 @@ namespace {
 Result<std::uint64_t> folder_stamp(const std::string& path) {
   struct stat found = {};
   if (::stat(path.c_str(), &found) != 0) {
-    return Status(StatusCode::IoError, fmt::format("{}: {}", path, std::strerror(errno)));
+    return Status(errno == ENOENT ? StatusCode::NotFound : StatusCode::IoError,
+                  fmt::format("{}: {}", path, std::strerror(errno)));
   }
   return mix64(found.st_dev, found.st_ino);
+}
+
+/// Returns a name of the time since the machine was started, which the kernel draws; empty if it is not to be had.
+std::string boot_name() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string name;
+  return std::getline(file, name) ? name : std::string();
 }
 
 unsigned cpu_count() { return std::max(1U, std::thread::hardware_concurrency()); }
@@ -67,6 +76,7 @@ class StorageProcess final : public Node, private rpc::Service {
     options.stripes = engine_.stripes;
     options.files = options.directory + "/buckets";
     options.folder_stamp = [files = options.files] { return folder_stamp(files); };
+    options.boot = boot_name();
     options.machine_load = [this] { return load_.part(); };
     FJORD_TRY(set_space_limits(config));
     indexes_ = std::make_unique<search::NodeIndexes>(

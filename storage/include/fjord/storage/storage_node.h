@@ -46,6 +46,9 @@ struct StorageNodeOptions {
   /// Returns a number that another folder at the path `files` does not have, for example of its device and inode.
   /// Called on any thread. Empty: only the identity in the folder tells.
   std::function<Result<std::uint64_t>()> folder_stamp = {};
+  /// Names the time since the machine was started. A process that opens the same folder under the same name has lost
+  /// nothing of what the one before it acknowledged. Empty: not known.
+  std::string boot = {};
   /// Maximum time for which a merge waits for one page or block of a peer.
   Duration peer_timeout = seconds(10);
   /// Interval at which the remove entries of a bucket are counted. They are also counted after some have been dropped.
@@ -167,7 +170,8 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   MonotonicTime began_at_;  // Time since which loads are counted.
   Gauge& damaged_buckets_;
   Gauge& fault_gauge_;
-  const std::string name_;  ///< Name of this node, for example "storage.2".
+  std::vector<std::uint64_t> kept_from_;  ///< PollReply::kept_from; does not change once the node is made.
+  const std::string name_;                ///< Name of this node, for example "storage.2".
   mutable std::mutex mutex_;
   std::string misnamed_ FJORD_GUARDED_BY(mutex_);  ///< See StorageNodeHealth::misnamed.
   std::uint32_t space_stage_ FJORD_GUARDED_BY(mutex_) = 0;
