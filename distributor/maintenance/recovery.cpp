@@ -108,6 +108,8 @@ bool is_empty_under(const ReplicaReport& report, const ReplicaSet& set) {
 /// Returns true if the bucket was about to be created: all reported replicas are empty and of its first set, and a node
 /// of that set was up all the time and has no replica. So nothing was ever written to the bucket.
 bool is_unborn(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
+  // A bucket that was made on all of its nodes can only lack a replica because its files are gone.
+  if (!is_birth(set)) return false;
   const bool is_first_set = std::all_of(reports.begin(), reports.end(),
                                         [&](const ReplicaReport& report) { return is_empty_under(report, set); });
   return is_first_set && std::any_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
@@ -233,8 +235,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   }
   // All members have the bucket that was being made; a set with a higher step says so for good.
   const bool is_just_born = is_birth(set) && was_never_written(reports, set);
-  plan.install =
-      plan.install || is_just_born || plan.members.size() != set.nodes.size() || !plan.catching_up.empty();
+  plan.install = plan.install || is_just_born || plan.members.size() != set.nodes.size() || !plan.catching_up.empty();
   return plan;
 }
 

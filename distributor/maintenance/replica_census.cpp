@@ -59,7 +59,9 @@ void ReplicaCensus::report_missing() {
     const BucketEntry* entry = context_.buckets.find(bucket);
     if (entry != nullptr && entry->serves()) missing.push_back(bucket);
   }
-  if (!missing.empty()) on_missing_(missing);
+  if (missing.empty()) return;
+  questions_ = 1;  // No further look before forget(): the buckets are being collected.
+  on_missing_(missing);
 }
 
 void ReplicaCensus::on_reports(std::uint16_t node, const Asked& asked, const rpc::GetBucketInfoReply& reply) {

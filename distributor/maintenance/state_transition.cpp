@@ -164,7 +164,7 @@ void StateTransition::recover_again(const std::vector<BucketId>& buckets, const 
     const auto list = reports.find(bucket.raw());
     if (list == reports.end() || list->second.empty()) {
       entry.apply(event::NotAvailable{"its replicas are gone from the storage nodes that had them"});
-    } else if (recover(entry, list->second, context_.absent_nodes())) {
+    } else if (recover(entry, list->second, context_.absent_nodes(), true)) {
       to_install.push_back(bucket);
     }
   }
@@ -172,7 +172,8 @@ void StateTransition::recover_again(const std::vector<BucketId>& buckets, const 
   hooks_.collected_again();
 }
 
-bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
+bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent,
+                              bool under_same_state) {
   const rpc::ClusterSnapshot& snapshot = *context_.snapshot;
   const auto plan_with = [&](const NodeList& nodes) {
     return plan_recovery(reports, snapshot.state(), nodes, absent, context_.has_spare_nodes());
@@ -190,9 +191,9 @@ bool StateTransition::recover(BucketEntry& entry, const std::vector<ReplicaRepor
     return false;
   }
   fill_in(entry, plan, reports);
-  if (plan.install || !entry.obsolete.empty()) {
-    entry.set.epoch =
-        plan.unborn ? context_.birth_epoch(plan.newest.epoch) : context_.next_epoch(plan.newest.epoch);
+  // Writes that were sent before under this state and this set may still be on their way; a new epoch refuses them.
+  if (plan.install || under_same_state || !entry.obsolete.empty()) {
+    entry.set.epoch = plan.unborn ? context_.birth_epoch(plan.newest.epoch) : context_.next_epoch(plan.newest.epoch);
     Installation work;
     work.removed = entry.obsolete;
     for (const ReplicaReport& report : reports) {

@@ -47,7 +47,9 @@ class StateTransition {
   void build_database(ReportCollector::Reports reports);
   void recover_next();
   /// Fills a new entry from the reports. Returns true if its replica set has to be sent to its nodes.
-  bool recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent);
+  /// `under_same_state`: the bucket was served before under the cluster state that is in use.
+  bool recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent,
+               bool under_same_state = false);
   void fill_in(BucketEntry& entry, RecoveryPlan& plan, const std::vector<ReplicaReport>& reports);
 
   Context& context_;
