@@ -40,7 +40,9 @@ Acknowledged::Batch Acknowledged::begin(const rpc::Execute& request) {
     begun.kind = operation.kind;
     begun.number = {request.client_id, operation.sequence};
     if (operation.kind == rpc::OperationKind::Remove) {
-      documents_[operation.id].removes_in_doubt.insert(begun.number);
+      Document& document = documents_[operation.id];
+      document.removes_in_doubt.insert(begun.number);
+      ++document.removes_begun;
     } else if (operation.kind == rpc::OperationKind::Get) {
       if (const auto known = documents_.find(operation.id); known != documents_.end()) begun.known = known->second;
     }
@@ -72,8 +74,9 @@ void Acknowledged::end(const Begun& operation, const rpc::OperationResult& resul
     document.removed = operation.kind == rpc::OperationKind::Remove;
   } else if (operation.kind == rpc::OperationKind::Get && result.status.code() == StatusCode::NotFound) {
     ++not_found_;
-    // A remove that began after the read may be its reason.
-    if (!operation.known.must_exist() || !document.must_exist() || !failure_.empty()) return;
+    // A remove that began after the read may be its reason, also if the document was written again since.
+    const bool is_untouched = document.removes_begun == operation.known.removes_begun;
+    if (!operation.known.must_exist() || !is_untouched || !failure_.empty()) return;
     failure_ = fmt::format("I25: NOT_FOUND for {}, {}", operation.id, why_not(operation.known, 0));
   }
 }

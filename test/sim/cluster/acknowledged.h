@@ -25,6 +25,7 @@ class Acknowledged {
     bool removed = false;            ///< That version is a remove.
     /// Removes that began and were not acknowledged: one of them may have come last. By client and sequence.
     std::set<std::pair<std::uint64_t, std::uint64_t>> removes_in_doubt;
+    std::uint64_t removes_begun = 0;  ///< Messages with a remove of it.
 
     /// True if a reader has to find the document.
     bool must_exist() const { return timestamp_us != 0 && !removed && removes_in_doubt.empty(); }

@@ -58,10 +58,13 @@ class ClaimTrial {
   std::string destroy();
   std::string lose();
   std::string silence();
+  bool may_have_been_passed(const SimCluster& copy, const std::string& silent, const std::set<std::string>& dead);
   std::string damage();
   std::string files();
   std::string empty_disks();
   std::string stop();
+  /// Returns why the nodes may not be stopped, empty if they may; nullopt if nobody answered.
+  static std::optional<std::string> ask_to_stop(SimCluster& copy, const std::vector<std::string>& nodes);
   std::string why_may_stop(SimCluster& copy, const std::vector<std::string>& nodes);
   std::string why_may_not_stop(SimCluster& copy, const std::vector<std::string>& nodes, const std::string& reasons);
 
@@ -71,8 +74,6 @@ class ClaimTrial {
   /// Runs until all distributors say that their buckets are in sync, whatever nodes are away. Returns false if that
   /// does not happen within kSteadyWithin.
   bool run_until_in_sync(SimCluster& copy);
-  /// Lets an operator remove nodes that are gone. Returns why they are not removed; empty: they are.
-  std::string remove_by_force(SimCluster& copy, const std::set<std::string>& nodes);
   /// Returns the first thing that a user of the copy misses.
   std::string serve(SimCluster& copy);
   std::string report(const SimCluster& copy, std::string what, const std::string& problem);
@@ -89,6 +90,7 @@ class ClaimTrial {
   const Acknowledged& acknowledged_;
   const ClusterView view_;
   Random random_;
+  std::set<std::string> in_sync_;  ///< The storage nodes that were up when run_until_in_sync() returned.
   bool done_ = false;
   std::vector<std::string> trace_;
 };

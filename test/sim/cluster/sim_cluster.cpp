@@ -158,6 +158,7 @@ class SimCluster::StorageProcess final : public Process {
     options.peer_timeout = cluster_.options_.storage_timeout;
     if (cluster_.options_.watch_space) options.directory = "/data";
     options.files = "/data";
+    options.boot = std::to_string(boots());
     const bool sync = cluster_.options_.sync && cluster_.options_.bug != Bug::SkipSync;
     if (sync) options.durability = spi::Durability::Sync;
     options.merge_page_entries = 7;  // Small, so that merges have many steps.
@@ -514,7 +515,7 @@ void SimCluster::lose_power(const std::string& name) {
   scheduler_.trace("loss of power of " + name);
   process(name).crash();
   process(name).note_disturbed();
-  process(name).env().lose_power();
+  process(name).lose_power();
 }
 
 void SimCluster::wipe(const std::string& name) {

@@ -24,6 +24,7 @@ class SimCluster::Process {
     retired_ = other.retired_;
     skew_ = other.skew_;
     incarnations_ = other.incarnations_;
+    boots_ = other.boots_;
   }
 
   /// Starts an incarnation. If it fails because the disk is full, start is retried until it succeeds.
@@ -71,6 +72,12 @@ class SimCluster::Process {
     retired_ = true;
   }
   std::uint64_t incarnations() const { return incarnations_; }
+  /// Number of starts of the machine: after a loss of power a process does not have what was not synced.
+  std::uint64_t boots() const { return boots_; }
+  void lose_power() {
+    ++boots_;
+    env_.lose_power();
+  }
 
   void pause() {
     if (incarnation_ == nullptr || paused_) return;
@@ -173,6 +180,7 @@ class SimCluster::Process {
   bool wanted_ = false;   ///< True if the process was started and has not been crashed since.
   bool retired_ = false;  ///< True if the process must never start again.
   std::uint64_t incarnations_ = 0;
+  std::uint64_t boots_ = 1;
   bool paused_ = false;
   bool ending_ = false;  ///< True from SIGTERM on until the process ends.
   Duration skew_{0};
