@@ -27,7 +27,8 @@ class SimCluster::Process {
     boots_ = other.boots_;
   }
 
-  /// Starts an incarnation. If it fails because the disk is full, start is retried until it succeeds.
+  /// Starts an incarnation. If it fails because the disk is full, start is retried until it succeeds. A process on the
+  /// folder of another node ends at once.
   void start() {
     if (retired_) return;
     wanted_ = true;
@@ -38,9 +39,15 @@ class SimCluster::Process {
     incarnation_ = std::make_unique<Incarnation>(cluster_, name_, env_, skew_);
     const Status begun = begin();
     if (begun) return;
-    FJORD_CHECK_MSG(begun.code() == StatusCode::NoSpace, begun.to_string());
+    // A node refuses the folder of another one.
+    const bool is_foreign = begun.code() == StatusCode::InvalidArgument;
+    FJORD_CHECK_MSG(is_foreign || begun.code() == StatusCode::NoSpace, begun.to_string());
     cluster_.scheduler_.trace(name_ + " cannot start: " + begun.to_string());
     stop();
+    if (is_foreign) {
+      wanted_ = false;
+      return;
+    }
     cluster_.scheduler_.outside().post_after(milliseconds(500), [this] {
       if (wanted_) start();
     });
