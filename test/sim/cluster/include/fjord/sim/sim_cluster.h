@@ -194,6 +194,8 @@ class SimCluster {
   std::vector<std::string> running_storage_names() const;
   /// Returns the redundancy that the distributors know; 0 if none does.
   unsigned redundancy() const;
+  /// Returns the snapshot of a running distributor; null if none has one.
+  std::shared_ptr<const rpc::ClusterSnapshot> known_snapshot() const;
   /// Returns the storage nodes of each group that has nodes; nothing if no distributor knows the distribution.
   std::vector<std::vector<std::string>> storage_groups() const;
   /// Moves all that the storage node holds in its journal to slotfiles. Returns false if the node is down or its disk
@@ -248,8 +250,6 @@ class SimCluster {
   std::vector<rpc::Address> distributor_addresses() const;
   std::vector<rpc::Address> storage_addresses() const;
   std::vector<rpc::Address> controller_addresses() const;
-  /// Returns the snapshot of a running distributor; null if none has one.
-  std::shared_ptr<const rpc::ClusterSnapshot> known_snapshot() const;
 
   SimClusterOptions options_;
   bool started_ = false;  ///< True once start() has succeeded.
