@@ -18,10 +18,11 @@ Result<bool> BucketRepair::renew(BucketId bucket) {
     return true;
   }
   if (!found->renewal_problem) return std::exchange(found->renewal_problem, Status::ok());
-  found->renewing = context_.may_renew = true;
+  // A rewrite that began before must not lose anything, so it could not end.
+  if (!std::exchange(found->renewing, true)) rewrites_.abandon_of(found->uid);
+  context_.may_renew = true;
   if (!rewrites_.is_active()) {
-    const bool begun = rewrites_.pick_suspect();
-    if (!begun) return Status(StatusCode::IoError, "the lists of " + bucket.to_string() + " cannot be read");
+    FJORD_TRY(rewrites_.begin_renewal(*found));
   } else if (!rewrites_.is_waiting()) {
     static_cast<void>(rewrites_.step());  // An error that concerns this bucket is its `renewal_problem`.
   }

@@ -39,6 +39,8 @@ bool Bucket::is_suspect() const {
   return std::any_of(slots.begin(), slots.end(), [](const auto& slot) { return slot->is_suspect(); });
 }
 
+bool Bucket::waits_for_renewal(const Slot& slot) const { return slot.is_suspect() && !renewing && is_damaged(); }
+
 Bucket* BucketTable::find(BucketId bucket) const {
   const auto found = buckets_.find(bucket);
   return found == buckets_.end() ? nullptr : found->second.get();
@@ -131,10 +133,14 @@ Bucket* BucketTable::find_successor(std::uint64_t uid, const GlobalId& gid) cons
 Status BucketTable::load(Slot& slot) {
   if (!slot.is_loaded()) {
     ++context_.stats.index_loads;
-    FJORD_TRY(slot.load());
-    if (slot.is_damaged()) {
-      if (Bucket* bucket = find(slot.bucket())) note_damage(*bucket);
+    Bucket* const bucket = find(slot.bucket());
+    Status loaded = slot.load();
+    // The rest of a damaged bucket can be merged only if it can be listed.
+    if (loaded.code() == StatusCode::IoError && bucket != nullptr && bucket->damaged) {
+      loaded = slot.load(Slot::Unreadable::IsLost);
     }
+    FJORD_TRY(loaded);
+    if (slot.is_damaged() && bucket != nullptr) note_damage(*bucket);
     evict_indexes();
   }
   loaded_.touch(slot);
@@ -147,7 +153,9 @@ void BucketTable::evict_indexes() {
   while (context_.stats.index_bytes > context_.options.limits.index_bytes_max && slot != nullptr &&
          slot != loaded_.newest()) {
     Slot* next = loaded_.newer(*slot);
-    if (slot->held().empty() && !slot->rewriting && !slot->is_damaged() && !slot->pinned) slot->unload();
+    if (slot->held().empty() && !slot->rewriting && !slot->is_damaged() && !slot->pinned && !slot->is_list_bad()) {
+      slot->unload();
+    }
     slot = next;
   }
 }
@@ -165,7 +173,10 @@ void BucketTable::note_damage(Bucket& bucket) {
     slot->damage_reported = true;
     fresh = true;
   }
-  if (!fresh) return;
+  if (fresh) report_found(bucket);
+}
+
+void BucketTable::report_found(Bucket& bucket) {
   damage_found_ = true;
   if (std::find(damaged_.begin(), damaged_.end(), bucket.id) == damaged_.end()) damaged_.push_back(bucket.id);
   set_damaged(bucket);

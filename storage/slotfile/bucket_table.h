@@ -34,6 +34,9 @@ struct Bucket {
   unsigned depth() const;
   bool is_damaged() const;
   bool is_suspect() const;
+  /// Returns true if the files of the slot must stay as they are, because they may hold what no other replica has. A
+  /// renewal, which needs an intact replica, ends this.
+  bool waits_for_renewal(const Slot& slot) const;
 };
 
 /// The buckets of one stripe, and the state that the parts of the engine share: the journal, the loaded indexes, the
@@ -100,7 +103,8 @@ class BucketTable {
       if (slot.is_loaded()) f(slot, document.gid);
     }
   }
-  /// Loads the slot's index, and unloads others if the indexes take too much memory. Errors: IoError.
+  /// Loads the slot's index, and unloads others if the indexes take too much memory. In a bucket that is damaged
+  /// already, entries in a file that cannot be read count as lost. Errors: IoError.
   Status load(Slot& slot);
   /// Unloads the indexes used least recently until the loaded ones are within their memory limit.
   void evict_indexes();
@@ -111,6 +115,8 @@ class BucketTable {
   /// Notes that the bucket is damaged, so that take_damaged() returns it. All its slots become suspect, because damage
   /// seldom comes alone.
   void note_damage(Bucket& bucket);
+  /// Like note_damage(), for damage that no slot knows of.
+  void report_found(Bucket& bucket);
   /// Reports a bucket that was opened as damaged.
   void report_damaged(BucketId bucket) {
     damaged_.push_back(bucket);

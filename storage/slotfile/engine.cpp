@@ -21,6 +21,8 @@ constexpr Duration kQuiet = std::chrono::milliseconds(50);
 constexpr std::uint64_t kWorthACheckpoint = 1 << 20;
 /// On a full disk, checkpoints begin at once and with any amount of work, but at most once in this time.
 constexpr Duration kBetweenUrgentCheckpoints = std::chrono::seconds(1);
+/// Checkpoints that are wanted for another reason than their amount of work begin at most once in this time.
+constexpr Duration kBetweenWantedCheckpoints = std::chrono::seconds(1);
 constexpr Duration kBetweenMetrics = std::chrono::seconds(2);
 constexpr Duration kWhileSyncing = std::chrono::milliseconds(2);
 constexpr Duration kAfterFailure = std::chrono::seconds(1);
@@ -280,33 +282,22 @@ Status Engine::for_each_newer(BucketId bucket, Timestamp after,
   return Status::ok();
 }
 
-Result<std::size_t> Engine::read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
-                                         std::size_t max_bytes) {
-  Bucket* found = table_.find(bucket);
-  if (found == nullptr) return no_bucket(bucket);
-  std::size_t done = 0;
-  for (; done < gids.size() && (done == 0 || into.size() < max_bytes); ++done) {
-    if (const Status status = add_entry(*found, gids[done], into); !status) {
-      // The entries read so far are returned first. The next call begins with this entry and reports the error.
-      if (done > 0) break;
-      return status;
-    }
-  }
-  return done;
-}
+namespace {
 
-Status Engine::add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into) {
+/// Appends the entry of `gid`, if there is one. Errors: Corruption, IoError.
+Status add_entry(BucketTable& table, Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into) {
+  EngineContext& context = table.context();
   Slot& slot = bucket.slot_for(gid);
-  FJORD_TRY(table_.load(slot));
+  FJORD_TRY(table.load(slot));
   const std::uint32_t number = slot.find_visible(gid);
   if (number == SlotIndex::kNone) return Status::ok();
   const MetaEntry entry = slot.index().at(number);
   slot.read_ahead(entry, true);
-  const Result<std::string_view> header = slot.read_part(number, Part::Header, context_.part_buffers[0]);
+  const Result<std::string_view> header = slot.read_part(number, Part::Header, context.part_buffers[0]);
   const Result<std::string_view> body =
-      header ? slot.read_part(number, Part::Body, context_.part_buffers[1]) : header.error();
+      header ? slot.read_part(number, Part::Body, context.part_buffers[1]) : header.error();
   if (!body) {
-    if (slot.is_damaged()) table_.note_damage(bucket);
+    if (slot.is_damaged()) table.note_damage(bucket);
     return body.error();
   }
   EntryView view{
@@ -321,15 +312,33 @@ Status Engine::add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& i
   return {StatusCode::Corruption, gid.to_string() + ": a part of its file was cut off while it was read"};
 }
 
+}  // namespace
+
+Result<std::size_t> Engine::read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
+                                         std::size_t max_bytes) {
+  Bucket* found = table_.find(bucket);
+  if (found == nullptr) return no_bucket(bucket);
+  std::size_t done = 0;
+  for (; done < gids.size() && (done == 0 || into.size() < max_bytes); ++done) {
+    if (const Status status = add_entry(table_, *found, gids[done], into); !status) {
+      // The entries read so far are returned first. The next call begins with this entry and reports the error.
+      if (done > 0) break;
+      return status;
+    }
+  }
+  return done;
+}
+
 spi::Maintenance Engine::maintain(MonotonicTime now) {
+  context_.now = now;
   follow_settings(now);
   if (!table_.health()) return {.more = false, .next_in = kIdle};
   repair_.save_damage(now);
   const bool busy = std::exchange(active_, false);
   if (busy) quiet_since_ = now;
   const bool quiet = now >= quiet_since_ + kQuiet;
-  const bool leftover =
-      journal_.bytes() > kWorthACheckpoint || table_.retired().bytes() > kWorthACheckpoint || table_.wants_checkpoint;
+  const bool leftover = journal_.bytes() > kWorthACheckpoint || table_.retired().bytes() > kWorthACheckpoint ||
+                        (table_.wants_checkpoint && now >= begun_at_ + kBetweenWantedCheckpoints);
   if (now < retry_at_) return {.more = false, .next_in = retry_at_ - now};
   // The disk may be so full that a checkpoint cannot wait. A checkpoint gives space back: it removes unused files and
   // writes removes to slotfiles, so that the slots can be rewritten (slots with held entries cannot).
@@ -347,7 +356,7 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
     status = rewrites_.step();
   } else if (waits) {
     return {.more = false, .next_in = kWhileSyncing};
-  } else if (rewrites_.pick_suspect()) {
+  } else if (!checkpointer_.is_due() && !gives_space_back && rewrites_.pick_suspect()) {
     more = true;
   } else if (!checkpointer_.is_running() && (checkpointer_.is_due() || (quiet && leftover) || gives_space_back)) {
     begun_at_ = now;

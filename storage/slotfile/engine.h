@@ -92,7 +92,6 @@ class Engine final : public SlotfileProvider {
   ImportParts import_parts() { return {table_, repair_}; }
 
  private:
-  Status add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into);
   Result<std::uint64_t> change_forgotten(Bucket& bucket, const spi::Forgotten& forgotten);
   Status keep_forgotten(Bucket& bucket, const spi::Forgotten& before);
   void follow_settings(MonotonicTime now);

@@ -91,6 +91,7 @@ struct EngineContext {
   SlotfileOptions options;
   FileCache files;
   SlotfileStats stats;
+  MonotonicTime now;               ///< Time of the last maintain().
   std::uint64_t index_serial = 0;  ///< Serial number of the index that was made last.
   /// Rises whenever a part of any index may have been changed, moved or removed.
   std::uint64_t changes = 0;

@@ -1,6 +1,7 @@
 #include "rewrite_scheduler.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace fjord::slotfile {
@@ -42,7 +43,7 @@ bool RewriteScheduler::pick(bool busy) {
     if (idle && busy) break;
     for (const auto& [uid, bucket] : table_.by_uid()) {
       for (const auto& slot : bucket->slots) {
-        if (!needs_rewrite(*slot, idle) || !table_.load(*slot)) continue;
+        if (!needs_rewrite(*slot, idle) || slot->rewrite_at() > context_.now || !can_begin(*bucket, *slot)) continue;
         begin(*bucket, *slot);
         return true;
       }
@@ -52,29 +53,55 @@ bool RewriteScheduler::pick(bool busy) {
 }
 
 bool RewriteScheduler::pick_suspect() {
-  if (rewrite_ != nullptr || !context_.may_renew) return false;
+  if (rewrite_ != nullptr || (!context_.may_renew && context_.now < suspects_at_)) return false;
+  suspects_at_ = {std::numeric_limits<std::int64_t>::max()};
   for (const auto& [uid, bucket] : table_.by_uid()) {
     for (const auto& slot : bucket->slots) {
-      const auto is_due = [&, bucket = bucket] {
-        return slot->is_suspect() && (bucket->renewing || !bucket->is_damaged());
-      };
-      // Loading the index may find that entries are lost.
-      if (!is_due() || !table_.load(*slot) || !is_due()) continue;
-      begin(*bucket, *slot);
-      return true;
+      if (!slot->is_suspect()) continue;
+      if (slot->rewrite_at() <= context_.now && can_begin(*bucket, *slot)) {
+        begin(*bucket, *slot);
+        context_.may_renew = true;
+        return true;
+      }
+      if (slot->rewrite_at() > context_.now) suspects_at_ = std::min(suspects_at_, slot->rewrite_at());
     }
   }
   context_.may_renew = false;
   return false;
 }
 
-void RewriteScheduler::begin(Bucket& bucket, Slot& slot) {
-  uid_ = bucket.uid;
-  rewrite_ = std::make_unique<SlotRewriter>(context_, slot, table_.new_file());
+/// Returns true if the slot may be rewritten; its index is then in memory.
+bool RewriteScheduler::can_begin(Bucket& bucket, Slot& slot) {
+  if (bucket.waits_for_renewal(slot)) return false;
+  if (!table_.load(slot)) {
+    slot.put_off_rewrite(context_.now);
+    return false;
+  }
+  return !bucket.waits_for_renewal(slot);  // Loading the index may find that entries are lost.
 }
 
-/// Drops the rewrite after an error. The slot stays as it is; a suspect one is tried again later.
+Status RewriteScheduler::begin_renewal(Bucket& bucket) {
+  Slot* next = nullptr;
+  for (const auto& slot : bucket.slots) {
+    if (slot->is_suspect() && (next == nullptr || slot->rewrite_at() < next->rewrite_at())) next = slot.get();
+  }
+  if (const Status loaded = table_.load(*next); !loaded) {
+    next->put_off_rewrite(context_.now);
+    return loaded;
+  }
+  begin(bucket, *next);
+  return Status::ok();
+}
+
+void RewriteScheduler::begin(Bucket& bucket, Slot& slot) {
+  uid_ = bucket.uid;
+  const auto losses = bucket.renewing ? SlotRewriter::Losses::Accepted : SlotRewriter::Losses::Refused;
+  rewrite_ = std::make_unique<SlotRewriter>(context_, slot, table_.new_file(), losses);
+}
+
+/// Drops the rewrite after an error. The slot stays as it is and is tried again later.
 void RewriteScheduler::fail(const Status& status) {
+  rewrite_->slot().put_off_rewrite(context_.now);
   if (rewrite_->slot().is_suspect()) {
     Bucket& bucket = *table_.by_uid().at(uid_);
     bucket.renewal_problem = status;
@@ -84,6 +111,16 @@ void RewriteScheduler::fail(const Status& status) {
   rewrite_.reset();
 }
 
+/// Ends a rewrite that has found damage in a bucket that is not being renewed. The files stay, because it is not known
+/// whether another replica is intact.
+Status RewriteScheduler::stop_with_losses() {
+  Bucket& bucket = *table_.by_uid().at(uid_);
+  rewrite_->quarantine_lost();
+  rewrite_.reset();
+  table_.note_damage(bucket);
+  return Status::ok();
+}
+
 Status RewriteScheduler::step() {
   if (job_ != nullptr) return finish();
   const Result<bool> written = rewrite_->step(kRewriteStepBytes);
@@ -91,6 +128,7 @@ Status RewriteScheduler::step() {
     fail(written.error());
     return written.error();
   }
+  if (rewrite_->must_stop()) return stop_with_losses();
   if (!*written) return Status::ok();
   if (rewrite_->is_empty()) return finish();
   FJORD_TRY_ASSIGN(auto handle, rewrite_->fresh().file().share());
@@ -117,6 +155,7 @@ Status RewriteScheduler::finish() {
   const auto before = rewrite_->finish();
   if (rewrite_->slot().is_damaged()) table_.note_damage(*bucket);
   rewrite_.reset();
+  if (!bucket->is_suspect()) bucket->renewing = false;
   ++context_.stats.rewrites;
   table_.retired().add(before);
   return table_.commit(table_.edit_of(std::span(&bucket, 1)));

@@ -24,9 +24,12 @@ class RewriteScheduler {
   bool is_waiting() const { return job_ != nullptr && !job_->is_done(); }
   /// Returns true if a slot with entries to flush is being rewritten.
   bool blocks_flush() const { return rewrite_ != nullptr && rewrite_->slot().to_flush != 0; }
-  /// Begins to rewrite a suspect slot: one of a bucket that is being renewed, or one that has lost nothing. Returns
-  /// false if there is none, or a rewrite is running.
+  /// Begins to rewrite a suspect slot: one of a bucket that is being renewed, or one that has lost nothing. Slots whose
+  /// last rewrite failed wait for their time. Returns false if there is none, or a rewrite is running.
   bool pick_suspect();
+  /// Begins to rewrite a suspect slot of this bucket, which is being renewed, whether or not its time has come.
+  /// Requires that there is one, and that no rewrite is running. Errors: IoError.
+  Status begin_renewal(Bucket& bucket);
   /// Begins to rewrite a slot that is worth it. If `busy`, takes only a slot that cannot wait. Returns false if there
   /// is none.
   bool pick(bool busy);
@@ -46,7 +49,9 @@ class RewriteScheduler {
  private:
   bool needs_rewrite(const Slot& slot, bool idle) const;
   void begin(Bucket& bucket, Slot& slot);
+  bool can_begin(Bucket& bucket, Slot& slot);
   void fail(const Status& status);
+  Status stop_with_losses();
   Status finish();
 
   BucketTable& table_;
@@ -54,6 +59,7 @@ class RewriteScheduler {
   std::unique_ptr<SlotRewriter> rewrite_;
   std::uint64_t uid_ = 0;  ///< Uid of the bucket whose slot is rewritten.
   std::shared_ptr<BackgroundJob> job_;
+  MonotonicTime suspects_at_;  ///< At this time a suspect slot that was put off may be due.
 };
 
 }  // namespace fjord::slotfile

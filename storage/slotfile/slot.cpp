@@ -121,7 +121,7 @@ void Slot::account(const MetaEntry& entry, bool add) {
   if (add) info_.max_timestamp_us = std::max(info_.max_timestamp_us, entry.timestamp_us);
 }
 
-Status Slot::load() {
+Status Slot::load(Unreadable unreadable) {
   loaded_.touch(*this);
   if (index_ != nullptr) return Status::ok();
   auto index = std::make_unique<SlotIndex>();
@@ -132,7 +132,7 @@ Status Slot::load() {
   std::iota(order.begin(), order.end(), std::uint16_t{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return files_[a]->number() < files_[b]->number(); });
   ask_for_lists();
-  for (const std::uint16_t ordinal : order) FJORD_TRY(load_file(ordinal, *index));
+  for (const std::uint16_t ordinal : order) FJORD_TRY(load_file(ordinal, *index, unreadable));
   index_ = std::move(index);
   index_serial_ = ++context_.index_serial;
   context_.stats.index_bytes += index_bytes();
@@ -163,7 +163,7 @@ void Slot::ask_for_lists() {
   }
 }
 
-Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {
+Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index, Unreadable unreadable) {
   SlotFile& file = *files_[ordinal].file;
   const FileRef& ref = files_[ordinal];
   const auto visit = [&](const MetaEntry& found, bool valid) {
@@ -186,7 +186,9 @@ Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {
   };
   const Result<SlotFile::Corrupt> corrupt = file.walk(visit);
   if (!corrupt) {
-    if (corrupt.error().code() != StatusCode::Corruption) return corrupt.error();
+    const StatusCode code = corrupt.error().code();
+    const bool is_lost = code == StatusCode::IoError && unreadable == Unreadable::IsLost && file.file().is_open();
+    if (code != StatusCode::Corruption && !is_lost) return corrupt.error();
     log::error("slotfile", "{}: {}", bucket_.to_string(), corrupt.error().message());
     ++context_.stats.bad_slotfiles;
     files_[ordinal].missing = true;
@@ -450,6 +452,7 @@ void Slot::inherit_damage(const Slot& other) {
   }
   lost_entries_ = lost_entries_ || other.lost_entries_;
   if (other.suspect_) set_suspect();
+  list_bad_ = list_bad_ || other.list_bad_;
 }
 
 void Slot::adopt(MetaEntry entry, const FileRef& from) {
@@ -471,6 +474,11 @@ void Slot::adopt(MetaEntry entry, const FileRef& from) {
     index_->at(number) = entry;
   }
   context_.stats.index_bytes += index_bytes() - index_before;
+}
+
+void Slot::keep_file(const FileRef& from) {
+  FileRef part = part_of(from);
+  if (std::find(files_.begin(), files_.end(), part) == files_.end()) add_file(std::move(part));
 }
 
 void Slot::adopt_held(const Slot& other) {
@@ -580,11 +588,21 @@ void Slot::clear_damage() {
   damage_reported = false;
 }
 
+void Slot::put_off_rewrite(MonotonicTime now) {
+  constexpr Duration kFirst = std::chrono::seconds(10);
+  constexpr Duration kMost = std::chrono::minutes(10);
+  rewrite_delay_ = std::clamp(rewrite_delay_ * 2, kFirst, kMost);
+  rewrite_at_ = now + rewrite_delay_;
+}
+
 void Slot::replace_files(std::shared_ptr<SlotFile> file) {
   ++context_.changes;
   for (const auto& old : files_) --old->users;
   files_.clear();
   clear_suspect();
+  list_bad_ = false;
+  rewrite_delay_ = Duration(0);
+  rewrite_at_ = {};
   if (file != nullptr) add_file(whole(std::move(file)));
 }
 

@@ -113,9 +113,10 @@ class Slot {
   std::uint64_t forgotten_entries() const { return forgotten_entries_; }
 
   bool is_loaded() const { return index_ != nullptr; }
+  enum class Unreadable { Fails, IsLost };
   /// Loads the index from the metadata in the files. Damage is counted in the statistics and makes is_damaged() true.
-  /// Errors: IoError.
-  Status load();
+  /// With IsLost, entries in a file that can be opened and not read count as lost. Errors: IoError.
+  Status load(Unreadable unreadable = Unreadable::Fails);
   /// Asks the system to read in advance the metadata that load() will need.
   void ask_for_lists();
   /// Frees the index. Requires that no entry is held.
@@ -162,6 +163,8 @@ class Slot {
   /// Makes an empty index for a new slot. adopt() then adds entries of other slots together with their files.
   void make_index(std::uint64_t expected_entries);
   void adopt(MetaEntry entry, const FileRef& from);
+  /// Refers to the part of a file of another slot that this slot covers, although no entry of it is known.
+  void keep_file(const FileRef& from);
   /// Stages the entries that `other` still holds in memory and that belong to this slot.
   void adopt_held(const Slot& other);
   void inherit_damage(const Slot& other);
@@ -199,6 +202,17 @@ class Slot {
   }
   /// Must be called only when no file holds anything that does not verify.
   void clear_suspect() { suspect_ = false; }
+  /// Returns true if the metadata in a file is bad, so that the index in memory may be the only good copy of it.
+  bool is_list_bad() const { return list_bad_; }
+  void set_list_bad() {
+    list_bad_ = true;
+    set_suspect();
+  }
+  /// After a failed rewrite the slot waits for some time, longer after each failure, so that it does not keep other
+  /// work waiting.
+  void put_off_rewrite(MonotonicTime now);
+  /// Returns the time before which maintain() does not try again to rewrite the slot.
+  MonotonicTime rewrite_at() const { return rewrite_at_; }
 
   /// Ends a rewrite that has copied the live entries into `file`, which replaces all other files.
   void replace_files(std::shared_ptr<SlotFile> file);
@@ -219,7 +233,7 @@ class Slot {
   FileRef whole(std::shared_ptr<SlotFile> file) const { return {std::move(file), bucket_, first_cell_, end_cell()}; }
   FileRef part_of(const FileRef& from) const;
   bool may_append(std::uint64_t bytes) const;
-  Status load_file(std::uint16_t ordinal, SlotIndex& index);
+  Status load_file(std::uint16_t ordinal, SlotIndex& index, Unreadable unreadable);
   bool is_superseded(std::uint32_t number, const GlobalId& gid, std::uint64_t timestamp_us, spi::WriteResult& result);
   void put_entry(std::uint32_t number, MetaEntry entry);
   struct Prefix;
@@ -245,6 +259,9 @@ class Slot {
   std::vector<std::pair<GlobalId, std::uint64_t>> quarantine_;
   bool lost_entries_ = false;  ///< True if metadata was lost and cannot be restored from this node.
   bool suspect_ = false;
+  bool list_bad_ = false;
+  Duration rewrite_delay_{0};  ///< How long the slot was put off last; zero if its last rewrite did not fail.
+  MonotonicTime rewrite_at_;
   Slot* newer_ = nullptr;
   Slot* older_ = nullptr;
   bool linked_ = false;

@@ -17,8 +17,8 @@ constexpr std::uint64_t kWriteBytes = 1 << 20;
 
 }  // namespace
 
-SlotRewriter::SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh)
-    : context_(context), slot_(slot), fresh_(std::move(fresh)) {
+SlotRewriter::SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh, Losses losses)
+    : context_(context), slot_(slot), fresh_(std::move(fresh)), losses_(losses) {
   slot_.rewriting = true;
   const std::span<const MetaEntry> all = slot_.index().entries();
   for (std::uint32_t number = 0; number < all.size(); ++number) {
@@ -88,16 +88,19 @@ Status SlotRewriter::copy(Part part, std::uint64_t bytes_max) {
   for (std::uint64_t done = 0; at_ < old_.size() && done < bytes_max; ++at_) {
     const std::uint64_t length = stored_bytes(old_[at_].length(part));
     if (length == 0) continue;
-    const Result<std::string_view> stored = stored_part(at_, part);
+    const Result<std::string_view> stored = part_or_loss(at_, part);
     // A file that is missing has lost its entries, like one that does not verify.
     if (!stored && stored.error().code() != StatusCode::Corruption) return stored.error();
     done += length + kEntryBytes;
     if (stored && verify_part(old_[at_], part, *stored)) {
       out_.append(*stored);
     } else {
-      log::error("slotfile", "{}: a document part in {} does not verify", slot_.bucket().to_string(),
-                 slot_.files()[old_[at_].file]->file().path());
+      if (stored) {
+        log::error("slotfile", "{}: a document part in {} does not verify", slot_.bucket().to_string(),
+                   slot_.files()[old_[at_].file]->file().path());
+      }
       ++context_.stats.corrupt_reads;
+      lost_ = true;
       entries_[at_].body_length_flags |= kFlagVoid;
       out_.append(length, '\0');
     }
@@ -114,6 +117,28 @@ Result<std::string_view> SlotRewriter::stored_part(std::size_t i, Part part) {
   const std::uint64_t length = stored_bytes(entry.length(part));
   const std::uint64_t ahead = window_.contains(entry.position(part), length) ? 0 : read_ahead(i, part);
   return window_.read(*file, entry.position(part), length, ahead);
+}
+
+/// Reads a part as stored_part() does. If losses are accepted, a part that twice cannot be read is reported as
+/// Corruption, once for all parts. A file that cannot be opened may be whole, so that stays an error.
+Result<std::string_view> SlotRewriter::part_or_loss(std::size_t i, Part part) {
+  const auto is_unreadable = [](const Result<std::string_view>& stored) {
+    return !stored && stored.error().code() == StatusCode::IoError;
+  };
+  Result<std::string_view> stored = stored_part(i, part);
+  if (is_unreadable(stored)) stored = stored_part(i, part);
+  CachedFile& file = slot_.files()[old_[i].file]->file();
+  if (!is_unreadable(stored) || losses_ == Losses::Refused || !file.is_open()) {
+    if (!stored && stored.error().code() == StatusCode::Corruption) {
+      log::error("slotfile", "{}: {}", slot_.bucket().to_string(), stored.error().message());
+    }
+    return stored;
+  }
+  if (!std::exchange(has_logged_unreadable_, true)) {
+    log::error("slotfile", "{}: documents are lost here because {} cannot be read: {}", slot_.bucket().to_string(),
+               file.path(), stored.error().message());
+  }
+  return Status(StatusCode::Corruption, file.path() + " cannot be read");
 }
 
 /// Returns the offset at which a read that begins with this part should end.
@@ -157,6 +182,12 @@ Status SlotRewriter::write_lists() {
   context_.start_writeback(std::move(file));
   fresh_->set_size(kFileHeaderBytes + frame_.bytes());
   return Status::ok();
+}
+
+void SlotRewriter::quarantine_lost() {
+  for (std::size_t i = 0; i < numbers_.size(); ++i) {
+    if (entries_[i].is_void() && slot_.index().at(numbers_[i]) == old_[i]) slot_.quarantine(numbers_[i]);
+  }
 }
 
 std::vector<std::shared_ptr<SlotFile>> SlotRewriter::finish() {

@@ -15,8 +15,11 @@ namespace fjord::slotfile {
 /// Threading: confined to its engine. Lifetime: the slot outlives it.
 class SlotRewriter {
  public:
-  /// `fresh` becomes the new file. Dropped remove entries are left out.
-  SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh);
+  enum class Losses { Refused, Accepted };
+
+  /// `fresh` becomes the new file. Dropped remove entries are left out. Entries that do not verify are lost; if losses
+  /// are accepted, also those that cannot be read.
+  SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh, Losses losses);
   /// Discards an unfinished rewrite.
   ~SlotRewriter();
   SlotRewriter(const SlotRewriter&) = delete;
@@ -28,6 +31,10 @@ class SlotRewriter {
   Result<bool> step(std::uint64_t bytes_max);
   SlotFile& fresh() { return *fresh_; }
   bool is_empty() const { return entries_.empty(); }
+  /// Returns true if an entry was lost and losses are refused: the rewrite must not replace the files.
+  bool must_stop() const { return lost_ && losses_ == Losses::Refused; }
+  /// Puts the entries that were lost in quarantine and leaves the files as they are.
+  void quarantine_lost();
   /// Makes the slot refer to the new file. Returns the files that it referred to before.
   std::vector<std::shared_ptr<SlotFile>> finish();
 
@@ -37,6 +44,7 @@ class SlotRewriter {
   void lay_out();
   Status copy(Part part, std::uint64_t bytes_max);
   Result<std::string_view> stored_part(std::size_t i, Part part);
+  Result<std::string_view> part_or_loss(std::size_t i, Part part);
   std::uint64_t read_ahead(std::size_t i, Part part) const;
   Status write_out();
   Status write_lists();
@@ -44,6 +52,9 @@ class SlotRewriter {
   EngineContext& context_;
   Slot& slot_;
   std::shared_ptr<SlotFile> fresh_;
+  const Losses losses_;
+  bool lost_ = false;
+  bool has_logged_unreadable_ = false;
   Phase phase_ = Phase::Headers;
   std::vector<std::uint32_t> numbers_;
   std::vector<MetaEntry> old_;      ///< The entries as in the index when the rewrite began.

@@ -61,6 +61,10 @@ std::unique_ptr<Slot> StructureEditor::combine(std::span<Bucket* const> sources,
         if (entry.file == MetaEntry::kGone || entry.held() || !made->covers(entry.gid)) continue;
         made->adopt(entry, slot->files()[entry.file]);
       }
+      // Maybe only the files still have what was lost.
+      if (source->waits_for_renewal(*slot)) {
+        for (const FileRef& ref : slot->files()) made->keep_file(ref);
+      }
       made->adopt_held(*slot);
       made->inherit_damage(*slot);
     }
@@ -164,6 +168,7 @@ bool StructureEditor::join_some_slots() {
       const bool sparse = a.live_bytes() + b.live_bytes() < limits.file_bytes_max / 4 &&
                           a.info().entries + b.info().entries < limits.entries_max / 4;
       if (!sparse && !too_many) continue;
+      if (bucket->waits_for_renewal(a) || bucket->waits_for_renewal(b)) continue;
       ++context_.stats.joins;
       return replace_slots(*bucket, a.first_cell(), b.end_cell(), a.depth() - 1).is_ok();
     }
