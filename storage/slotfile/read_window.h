@@ -38,7 +38,8 @@ class ReadWindow {
   std::uint64_t end() const { return begin_ + size_; }
 
   /// Returns the bytes [begin, begin + length); fewer only at the end of the file. If they are not in the buffer, it
-  /// reads on to `ahead_end`, but no more than kBytesMax in all.
+  /// reads on to `ahead_end`, but no more than kBytesMax in all. If that fails, it reads these bytes alone: a sector
+  /// behind them that cannot be read is none of the caller's business.
   Result<std::string_view> read(const RandomAccessFile& file, std::uint64_t begin, std::uint64_t length,
                                 std::uint64_t ahead_end) {
     if (!contains(begin, length)) {
@@ -49,7 +50,9 @@ class ReadWindow {
       }
       size_ = 0;
       begin_ = begin;
-      FJORD_TRY_ASSIGN(size_, file.read(begin, {buffer_.get(), static_cast<std::size_t>(end - begin)}));
+      Result<std::size_t> got = file.read(begin, {buffer_.get(), static_cast<std::size_t>(end - begin)});
+      if (!got && end > begin + length) got = file.read(begin, {buffer_.get(), static_cast<std::size_t>(length)});
+      FJORD_TRY_ASSIGN(size_, std::move(got));
     }
     const std::uint64_t skip = begin - begin_;
     if (skip >= size_) return std::string_view();

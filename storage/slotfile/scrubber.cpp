@@ -61,7 +61,7 @@ void Scrubber::begin_pass() {
 void Scrubber::end_pass(MonotonicTime now) {
   if (cursor_ != 0) ++context_.stats.scrub_passes;
   cursor_ = 0;
-  next_ = again_ ? now : now + kBetweenPasses;
+  next_ = std::exchange(again_, false) ? now : now + kBetweenPasses;
 }
 
 /// Begins to read the next bucket. Returns false if the pass has read all of them.
@@ -71,38 +71,45 @@ bool Scrubber::begin_bucket() {
   if (cursor_ == 0) begin_pass();
   cursor_ = next->first + 1;
   Bucket& bucket = *next->second;
-  cost_ += kBucketCost + check_files(bucket);
+  cost_ += kBucketCost;
   spi::IterateOptions options{.types = nullptr, .selection = nullptr};
   options.include_removed = true;
-  pass_ =
+  auto pass =
       std::make_unique<SlotfileIterator>(table_, next->first, bucket.id, options, SlotfileIterator::OnCorruption::Skip);
+  pass->set_at_slot([this](Bucket& reached, Slot& slot) { check_files(reached, slot); });
+  pass_ = std::move(pass);
   return true;
 }
 
-/// Verifies the lists of the bucket's files. Entries whose index is in memory are not lost with the list in the file:
-/// their slot becomes suspect and is rewritten. Returns the number of bytes read.
-std::uint64_t Scrubber::check_files(Bucket& bucket) {
-  std::uint64_t bytes = 0;
-  for (const auto& slot : bucket.slots) {
-    bytes += slot->info().entries * kEntryBytes;
-    if (!table_.load(*slot)) continue;  // The next pass tries again.
-    for (const FileRef& ref : slot->files()) {
-      const auto [known, fresh] = checked_.try_emplace(ref->number(), false);
-      if (fresh) known->second = is_bad(*ref.file);
-      if (known->second) slot->set_suspect();
+/// Verifies the lists of the slot's files. Entries whose index is in memory are not lost with the list in the file:
+/// their slot becomes suspect and is rewritten. If a list cannot be read and is not in memory either, the bucket is
+/// damaged.
+void Scrubber::check_files(Bucket& bucket, Slot& slot) {
+  cost_ += slot.info().entries * kEntryBytes;
+  const Status loaded = table_.load(slot);
+  for (const FileRef& ref : slot.files()) {
+    const auto [known, fresh] = checked_.try_emplace(ref->number(), false);
+    if (fresh) known->second = is_bad(*ref.file);
+    if (!known->second) continue;
+    if (loaded) {
+      slot.set_list_bad();
+    } else if (!bucket.damaged) {
+      table_.report_found(bucket);
     }
   }
-  return bytes;
 }
 
 bool Scrubber::is_bad(SlotFile& file) {
-  const Result<SlotFile::Corrupt> corrupt = file.verify_lists();
+  Result<SlotFile::Corrupt> corrupt = file.verify_lists();
+  const auto is_unreadable = [&] { return !corrupt && corrupt.error().code() == StatusCode::IoError; };
+  if (is_unreadable()) corrupt = file.verify_lists();
   if (corrupt) {
     context_.stats.bad_headers += corrupt->headers;
     return corrupt->any();
   }
   log::error("slotfile", "{}", corrupt.error().to_string());
-  return corrupt.error().code() == StatusCode::Corruption;
+  // A file that cannot be opened may be whole.
+  return corrupt.error().code() == StatusCode::Corruption || (is_unreadable() && file.file().is_open());
 }
 
 }  // namespace fjord::slotfile

@@ -25,7 +25,7 @@ class Scrubber {
   void begin_pass();
   void end_pass(MonotonicTime now);
   bool begin_bucket();
-  std::uint64_t check_files(Bucket& bucket);
+  void check_files(Bucket& bucket, Slot& slot);
   bool is_bad(SlotFile& file);
 
   BucketTable& table_;

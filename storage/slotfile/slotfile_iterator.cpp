@@ -155,10 +155,15 @@ bool SlotfileIterator::start_listed() {
 
 Status SlotfileIterator::start_slot() {
   Slot& slot = *bucket_->by_cell[next_cell_];
-  FJORD_TRY(table_.load(slot));
-  slot.sort_index();
+  if (at_slot_) at_slot_(*bucket_, slot);
   pending_.clear();
   at_ = 0;
+  if (const Status loaded = table_.load(slot); !loaded) {
+    if (on_corruption_ == OnCorruption::Fail) return loaded;
+    next_cell_ = slot.end_cell();
+    return Status::ok();
+  }
+  slot.sort_index();
   // False if the first cells of the slot were already given, before slots were joined.
   const bool whole = slot.first_cell() == next_cell_;
   const std::span<const MetaEntry> entries = slot.index().entries();
@@ -302,7 +307,7 @@ Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part par
   const std::uint64_t length = stored_bytes(entry.length(part));
   if (length == 0) return std::string_view();
   if (moved_) return moved_part(entry, part);
-  FJORD_TRY_ASSIGN(std::string_view stored, stored_part(entry, part));
+  FJORD_TRY_ASSIGN(std::string_view stored, read_or_loss(entry, part));
   bool is_right = verify_part(entry, part, stored);
   if (!is_right && !mapped_.empty() && !entry.held()) {
     // Lost pages of a mapping are zeros. From here on a read call is used, which returns the content of the file.
@@ -317,6 +322,17 @@ Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part par
                   where + ": a document part at " + std::to_string(entry.position(part)) + " does not verify");
   }
   return plain(entry, part, stored.substr(0, length - kPartChecksumBytes));
+}
+
+/// Reads a part as stored_part() does. For the scrub, a part that twice cannot be read is empty, so that it does not
+/// verify. A file that cannot be opened may be whole, so that stays an error.
+Result<std::string_view> SlotfileIterator::read_or_loss(const MetaEntry& entry, Part part) {
+  Result<std::string_view> stored = stored_part(entry, part);
+  if (on_corruption_ == OnCorruption::Fail || stored || stored.error().code() != StatusCode::IoError) return stored;
+  stored = stored_part(entry, part);
+  if (stored || stored.error().code() != StatusCode::IoError || handle_ == nullptr) return stored;
+  log::error("slotfile", "{}: {}", id_.to_string(), stored.error().message());
+  return std::string_view();
 }
 
 /// Returns the part with its checksum, which is not yet verified.
@@ -336,12 +352,14 @@ Result<std::string_view> SlotfileIterator::stored_part(const MetaEntry& entry, P
 
 Status SlotfileIterator::open_file_of(const MetaEntry& entry) {
   SlotFile& file = *files_[entry.file].file;
-  open_file_ = entry.file;
-  FJORD_TRY_ASSIGN(handle_, file.file().share());
+  open_file_ = MetaEntry::kGone;
+  handle_ = nullptr;
   mapped_ = {};
+  FJORD_TRY_ASSIGN(handle_, file.file().share());
   if (on_corruption_ == OnCorruption::Fail) {
     FJORD_TRY_ASSIGN(mapped_, file.mapped());
   }
+  open_file_ = entry.file;
   for (const Part part : {Part::Header, Part::Body}) {
     Side& side = sides_[part == Part::Header ? 0 : 1];
     side.window.forget();

@@ -24,6 +24,9 @@ class SlotfileIterator final : public spi::DocumentIterator {
                    OnCorruption on_corruption = OnCorruption::Fail);
   ~SlotfileIterator() override;
 
+  /// Calls `at_slot` for each slot when the iterator reaches it, before its documents are read. With
+  /// OnCorruption::Skip, a slot whose index cannot be loaded is skipped.
+  void set_at_slot(std::function<void(Bucket&, Slot&)> at_slot) { at_slot_ = std::move(at_slot); }
   /// Lists the current content. To be called once, before anything else. Errors: IoError, Corruption.
   Status take_snapshot();
 
@@ -65,6 +68,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   Result<Given> give_document(const MetaEntry& entry, const Sink& sink);
   Result<Given> hand_over(const EntryView& entry, const Sink& sink);
   Result<std::string_view> stored_part(const MetaEntry& entry, Part part);
+  Result<std::string_view> read_or_loss(const MetaEntry& entry, Part part);
   Result<std::string_view> part(const MetaEntry& entry, Part part);
   Result<std::string_view> moved_part(const MetaEntry& entry, Part part);
   Result<std::string_view> plain(const MetaEntry& entry, Part part, std::string_view stored);
@@ -78,6 +82,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   const spi::EntryFilter filter_;
   const OnCorruption on_corruption_;
   const bool looks_ahead_;
+  std::function<void(Bucket&, Slot&)> at_slot_;
   unsigned next_cell_ = 0;
 
   /// Valid during next(). Null if the bucket no longer exists; only a snapshot continues without it.
