@@ -19,6 +19,10 @@ struct Bucket {
   BucketInfo info;
   /// Bytes deleted or replaced since the bucket's range was compacted; LevelDB still has them on disk.
   std::uint64_t dead_bytes = 0;
+  bool has_bad_blocks = false;  ///< The running renewal has met metadata that cannot be read.
+  /// While the bucket is damaged: all entries were read since damage was last found in it.
+  bool renewed = false;
+  std::optional<GlobalId> renewed_to = std::nullopt;  ///< Id of the last entry that the running renewal has read.
 };
 
 /// The provider. Descriptions of buckets are in memory; everything else is read from LevelDB.
@@ -49,6 +53,9 @@ class Engine final : public spi::PersistenceProvider {
   Result<spi::Forgotten> forgotten(BucketId bucket) const override;
   spi::Maintenance maintain(MonotonicTime now) override;
   std::vector<BucketId> take_damaged() override { return std::exchange(damaged_, {}); }
+  Result<bool> renew(BucketId bucket) override;
+  /// Does nothing: what was lost is deleted, so an older version is accepted in its place.
+  Status forget_lost(BucketId bucket) override;
   Status mark_repaired(BucketId bucket) override;
   Result<bool> is_damaged(BucketId bucket) const override;
   Status health() const override { return store_->health(); }
@@ -74,8 +81,10 @@ class Engine final : public spi::PersistenceProvider {
     return durability == spi::Durability::Sync || options_.durability == spi::Durability::Sync;
   }
   /// Writes a change of the catalog. It is durable with the next sync at the latest.
-  Status commit(leveldb::WriteBatch& batch) { return store_->write(batch, syncs(options_.change_durability)); }
-  Status put_catalog(BucketId id, const CatalogEntry& catalog);
+  Status commit(leveldb::WriteBatch& batch, bool sync = false) {
+    return store_->write(batch, sync || syncs(options_.change_durability));
+  }
+  Status put_catalog(BucketId id, const CatalogEntry& catalog, bool sync = false);
   Status load_catalog();
   Status load_garbage();
   Status load_infos();
@@ -84,6 +93,17 @@ class Engine final : public spi::PersistenceProvider {
   Result<std::optional<EntryHead>> head_of(BucketId id, Bucket& bucket, const GlobalId& gid);
   /// Reads a part, which must have the given length. Errors: Corruption, IoError.
   Status read_part(std::uint64_t uid, Kind kind, const GlobalId& gid, std::size_t length, std::string& value);
+  /// What a step of a renewal has found.
+  struct Bad {
+    leveldb::WriteBatch deletions;
+    std::uint64_t entries = 0;
+    bool has_blocks = false;       ///< True if metadata of unknown entries cannot be read.
+    std::optional<GlobalId> last;  ///< Id of the last entry that was read.
+  };
+  /// Copies what can be read of the bucket to keys of a new uid.
+  Status move_off_bad_blocks(BucketId id);
+  /// Reads the next entries of a bucket that is being renewed. Returns true if it was the last ones.
+  Result<bool> read_some(const Bucket& bucket, Bad& bad);
   Status add_entry(BucketId id, Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into);
   void report_damage(BucketId id);
   /// Deletes some garbage. Returns true if garbage is left.
@@ -109,6 +129,7 @@ class Engine final : public spi::PersistenceProvider {
   std::string got_header_;  ///< Header returned by the latest get().
   std::string got_body_;
   std::string garbage_cursor_;
+  bool garbage_is_bad_ = false;      ///< True if keys of the uid that is being deleted cannot be read.
   std::uint64_t garbage_bytes_ = 0;  ///< Bytes deleted so far of the uid that is being deleted.
   /// Uids whose entries are deleted, but still take space on disk.
   std::vector<std::uint64_t> emptied_;

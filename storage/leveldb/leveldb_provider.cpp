@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "fjord/common/log.h"
+#include "leveldb_bucket_move.h"
 #include "leveldb_engine.h"
 
 namespace fjord {
@@ -139,10 +140,10 @@ std::vector<BucketId> Engine::list_buckets() const {
   return result;
 }
 
-Status Engine::put_catalog(BucketId id, const CatalogEntry& catalog) {
+Status Engine::put_catalog(BucketId id, const CatalogEntry& catalog, bool sync) {
   leveldb::WriteBatch batch;
   batch.Put(slice(catalog_key(id)), slice(encode(catalog)));
-  return commit(batch);
+  return commit(batch, sync);
 }
 
 Status Engine::create_bucket(BucketId id) {
@@ -261,13 +262,97 @@ Status Engine::drop_forgotten(BucketId id, Bucket& bucket, const spi::Forgotten&
   return Status::ok();
 }
 
+/// Reads entries up to a limit of bytes. Those that cannot be read are deleted, so that a merge brings them back.
+Result<bool> Engine::renew(BucketId id) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  if (!bucket->catalog.damaged || bucket->renewed) return true;
+  Bad bad;
+  FJORD_TRY_ASSIGN(const bool done, read_some(*bucket, bad));
+  if (bad.entries > 0) {
+    FJORD_TRY(commit(bad.deletions));
+    log::error("leveldb", "{}: {} entries cannot be read and are lost here", id.to_string(), bad.entries);
+    FJORD_TRY_ASSIGN(const Counted counted, count_entries(bucket->catalog.uid));
+    bucket->info = counted.info;
+  }
+  bucket->renewed_to = bad.last;
+  bucket->has_bad_blocks = bucket->has_bad_blocks || bad.has_blocks;
+  if (!done) return false;
+  if (bucket->has_bad_blocks) {
+    FJORD_TRY(move_off_bad_blocks(id));
+    bucket = find(id);
+  }
+  bucket->renewed = true;
+  bucket->renewed_to.reset();
+  return true;
+}
+
+/// A block with metadata that cannot be read would be found again by each listing and each start. Which keys are in it
+/// is not known, so they cannot be deleted. This takes as long as a split.
+Status Engine::move_off_bad_blocks(BucketId id) {
+  const bool is_reported = std::find(damaged_.begin(), damaged_.end(), id) != damaged_.end();
+  BucketMove move(*this, {});
+  FJORD_TRY(move.add_target(id, {}));
+  FJORD_TRY(move.finish());
+  if (!is_reported) std::erase(damaged_, id);
+  find(id)->incarnation = ++incarnations_;  // Running iterators would read the keys of the old uid.
+  return Status::ok();
+}
+
+Result<bool> Engine::read_some(const Bucket& bucket, Bad& bad) {
+  constexpr std::uint64_t kBytesPerStep = 1 << 20;
+  const std::uint64_t uid = bucket.catalog.uid;
+  FJORD_TRY_ASSIGN(Scan heads, store_->scan(entries_prefix(uid, Kind::Head)));
+  if (bucket.renewed_to) {
+    const std::string key = entry_key(uid, Kind::Head, *bucket.renewed_to);
+    heads.seek(key);
+    if (heads.valid() && heads.key() == key) heads.next();
+  }
+  std::string value;
+  bad.last = bucket.renewed_to;
+  std::uint64_t bytes = 0;
+  int entries = 0;
+  for (; heads.valid() && bytes < kBytesPerStep && entries < kKeysPerStep; heads.next(), ++entries) {
+    const GlobalId gid = gid_of_key(heads.key());
+    bad.last = gid;
+    bytes += heads.value().size();
+    const std::optional<EntryHead> head = decode_head(heads.value());
+    Status status = head ? Status::ok() : Status(StatusCode::Corruption, "its metadata cannot be read");
+    for (const Kind kind : {Kind::Header, Kind::Body}) {
+      if (!head || !status) break;
+      const std::size_t length = kind == Kind::Header ? head->header_bytes : head->body_bytes;
+      status = read_part(uid, kind, gid, length, value);
+      bytes += length;
+    }
+    if (status) continue;
+    if (status.code() != StatusCode::Corruption) return status;
+    // The lengths in a bad head are not known, so both parts are deleted.
+    delete_entry(bad.deletions, uid, gid,
+                 EntryHead{.timestamp = {}, .removed = false, .header_bytes = 1, .body_bytes = 1});
+    ++bad.entries;
+  }
+  const bool done = !heads.valid();
+  const Status status = heads.status();
+  if (!status && status.code() != StatusCode::Corruption) return status;
+  bad.has_blocks = !status;
+  return done;
+}
+
+Status Engine::forget_lost(BucketId id) { return find(id) == nullptr ? no_bucket(id) : Status::ok(); }
+
 Status Engine::mark_repaired(BucketId id) {
   Bucket* bucket = find(id);
   if (bucket == nullptr) return no_bucket(id);
   if (!bucket->catalog.damaged) return Status::ok();
+  FJORD_TRY_ASSIGN(const bool renewed, renew(id));
+  if (!renewed) {
+    return Status(StatusCode::NotReady, id.to_string() + " is being read; mark it as repaired again later");
+  }
   CatalogEntry catalog = bucket->catalog;
   catalog.damaged = false;
-  FJORD_TRY(put_catalog(id, catalog));
+  // The sync makes all earlier writes durable too, among them those that brought back what was lost.
+  FJORD_TRY(put_catalog(id, catalog, true));
+  bucket->renewed = false;
   bucket->catalog = std::move(catalog);
   return Status::ok();
 }
@@ -288,6 +373,7 @@ void Engine::note_damage(BucketId id, Bucket& bucket) {
   if (bucket.catalog.damaged) return;  // The bucket's info already shows the loss.
   report_damage(id);
   bucket.catalog.damaged = true;
+  bucket.renewed = false;
   // If this write fails, the next start finds the damage again.
   static_cast<void>(put_catalog(id, bucket.catalog));
   if (const Result<Counted> counted = count_entries(bucket.catalog.uid)) bucket.info = counted->info;
@@ -295,6 +381,7 @@ void Engine::note_damage(BucketId id, Bucket& bucket) {
 
 void Engine::lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const EntryHead& head) {
   report_damage(id);
+  bucket.renewed = false;
   bucket.catalog.damaged = true;
   leveldb::WriteBatch batch;
   batch.Put(slice(catalog_key(id)), slice(encode(bucket.catalog)));
@@ -553,11 +640,14 @@ Result<bool> Engine::collect_garbage() {
     batch.Delete(slice(garbage_cursor_));
   }
   const bool done = !scan.valid();
+  garbage_is_bad_ = garbage_is_bad_ || scan.status().code() == StatusCode::Corruption;
   if (done) batch.Delete(slice(garbage_key(uid)));
   FJORD_TRY(store_->write(batch, false));
   if (done) {
     garbage_.erase(uid);
-    if (std::exchange(garbage_bytes_, 0) >= kDeadBytesLeast) emptied_.push_back(uid);
+    // A compaction that meets a broken block would end all writing.
+    const bool is_bad = std::exchange(garbage_is_bad_, false);
+    if (std::exchange(garbage_bytes_, 0) >= kDeadBytesLeast && !is_bad) emptied_.push_back(uid);
   }
   return !garbage_.empty() || !done;
 }

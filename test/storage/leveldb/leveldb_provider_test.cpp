@@ -333,6 +333,42 @@ TEST_CASE("leveldb: flipped bits are never served: what cannot be read is missin
   CHECK(machine.provider->get(kBucket, test_id(9999).gid()).status().code() == StatusCode::NotFound);
 }
 
+TEST_CASE("leveldb: a renewal reads the whole bucket, and the end of its damage is durable") {
+  constexpr int kDocuments = 1200;  // More than one step of a renewal reads.
+  Machine machine({.power_loss = true});
+  machine.options.write_buffer_bytes = 4 << 20;  // Large: one table, so that no compaction reads the damage.
+  machine.reopen();
+  REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
+  for (int i = 0; i < kDocuments; ++i) {
+    REQUIRE(apply(*machine.provider, kBucket, test_put(i, 10, big_text(i))).status.is_ok());
+  }
+  machine.reopen();  // Moves everything from the log into tables.
+  REQUIRE(machine.damage_tables() > 0);
+  machine.reopen();
+  int read = 0;
+  while (machine.provider->get(kBucket, test_id(read).gid())) ++read;
+  REQUIRE(*machine.provider->is_damaged(kBucket));
+  CHECK(machine.provider->mark_repaired(kBucket).code() == StatusCode::NotReady);
+  for (bool renewed = false; !renewed;) renewed = machine.provider->renew(kBucket).value();
+  // What a merge must bring back is known without a read of each document.
+  std::size_t good = 0;
+  const std::size_t listed = machine.provider->list_entries(kBucket)->size();
+  for (int i = 0; i < kDocuments; ++i) good += machine.provider->get(kBucket, test_id(i).gid()).has_value() ? 1 : 0;
+  CHECK(listed == good);
+  REQUIRE(good < kDocuments);
+  for (int i = 0; i < kDocuments; ++i) apply(*machine.provider, kBucket, test_put(i, 10, big_text(i)));
+  CHECK(machine.provider->forget_lost(kBucket).is_ok());
+  CHECK(*machine.provider->is_damaged(kBucket));
+  REQUIRE(machine.provider->mark_repaired(kBucket).is_ok());
+  machine.provider.reset();
+  machine.env.locked([](sim::SimEnv& disk) { disk.lose_power_and_all_unsynced(); });
+  machine.reopen();
+  CHECK_FALSE(*machine.provider->is_damaged(kBucket));
+  for (int i = 0; i < kDocuments; ++i) REQUIRE(machine.provider->get(kBucket, test_id(i).gid()).has_value());
+  machine.pass_time();
+  CHECK(machine.put_synced(test_put(0, 11)).is_ok());
+}
+
 TEST_CASE("leveldb: a bucket with unreadable metadata is split with what is left, into damaged halves") {
   constexpr std::size_t kDocuments = 400;  // Their metadata takes several blocks; the first block also has the catalog.
   std::vector<DocumentId> ids;
