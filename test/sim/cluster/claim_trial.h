@@ -74,8 +74,9 @@ class ClaimTrial {
   /// Runs until all distributors say that their buckets are in sync, whatever nodes are away. Returns false if that
   /// does not happen within kSteadyWithin.
   bool run_until_in_sync(SimCluster& copy);
-  /// Returns the first thing that a user of the copy misses.
-  std::string serve(SimCluster& copy);
+  /// Returns the first thing that a user of the copy misses. `counts`: also if a job counts other documents than those
+  /// that the run has put.
+  std::string serve(SimCluster& copy, bool counts = true);
   std::string report(const SimCluster& copy, std::string what, const std::string& problem);
   /// Draws that many nodes of which any could be missed: all but one replica of a bucket at most. `spared`: this node
   /// is not among them; empty: any may be.
