@@ -846,7 +846,7 @@ struct PollReply {
   /** Storage node: writes or background work that fail at present, and why; empty: none. */
   32: optional string fault = ""
   /** Storage node: earlier processes of it (their `incarnation`) whose acknowledged writes it has, every one: since the
-   *  oldest of them the folder is the same and the machine has not been started anew. */
+   *  oldest of them the folder is the same and the machine has not been started again. */
   33: optional list<u64> kept_from = []
 }
 

@@ -178,10 +178,11 @@ class Generator {
     return !report.has_lost_data && std::find(kept.begin(), kept.end(), report.published_incarnation) != kept.end();
   }
 
-  /// Returns the past of a storage node that is in state `now`. `began_anew`: it may have lost what was acknowledged.
+  /// Returns the past of a storage node that is in state `now`. `may_have_lost`: its process may lack what the one
+  /// before has acknowledged.
   /// Absences follow from the state in force, because no node acts under a pending state that is replaced. Restarts
   /// follow from the newest state: the published incarnations belong to it.
-  std::optional<NodePast> past_of(NodeId id, const NodeStateInfo& now, bool began_anew) const {
+  std::optional<NodePast> past_of(NodeId id, const NodeStateInfo& now, bool may_have_lost) const {
     const ClusterState& in_force = options_.in_force != nullptr ? *options_.in_force : current_;
     const std::uint64_t version = out_.state.version();
     const NodeStateInfo& newest = current_.node(id);
@@ -190,7 +191,7 @@ class Generator {
     const bool is_listed = id.index < in_force.node_count(NodeType::Storage);
     NodePast past = before.past.value_or(NodePast{});
     const bool is_known = newest.past || is_available(newest.state);
-    past.alive_since_version = began_anew || !is_known ? version : newest.alive_since();
+    past.alive_since_version = may_have_lost || !is_known ? version : newest.alive_since();
     const bool is_open = !past.absences.empty() && past.absences.back().until == 0;
     if (was_available && !is_available(now.state)) {
       past.add({version, 0});

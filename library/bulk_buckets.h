@@ -9,7 +9,7 @@
 
 namespace fjord {
 
-/// Which buckets of a bulk change are done: visited to their ends, with every write of their documents applied or
+/// The buckets of a bulk change that are done: visited to their ends, with every write of their documents applied or
 /// skipped. A bucket may be split while it is visited: documents of the parent come first, then the halves, which the
 /// visit reads again whole, and the parent never ends under its own name.
 ///

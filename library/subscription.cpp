@@ -85,7 +85,7 @@ class Subscription::Impl {
     items_.clear();
     bytes_ = 0;
     wake();
-    // Nobody takes further changes, so storage nodes need not read them.
+    // The caller takes no further changes, so storage nodes need not read them.
     post([this] { feed_.reset(); });
   }
 

@@ -112,7 +112,7 @@ bool VisitStream::has_result() const {
   return result_.has_value();
 }
 
-/// Ends the other slices, whose documents nobody takes any more. Storage nodes stop reading for them.
+/// Ends the other slices, whose documents the caller does not take any more. Storage nodes stop reading for them.
 void VisitStream::end_sessions() {
   post([](VisitStream& self) {
     self.sessions_.clear();

@@ -63,7 +63,7 @@ Result<std::vector<std::uint64_t>> begin_session(Env& env, const std::string& di
   if (there) {
     FJORD_TRY_ASSIGN(const std::string bytes, read_file(env, path));
     std::optional<SessionRecord> record = parse_session(bytes);
-    if (!record) log::warning("storage", "{} is malformed; the process begins anew", path);
+    if (!record) log::warning("storage", "{} is malformed; it counts as none", path);
     const bool is_same = record && !session.boot.empty() && record->boot == session.boot &&
                          record->stamp == session.stamp && record->folder == folder.folder;
     if (is_same) before = std::move(record->incarnations);

@@ -9,7 +9,7 @@
 
 namespace fjord::gateway {
 
-/// The documents of an answer that cannot be written as JSON: damaged ones, or of a type that nobody knows. Each costs
+/// The documents of an answer that cannot be written as JSON: damaged ones, or of a type that the cluster does not know. Each costs
 /// itself and not the rest of a visit. Threading: none of its own.
 class UnreadableDocuments {
  public:

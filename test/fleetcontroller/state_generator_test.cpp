@@ -97,7 +97,7 @@ TEST_CASE("state generator: a process that has kept all of the published one liv
   };
   restart(100, 51, {50});
   CHECK(past_of(world, kS0) == NodePast{1, {}});
-  // A process in between that nobody heard of is no harm if it had kept all, too.
+  // A process in between that the controller never heard is no harm if it had kept all, too.
   restart(200, 53, {50, 51, 52});
   CHECK(past_of(world, kS0) == NodePast{1, {}});
   // The last one that is known is not among them: something was lost between the two.

@@ -90,7 +90,7 @@ Status ready(Client& client, const Common& common) {
 namespace {
 
 bool is_yaml_wanted = false;  // Set once, while the command line is parsed.
-int output_errno = 0;         // Of the first write to standard output that failed. Output is printed by one thread.
+int output_errno = 0;         // The errno of the first write to standard output that failed. One thread prints.
 bool is_output_told = false;  // A caller has got the error, to report it.
 
 void note_output_error() {

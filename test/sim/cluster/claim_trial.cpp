@@ -178,7 +178,7 @@ std::string ClaimTrial::lose() {
 }
 
 /// Returns true if the cluster has called `silent` down while it counted on one of `dead` still: then that one may have
-/// taken writes alone, and nobody can know that it had ended before.
+/// taken writes alone, and the cluster cannot know that it had ended before.
 bool ClaimTrial::may_have_been_passed(const SimCluster& copy, const std::string& silent,
                                       const std::set<std::string>& dead) {
   const auto snapshot = copy.known_snapshot();

@@ -63,7 +63,7 @@ class ClaimTrial {
   std::string files();
   std::string empty_disks();
   std::string stop();
-  /// Returns why the nodes may not be stopped, empty if they may; nullopt if nobody answered.
+  /// Returns why the nodes may not be stopped, empty if they may; nullopt if there was no answer.
   static std::optional<std::string> ask_to_stop(SimCluster& copy, const std::vector<std::string>& nodes);
   std::string why_may_stop(SimCluster& copy, const std::vector<std::string>& nodes);
   std::string why_may_not_stop(SimCluster& copy, const std::vector<std::string>& nodes, const std::string& reasons);

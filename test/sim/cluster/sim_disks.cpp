@@ -130,4 +130,65 @@ void SimCluster::mix_up(const std::string& name, const std::string& other) {
   FJORD_CHECK(to.sync_directory(kFolder).is_ok() && to.sync_directory("/").is_ok());
 }
 
+void SimCluster::lose_power(const std::string& name) {
+  scheduler_.trace("loss of power of " + name);
+  process(name).crash();
+  process(name).note_disturbed();
+  process(name).lose_power();
+}
+
+void SimCluster::wipe(const std::string& name) {
+  scheduler_.trace("wipe of " + name);
+  process(name).crash();
+  remove_files(name);
+}
+
+void SimCluster::remove_files(const std::string& name) {
+  process(name).note_disturbed();
+  SimEnv& env = process(name).env();
+  env.clear_faults();
+  for (const char* folder : {"/data", "/search"}) {
+    const Status removed = env.remove_all(folder);
+    FJORD_CHECK(removed || removed.code() == StatusCode::NotFound);
+  }
+  FJORD_CHECK(env.sync_directory("/").is_ok());
+}
+
+void SimCluster::set_clock_skew(const std::string& name, Duration skew) { process(name).set_skew(skew); }
+
+void SimCluster::slow_disk(const std::string& name, Duration each, std::uint64_t* hits) {
+  scheduler_.trace("an operation on the disk of " + name + " takes " + std::to_string(each.count()) + " us");
+  if (hits == nullptr) {
+    process(name).env().set_listener({});
+    return;
+  }
+  process(name).env().set_listener([this, each, hits](FileOperation operation) {
+    ++*hits;
+    scheduler_.stall_running(operation == FileOperation::Sync ? each * 10 : each);
+  });
+}
+
+void SimCluster::limit_disk(const std::string& name, std::uint64_t free_bytes) {
+  SimEnv& env = process(name).env();
+  scheduler_.trace("the disk of " + name + " has " + std::to_string(free_bytes) + " bytes left");
+  env.set_capacity(env.used_bytes() + free_bytes);
+}
+
+void SimCluster::shrink_disk(const std::string& name, unsigned used_percent) {
+  SimEnv& env = process(name).env();
+  scheduler_.trace(fmt::format("{} % of the disk of {} are used", used_percent, name));
+  env.set_capacity(env.used_bytes() * 100 / used_percent);
+}
+
+void SimCluster::fill_disk(const std::string& name, unsigned used_percent) {
+  scheduler_.trace(fmt::format("{} % of the disk of {} are used, mostly by others", used_percent, name));
+  process(name).env().set_used_by_others(SimEnvOptions{}.capacity_bytes / 100 * used_percent);
+}
+
+void SimCluster::free_disk(const std::string& name) {
+  scheduler_.trace("the disk of " + name + " has space again");
+  process(name).env().set_capacity(SimEnvOptions{}.capacity_bytes);
+  process(name).env().set_used_by_others(0);
+}
+
 }  // namespace fjord::sim

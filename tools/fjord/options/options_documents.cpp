@@ -134,7 +134,7 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
   CLI::Option* id_row = rows->add_flag("--id-row", args.id_row, "Make the id of the number of the row, from 1");
   id_row->excludes(id_field);
   rows->add_flag("--ignore-unknown", args.ignore_unknown,
-                 "Leave out columns of a CSV file that are no fields of the type, instead of refusing it");
+                 "Leave out columns of a CSV file that are not fields of the type, instead of refusing it");
   rows->add_option("--cursor,--resume", args.cursor_file,
                    "Keep in this file how far it is, and go on from it if it is there")
       ->type_name("FILE");

@@ -39,7 +39,7 @@ class DateReader {
     text_.remove_prefix(1);
     return true;
   }
-  /// A number of exactly so many digits, from 0 to `most`.
+  /// A number of exactly `digits` digits, from 0 to `most`.
   std::optional<int> number(std::size_t digits, int most) {
     int value = 0;
     if (text_.size() < digits) return std::nullopt;
