@@ -512,7 +512,6 @@ void SimCluster::pause(const std::string& name) { process(name).pause(); }
 void SimCluster::resume(const std::string& name) { process(name).resume(); }
 
 std::uint64_t SimCluster::refused_for_space(const std::string& name) { return process(name).env().refused_for_space(); }
-
 std::string SimCluster::add_storage_node() {
   storage_.push_back(std::make_unique<StorageProcess>(*this, static_cast<unsigned>(storage_.size())));
   storage_.back()->start();
