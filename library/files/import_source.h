@@ -14,9 +14,9 @@
 namespace fjord {
 
 struct RowOptions {
-  std::string type;
-  std::string id_field;         ///< Field with the document's name; empty: the number of the record, from 1.
-  std::string namespace_;       ///< Namespace of the ids; empty: the type's name.
+  std::string type = {};
+  std::string id_field = {};    ///< Field with the document's name; empty: the number of the record, from 1.
+  std::string namespace_ = {};  ///< Namespace of the ids; empty: the type's name.
   bool ignore_unknown = false;  ///< Columns without a field are left out; otherwise such a table is refused.
 };
 
