@@ -39,8 +39,8 @@ struct SpaceWorld : DistributorWorld {
         }
         return Result<rpc::Reply>(rpc::Reply(std::move(reply)));
       }
-      if (std::holds_alternative<rpc::MergeBucket>(request)) {
-        merges.push_back(node);
+      if (const auto* merge = std::get_if<rpc::MergeBucket>(&request)) {
+        if (merge->bucket == kBucket) merges.push_back(node);
         if (stage[node] >= kRefusesAll && lacks[node]) {
           return Result<rpc::Reply>(rpc::error_reply(request, Status(StatusCode::NoSpace, "no merge fits")));
         }
