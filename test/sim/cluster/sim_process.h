@@ -63,7 +63,7 @@ class SimCluster::Process {
   }
 
   /// Ends the process as SIGTERM does: it says so and goes on until the cluster counts on it no more, at most for a
-  /// second. Then it takes no more calls, and ends when it has answered those that it has taken, or two seconds later.
+  /// second. Then it ends.
   void stop_controlled() {
     wanted_ = false;
     if (incarnation_ == nullptr || paused_ || ending_) return;
@@ -121,18 +121,6 @@ class SimCluster::Process {
   rpc::Address address() const { return name_ + ":1"; }
 
  protected:
-  void end_when_answered(std::uint64_t incarnation, int looks) {
-    static constexpr int kLooksMax = 100;
-    cluster_.scheduler_.outside().post_after(milliseconds(20), [this, incarnation, looks] {
-      if (!ending_ || incarnation != incarnations_) return;
-      const bool owes = cluster_.network_.answers_owed(name_) > 0;
-      if (paused_ || (owes && looks < kLooksMax)) return end_when_answered(incarnation, looks + 1);
-      cluster_.scheduler_.trace("end " + name_);
-      stop();
-      if (wanted_) start();
-    });
-  }
-
   void stop() {
     ending_ = false;
     cluster_.network_.node_down(name_);
@@ -172,8 +160,10 @@ class SimCluster::Process {
   void end_when_told(std::uint64_t incarnation, MonotonicTime deadline) {
     if (!ending_ || incarnations_ != incarnation) return;
     if (is_stop_over() || cluster_.scheduler_.clock().now() >= deadline) {
-      cluster_.network_.drain(name_);
-      return end_when_answered(incarnation, 0);
+      cluster_.scheduler_.trace("end " + name_);
+      stop();
+      if (wanted_) start();
+      return;
     }
     cluster_.scheduler_.outside().post_after(milliseconds(10),
                                              [this, incarnation, deadline] { end_when_told(incarnation, deadline); });

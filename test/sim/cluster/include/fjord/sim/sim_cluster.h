@@ -130,8 +130,8 @@ class SimCluster {
   // --- Calls for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0"
 
   void crash(const std::string& name);
-  /// Ends the process as SIGTERM does (Node::announce_stop()): it says so for up to a second, then it takes no more
-  /// calls, answers those that it has taken for up to two seconds, and ends. It is not taken for crashed.
+  /// Ends the process as SIGTERM does (Node::announce_stop()): it says so for up to a second, and ends. It is not taken
+  /// for crashed.
   void stop(const std::string& name);
   void restart(const std::string& name);
   bool alive(const std::string& name);
