@@ -27,7 +27,7 @@ class LoadedFleet {
   void start(unsigned i) {
     const std::string name = fmt::format("storage.{}", i);
     fleet.start_node(name);
-    PolledNode& node = fleet.node(name);
+    AnsweringNode& node = fleet.node(name);
     node.features = features;
     node.loads = [this, i, &node, counts = std::vector<rpc::BucketLoad>(32),
                   at = now_us()](std::uint64_t incarnation) mutable {

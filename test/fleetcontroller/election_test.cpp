@@ -199,7 +199,7 @@ TEST_CASE("fleet controller: each state has a floor above all times that were gr
   const std::vector<std::string> names = {"storage.0", "storage.1", "storage.2", "distributor.0"};
   for (const std::string& name : names) fleet.start_node(name);
   REQUIRE(fleet.run_until_all_know(1, seconds(5)));
-  PolledNode& distributor = fleet.node("distributor.0");
+  AnsweringNode& distributor = fleet.node("distributor.0");
   std::uint64_t granted = 0;
   std::uint64_t floor = 0;
   for (int turn = 0; turn < 4; ++turn) {

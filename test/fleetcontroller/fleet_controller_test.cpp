@@ -369,7 +369,7 @@ TEST_CASE("fleet controller: a new leader takes a node for the process that the 
   Fleet fleet;
   fleet.start_all();
   fleet.world.scheduler.run_for(seconds(1));
-  PolledNode& node = fleet.node("storage.1");
+  AnsweringNode& node = fleet.node("storage.1");
   const int strangers = node.polls_of_strangers;
   CHECK(strangers > 0);
   REQUIRE(fleet.start_controller());
@@ -691,7 +691,7 @@ TEST_CASE("fleet controller: a storage node that distributors find slow is marke
     }
     return std::string("no such node");
   };
-  PolledNode& distributor = fleet.node("distributor.0");
+  AnsweringNode& distributor = fleet.node("distributor.0");
   rpc::NodeLatency latency{1, 55'000, 0, 400, 0, false};
   distributor.latencies = {latency};
   fleet.world.scheduler.run_for(seconds(2));

@@ -20,9 +20,9 @@ namespace fjord::fleetcontroller {
 inline constexpr const char* kController = "controller:1";
 
 /// A polled node: accepts every state that the controller sends.
-class PolledNode final : public rpc::Service {
+class AnsweringNode final : public rpc::Service {
  public:
-  explicit PolledNode(std::uint64_t incarnation) : incarnation_(incarnation) {}
+  explicit AnsweringNode(std::uint64_t incarnation) : incarnation_(incarnation) {}
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
     if (auto* question = std::get_if<rpc::GetBucketInfo>(&request)) {
@@ -176,12 +176,12 @@ class Fleet {
   }
   void start_node(const std::string& name) {
     nodes_.erase(name);
-    auto process = std::make_unique<test::TestProcess<PolledNode>>(world, name, node_env_, 1);
-    process->run(std::make_unique<PolledNode>(++incarnations_));
+    auto process = std::make_unique<test::TestProcess<AnsweringNode>>(world, name, node_env_, 1);
+    process->run(std::make_unique<AnsweringNode>(++incarnations_));
     nodes_[name] = std::move(process);
   }
   void stop_node(const std::string& name) { nodes_.erase(name); }
-  PolledNode& node(const std::string& name) { return nodes_.at(name)->node(); }
+  AnsweringNode& node(const std::string& name) { return nodes_.at(name)->node(); }
   void start_all() {
     for (const char* name : {"storage.0", "storage.1", "storage.2", "distributor.0"}) start_node(name);
     REQUIRE(start_controller());
@@ -219,7 +219,7 @@ class Fleet {
   sim::SimEnv node_env_;
   std::unique_ptr<FaultyStore> store_;
   std::unique_ptr<test::TestProcess<FleetController>> controller_;
-  std::map<std::string, std::unique_ptr<test::TestProcess<PolledNode>>> nodes_;
+  std::map<std::string, std::unique_ptr<test::TestProcess<AnsweringNode>>> nodes_;
   std::uint64_t incarnations_ = 10;
 };
 

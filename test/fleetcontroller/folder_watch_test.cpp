@@ -79,7 +79,7 @@ struct FleetWithFolders : Fleet {
     REQUIRE(run_until_all_know(1, seconds(5)));
     world.scheduler.run_for(seconds(1));
   }
-  PolledNode& storage(std::uint16_t i) { return node(NodeId::storage(i).to_string()); }
+  AnsweringNode& storage(std::uint16_t i) { return node(NodeId::storage(i).to_string()); }
   /// Ends a node and starts it again with another folder.
   void come_back(std::uint16_t i, std::uint64_t folder) {
     const std::string name = NodeId::storage(i).to_string();

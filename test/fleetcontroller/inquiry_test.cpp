@@ -81,7 +81,7 @@ TEST_CASE("fleet controller: distributors are asked what they could serve withou
   Fleet fleet;
   fleet.start_all();
   fleet.world.scheduler.run_for(seconds(1));
-  PolledNode& distributor = fleet.node("distributor.0");
+  AnsweringNode& distributor = fleet.node("distributor.0");
   distributor.without = rpc::CheckWithoutReply{};
   distributor.without->buckets = 16;
   const rpc::ChangeNodes stop = change(rpc::NodeAction::Stop, "storage.0");

@@ -89,7 +89,7 @@ TEST_CASE("stops: the controller tells a node that stops at once that it knows, 
   Fleet fleet;
   fleet.start_all();
   fleet.world.scheduler.run_for(seconds(1));
-  PolledNode& node = fleet.node(name);
+  AnsweringNode& node = fleet.node(name);
   node.node_state = "s:s";
   const int polls = node.polls;
   REQUIRE(fleet.world.scheduler.run_until([&] { return node.polls > polls; }, milliseconds(350)));
