@@ -85,7 +85,7 @@ void Publisher::update_state() {
   const bool has_marks = std::any_of(nodes.begin(), nodes.end(), [&](const PolledNode& node) {
     return records_.active().node(node.id()).lost_version != 0;
   });
-  options.is_complete = has_marks && is_complete();
+  options.is_complete = has_marks && is_complete(records_.identity());
   GeneratedState next = generate_state(current, reports(identity), *wanted, options, clock_.now());
   const ClusterRecord& record = records_.cluster();
   const PublishedState& last = record.pending ? *record.pending : record.active;
@@ -120,7 +120,7 @@ IdentityRecord Publisher::next_identity() const {
     is_lost = is_lost || verdict.is_lost;
   }
   if (next.cluster_id == 0) next.cluster_id = choose_cluster_id(answers, drawn_id_);
-  if (is_lost && is_complete()) {
+  if (is_lost && is_complete(next)) {
     for (auto& [name, folder] : next.folders) folder.lost = folder.lost_unix_us = 0;
   }
   return next;
@@ -138,9 +138,9 @@ std::vector<NodeReport> Publisher::reports(const IdentityRecord& identity) const
   return reports;
 }
 
-bool Publisher::is_complete() const {
-  const auto& folders = records_.identity().folders;
-  const bool all_marked = std::all_of(folders.begin(), folders.end(), [&](const auto& item) {
+bool Publisher::is_complete(const IdentityRecord& identity) const {
+  // What nodes said before the state in force had the marks says nothing about the buckets of a lost folder.
+  const bool all_marked = std::all_of(identity.folders.begin(), identity.folders.end(), [&](const auto& item) {
     const Result<NodeId> id = NodeId::parse(item.first);
     return item.second.lost == 0 || !id || records_.active().node(*id).lost_version != 0;
   });

@@ -43,7 +43,7 @@ class Publisher {
   /// and lost folders whose data is complete again.
   IdentityRecord next_identity() const;
   /// Returns true if every bucket has its replicas in sync under the active state, which has all marks of lost data.
-  bool is_complete() const;
+  bool is_complete(const IdentityRecord& identity) const;
   void make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason);
   HistoryEntry entry_for(const ClusterState& next, const StateReasons& reasons,
                          const std::string& cluster_reason) const;

@@ -148,7 +148,7 @@ TEST_CASE("import: errors of a line name the place in the line", "[import]") {
       "{\"key\": \"k\", \"s\": \"abcdef\", \"l\": true}\n{\"s\":\"x\",\"key\":{\"a\":1}}\n"
       "{\"s\":\"x\"}\n{\"key\":1,\"key\":2}\n{\"l\":{\"key\":5},\"key\":[1]}\n");
   REQUIRE(found.size() == 5);
-  CHECK_THAT(found[0], Catch::Contains("byte 34"));
+  CHECK_THAT(found[0], Catch::Contains("byte 33"));
   CHECK_THAT(found[1], Catch::Contains("neither a number nor a text"));
   CHECK_THAT(found[2], Catch::Contains("missing"));
   CHECK_THAT(found[3], Catch::Contains("twice"));

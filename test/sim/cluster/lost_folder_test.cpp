@@ -136,7 +136,7 @@ TEST_CASE("lost folder: one empty node of several is named, blocks nothing, and 
   world.cluster.wipe("storage.1");
   if (seed % 3 == 0) {
     // All of them start again at once.
-    for (const char* name : {"storage.0", "distributor.0", "distributor.1", "controller.0"}) {
+    for (const char* name : {"storage.0", "distributor.0", "distributor.1", "fleetcontroller.0"}) {
       world.cluster.crash(name);
       world.cluster.restart(name);
     }
