@@ -53,6 +53,8 @@ struct Given {
     for (const NodeReport& report : reports) {
       NodeStateInfo info = state.node(report.id);
       info.up_since_version = 0;
+      info.available_since_version = 0;
+      info.past.reset();
       if (report.wanted.reason.empty()) info.description.clear();
       state.set_node(report.id, info);
     }
