@@ -21,11 +21,10 @@ Status bad_token(std::string_view token, std::string_view why) {
   return {StatusCode::InvalidArgument, fmt::format("cluster state: '{}': {}", token, why)};
 }
 
-/// Returns true if the node is down, has the default capacity and no known past or loss, so that the state can leave it out.
-/// Another capacity is kept in the state, because the weights of groups include nodes that are down.
+/// Returns true if the node is down, has the default capacity and no known past or loss, so that the state can leave it
+/// out. Another capacity is kept in the state, because the weights of groups include nodes that are down.
 bool is_plainly_down(const NodeStateInfo& node) {
-  return node.state == NodeState::Down && node.capacity == 1.0 && !node.past &&
-         node.lost_version == 0;
+  return node.state == NodeState::Down && node.capacity == 1.0 && !node.past && node.lost_version == 0;
 }
 
 std::string print_exception(const PlacementException& one) {

@@ -41,10 +41,10 @@ struct NearlyFilled {
 struct ReplicaSetState {
   ReplicaSet set;           ///< The members: they are served, and each has every acknowledged write.
   NodeIndexes catching_up;  ///< Nodes that get every write, are not read, and become members after a merge.
-  /// The nodes of `catching_up` that lacked nothing, or little, when they were reported. It hardly matters how full their
-  /// disks are.
+  /// The nodes of `catching_up` that lacked nothing, or little, when they were reported. It hardly matters how full
+  /// their disks are.
   std::vector<NearlyFilled> nearly_filled;
-  NodeIndexes obsolete;     ///< Nodes with obsolete replicas: a merge reads them once more, then they are deleted.
+  NodeIndexes obsolete;  ///< Nodes with obsolete replicas: a merge reads them once more, then they are deleted.
   /// Nodes whose replicas have lost data. They are merged from an intact member, are not read while there is one, and
   /// do not count as complete.
   NodeIndexes damaged;

@@ -91,8 +91,8 @@ class StorageSpace {
  private:
   struct Node {
     std::uint16_t stage = kUnknown;
-    std::string reason;   ///< The space in use, the limit, and the setting of the limit.
-    std::string refusal;  ///< The node's own error message, newer than `reason`.
+    std::string reason;     ///< The space in use, the limit, and the setting of the limit.
+    std::string refusal;    ///< The node's own error message, newer than `reason`.
     ErrorDetails exceeded;  ///< Setting and limit of what was said last.
   };
   std::map<std::uint16_t, Node> nodes_;

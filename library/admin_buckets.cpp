@@ -188,8 +188,7 @@ UnhealthyBuckets public_form(Reports reports, unsigned redundancy) {
     const std::size_t damaged = std::min(one.bucket.members.size(), one.bucket.damaged.size());
     const std::size_t current = one.bucket.members.size() - damaged;
     result.buckets.push_back({name_of(one.bucket.bucket), state_of(one.bucket.kind, current, redundancy),
-                              std::move(one.bucket.reason),
-                              names_of(one.bucket.members), names_of(one.bucket.damaged),
+                              std::move(one.bucket.reason), names_of(one.bucket.members), names_of(one.bucket.damaged),
                               names_of(one.bucket.catching_up)});
   }
   result.silent = std::move(reports.silent);

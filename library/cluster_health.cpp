@@ -37,8 +37,8 @@ void add_space(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons
     ++serving;
     if (node.last.space_stage >= kRefusesPuts) ++health.nodes_without_space;
     if (node.last.space_stage >= kRefusesPuts && node.last.buckets == 0) {
-      reasons.add(1, fmt::format("{} has no space, and no bucket that a put could go to: {}", node.node,
-                                 node.last.space));
+      reasons.add(1,
+                  fmt::format("{} has no space, and no bucket that a put could go to: {}", node.node, node.last.space));
     } else if (node.last.space_stage >= kRefusesPuts) {
       reasons.add(2, fmt::format("{} has no space and refuses puts: {}", node.node, node.last.space));
     } else if (node.last.space_stage > 0) {
@@ -78,9 +78,9 @@ void add_too_few_replicas(const rpc::GetStatusReply& status, const ClusterHealth
   if (health.buckets_under_replicated == 0) return;
   const Result<DistributionConfig> distribution = DistributionConfig::parse(status.info.distribution);
   const unsigned redundancy = distribution ? distribution->redundancy() : 0;
-  const std::string what =
-      redundancy == 2 ? "only one current replica: if it is lost, their documents are lost"
-                      : fmt::format("fewer current replicas than cluster.redundancy={} asks for", redundancy);
+  const std::string what = redundancy == 2
+                               ? "only one current replica: if it is lost, their documents are lost"
+                               : fmt::format("fewer current replicas than cluster.redundancy={} asks for", redundancy);
   reasons.add(1, fmt::format("{} buckets have too few replicas: `fjord bucket list`; they have {}",
                              health.buckets_under_replicated, what));
 }

@@ -131,10 +131,10 @@ std::string SpaceGuard::explain() const {
   std::string text = fmt::format("{:.1f} % used, {} bytes free", percent_used(space_), space_.free_bytes);
   if (stage_ == SpaceStage::Normal) return text;
   const ErrorDetails details = exceeded();
-  const std::string end = details.setting == kReserveSetting
-                              ? fmt::format("with {:.0f} bytes free", reserve_to_end(stage_, limits_))
-                              : fmt::format("below {} % used",
-                                            percent_of(stage_, limits_) - limits_.hysteresis_percent);
+  const std::string end =
+      details.setting == kReserveSetting
+          ? fmt::format("with {:.0f} bytes free", reserve_to_end(stage_, limits_))
+          : fmt::format("below {} % used", percent_of(stage_, limits_) - limits_.hysteresis_percent);
   return text + fmt::format("; {} is {}, and this ends {}", details.setting, details.limit, end);
 }
 

@@ -9,8 +9,8 @@
 
 namespace fjord::gateway {
 
-/// The documents of an answer that cannot be written as JSON: damaged ones, or of a type that the cluster does not know. Each costs
-/// itself and not the rest of a visit. Threading: none of its own.
+/// The documents of an answer that cannot be written as JSON: damaged ones, or of a type that the cluster does not
+/// know. Each costs itself and not the rest of a visit. Threading: none of its own.
 class UnreadableDocuments {
  public:
   /// Takes the document if `error` is one of the document itself. Returns other errors, which are those of the visit.

@@ -81,9 +81,10 @@ TEST_CASE("cluster health: a full node without buckets refuses no put, so that n
 TEST_CASE("cluster health: buckets with too few replicas are not in sync, and their next loss is told") {
   rpc::GetStatusReply status = healthy();
   status.nodes[0].last.buckets_under_replicated = 3;
-  check(status, 1,
-        "3 buckets have too few replicas: `fjord bucket list`; they have only one current replica: if it is lost, their "
-        "documents are lost");
+  check(
+      status, 1,
+      "3 buckets have too few replicas: `fjord bucket list`; they have only one current replica: if it is lost, their "
+      "documents are lost");
   CHECK(health_of(status).buckets_in_sync == 5);
   status.nodes[0].last.buckets_out_of_sync = 3;  // They are being filled.
   CHECK(health_of(status).buckets_in_sync == 5);

@@ -72,9 +72,8 @@ rpc::JobStatus run_job(World& world, rpc::Shuffle shuffle) {
   submit.spec.parameters = {{"group", "value"}, {"value", "value"}};
   submit.spec.shuffle = shuffle;
   std::optional<Status> submitted;
-  world.writer->call_any(submit, seconds(60), [&](Result<rpc::SubmitJobReply> reply) {
-    submitted = reply ? reply->status : reply.error();
-  });
+  world.writer->call_any(submit, seconds(60),
+                         [&](Result<rpc::SubmitJobReply> reply) { submitted = reply ? reply->status : reply.error(); });
   REQUIRE(world.cluster.run_until([&] { return submitted.has_value(); }, seconds(90)));
   INFO(submitted->to_string());
   REQUIRE(submitted->is_ok());

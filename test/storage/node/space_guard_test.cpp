@@ -64,7 +64,8 @@ TEST_CASE("space: a reserve in bytes counts beside the percentages, with a hyste
   CHECK(guard.explain() ==
         "81.0 % used, 190000 bytes free; storage.space_reserve_bytes is 100000, and this ends with 250000 bytes free");
   CHECK(after(guard, 91, limits) == SpaceStage::RefuseAll);
-  CHECK(guard.explain() == "91.0 % used, 90000 bytes free; storage.space_reserve_bytes is 100000, and this ends with 150000 bytes free");
+  CHECK(guard.explain() ==
+        "91.0 % used, 90000 bytes free; storage.space_reserve_bytes is 100000, and this ends with 150000 bytes free");
   CHECK(after(guard, 86, limits) == SpaceStage::RefuseAll);
   CHECK(after(guard, 84, limits) == SpaceStage::RefuseExternal);
   CHECK(after(guard, 76, limits) == SpaceStage::RefuseExternal);

@@ -58,8 +58,7 @@ std::string as_text(const ClusterStatus& status) {
   for (const NodeInfo& node : status.nodes) {
     text += fmt::format("{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}  {}\n", node.name, node.address, node.state,
                         node.buckets, node.is_storage() ? std::to_string(node.documents) : "-",
-                        node.is_storage() ? std::to_string(node.bytes) : "-",
-                        remark_on(node));
+                        node.is_storage() ? std::to_string(node.bytes) : "-", remark_on(node));
   }
   for (const std::string& reason : status.reasons) text += "! " + reason + "\n";
   for (const std::string& note : status.notes) text += "  " + note + "\n";

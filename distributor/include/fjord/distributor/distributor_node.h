@@ -55,8 +55,8 @@ struct DistributorHealth {
   std::uint64_t unavailable = 0;
   std::uint64_t unplaced = 0;
   std::uint64_t too_few_replicas = 0;  ///< Number of buckets served with fewer current replicas than the redundancy.
-  std::uint64_t failing = 0;  ///< Number of buckets whose merges fail repeatedly.
-  std::string failure;        ///< "bucket: why" of the newest failure.
+  std::uint64_t failing = 0;           ///< Number of buckets whose merges fail repeatedly.
+  std::string failure;                 ///< "bucket: why" of the newest failure.
   Duration since_poll{};
   bool is_stopping = false;  ///< announce_stop() was called.
 };

@@ -16,7 +16,7 @@ Result<std::string> bucket_name(std::string_view text);
 
 enum class BucketState : std::uint8_t {
   InSync,
-  OutOfSync,    ///< Served; some replica is behind or being moved.
+  OutOfSync,  ///< Served; some replica is behind or being moved.
   /// Served with fewer current replicas than wanted: with a redundancy of 2 the loss of one more loses documents.
   TooFewReplicas,
   Damaged,      ///< Served; a replica has lost entries.

@@ -60,8 +60,8 @@ struct ClusterStatus {
   std::uint64_t buckets_damaged = 0;
   std::uint64_t buckets_failing = 0;   ///< Buckets whose merges fail repeatedly.
   std::uint64_t buckets_unplaced = 0;  ///< Buckets for which there is no storage node; also counted as unavailable.
-  /// Buckets served with fewer current replicas than the redundancy. They count as out of sync, too, unless they wait for
-  /// a node in maintenance.
+  /// Buckets served with fewer current replicas than the redundancy. They count as out of sync, too, unless they wait
+  /// for a node in maintenance.
   std::uint64_t buckets_under_replicated = 0;
   std::uint64_t nodes_without_space = 0;
   std::uint64_t document_replicas = 0;
