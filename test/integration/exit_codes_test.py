@@ -27,7 +27,7 @@ CALLS = {
     "job resume": JOB, "job set": f"{JOB} throttle=1MB", "job dead-letters": JOB, "job results": JOB, "job remove": JOB,
     "aggregate": "--type music 'count()'", "status": "", "plugin list": "", "bucket list": "",
     "bucket show": "id:a:music::1", "bucket accept-loss": "--all", "node list": "", "node stop-check": "storage.0",
-    "node maintenance": "storage.0", "node up": "storage.0", "node retire": "storage.0", "node remove": "storage.0",
+    "node accept-loss": "storage.0 --dry-run", "node maintenance": "storage.0", "node up": "storage.0", "node retire": "storage.0", "node remove": "storage.0",
     "node add": "storage --address 127.0.0.1:1", "node replace": "storage.0 --address 127.0.0.1:1",
     "node capacity": "storage.0 --to 1", "node balance": "", "balance plan": "", "balance apply": "", "balance status": "", "balance slices": "",
     "balance history": "", "balance revert": "1", "balance record": "new.txt --rounds 1", "state show": "", "state log": "",
