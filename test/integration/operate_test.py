@@ -55,7 +55,8 @@ class OperateTest(unittest.TestCase):
 
             for _ in range(2):
                 cluster.kill("storage.2")
-                harness.wait_until(lambda: "its process has ended" in cluster.fjord("status").out, "storage.2 is down")
+                harness.wait_until(lambda: any(why in cluster.fjord("status").out for why in ("its process has ended", "crashed 2 times")),
+                                   "storage.2 is down")
                 cluster.fjord("local", "start", "--dir", cluster.directory, "--timeout", 3)
             self.assertIn("crashed 2 times", cluster.fjord("node", "list").out)
 
