@@ -20,7 +20,7 @@ struct SelectionRun {
 };
 
 /// The answer to a request whose change ended like this. It has a continuation if documents are left, also if some
-/// could not be written for now. It is an error if the same request can make no progress.
+/// could not be written at the moment. It is an error if the same request can make no progress.
 HttpAnswer selection_answer(const HttpRequest& request, const SelectionRun& run);
 
 /// Updates, removes or copies the documents that a selection matches, for a limited time; waits for the cluster. The

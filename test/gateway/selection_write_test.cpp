@@ -30,11 +30,11 @@ bool goes_on(const HttpAnswer& answer) {
 
 }  // namespace
 
-TEST_CASE("change by selection: a document that cannot be written for now leaves a continuation") {
+TEST_CASE("change by selection: a document that can be written later leaves a continuation") {
   for (const StatusCode code : {StatusCode::Busy, StatusCode::Unavailable, StatusCode::Timeout, StatusCode::NotReady}) {
     INFO(to_string(code));
     SelectionRun run = half_done(3);
-    run.note_failure("id:t:x::1", Status(code, "for now"));
+    run.note_failure("id:t:x::1", Status(code, "too much to do"));
     run.summary.failed[code] = 1;
     CHECK(goes_on(answer_to(run)));
     CHECK(answer_to(run).body.find("\"documentCount\":3") != std::string::npos);
@@ -44,7 +44,7 @@ TEST_CASE("change by selection: a document that cannot be written for now leaves
 TEST_CASE(
     "change by selection: without any progress a failure is an error, and the client need not ask at once again") {
   SelectionRun run = half_done(0);
-  run.note_failure("id:t:x::1", Status(StatusCode::Unavailable, "for now"));
+  run.note_failure("id:t:x::1", Status(StatusCode::Unavailable, "too much to do"));
   CHECK(answer_to(run).status == 503);
   run.summary.skipped = 1;
   CHECK(goes_on(answer_to(run)));
@@ -53,9 +53,9 @@ TEST_CASE(
 TEST_CASE("change by selection: an error that stays is an error, in whichever order failures come") {
   for (const bool is_first : {true, false}) {
     SelectionRun run = half_done(3);
-    if (!is_first) run.note_failure("id:t:x::1", Status(StatusCode::Busy, "for now"));
+    if (!is_first) run.note_failure("id:t:x::1", Status(StatusCode::Busy, "too much to do"));
     run.note_failure("id:t:x::2", Status(StatusCode::TooLarge, "for ever"));
-    if (is_first) run.note_failure("id:t:x::1", Status(StatusCode::Busy, "for now"));
+    if (is_first) run.note_failure("id:t:x::1", Status(StatusCode::Busy, "too much to do"));
     const HttpAnswer answer = answer_to(run);
     CHECK(answer.status >= 400);
     CHECK(answer.body.find("id:t:x::2") != std::string::npos);
