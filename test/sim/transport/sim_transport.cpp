@@ -111,13 +111,6 @@ std::size_t SimNetwork::calls_pending(const std::string& node) const {
   }));
 }
 
-std::size_t SimNetwork::answers_owed(const std::string& node) const {
-  return static_cast<std::size_t>(std::count_if(calls_.begin(), calls_.end(), [&](const auto& entry) {
-    const auto listener = listeners_.find(entry.second.to);
-    return listener != listeners_.end() && listener->second.node == node;
-  }));
-}
-
 SimNetwork::Fate SimNetwork::draw_fate(const std::string& from, const std::string& to) {
   Fate fate;
   for (auto& [number, disturbance] : disturbances_) {
@@ -151,7 +144,6 @@ void SimNetwork::stop_listening(const Address& address) { listeners_.erase(addre
 
 void SimNetwork::node_down(const std::string& node_name) {
   waiting_.erase(node_name);
-  draining_.erase(node_name);
   std::erase_if(listeners_, [&](const auto& entry) { return entry.second.node == node_name; });
   drop_calls([&](const Call& call) { return call.node == node_name; });
 }
@@ -197,8 +189,7 @@ void SimNetwork::call(std::uint64_t transport, const std::string& node, const Ad
   const std::uint64_t id = next_id_++;
   calls_.emplace(id, Call{transport, node, to, &executor, std::move(done)});
   const auto listener = listeners_.find(to);
-  const bool reachable =
-      listener != listeners_.end() && !draining_.contains(listener->second.node) && !cut(node, listener->second.node);
+  const bool reachable = listener != listeners_.end() && !cut(node, listener->second.node);
   // The request was never sent, so it had no effect and the error may come at any time.
   const bool refused = !reachable && random_.chance(faults_.refuse);
   if (refused) {

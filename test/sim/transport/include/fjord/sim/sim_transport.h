@@ -91,12 +91,6 @@ class SimNetwork {
   /// Returns the number of calls from or to the process that have no answer yet.
   std::size_t calls_pending(const std::string& node) const;
 
-  /// Refuses further calls to the process, as one that is about to end does. The answers to earlier calls are still
-  /// sent. node_down() ends this.
-  void drain(const std::string& node) { draining_.insert(node); }
-  /// Returns the number of calls to the process that have no answer yet.
-  std::size_t answers_owed(const std::string& node) const;
-
   /// Returns a transport for the calls of `node_name`. Its destructor drops the calls that have no answer yet.
   std::unique_ptr<rpc::Transport> transport_for(std::string node_name);
   /// Lets services answer at `address`. Precondition: no other listener is there.
@@ -159,7 +153,6 @@ class SimNetwork {
   Faults faults_;
   std::set<std::pair<std::string, std::string>> cut_;  ///< Pairs of processes whose messages are cut: from, to.
   std::set<std::string> isolated_;
-  std::set<std::string> draining_;
   std::map<rpc::Address, Listener> listeners_;
   std::map<std::uint64_t, Call> calls_;
   std::map<std::uint64_t, Disturbance> disturbances_;
