@@ -172,13 +172,13 @@ void LeaderRecords::save(ClusterRecord next, Done done) {
                });
 }
 
-void LeaderRecords::save_schemas(SchemaRecord next, Done done) {
+void LeaderRecords::store_beside(std::string_view record, std::uint64_t revision, std::string bytes, Taken taken,
+                                 Done done) {
   FJORD_CHECK(!is_writing_);
   is_writing_ = true;
-  std::string bytes = encode(next);
-  store_.write(candidate_.term(), kSchemaRecord, schema_revision_, std::move(bytes),
-               [this, term = candidate_.term_changes(), next = std::move(next),
-                done = std::move(done)](Result<std::uint64_t> written) mutable {
+  store_.write(candidate_.term(), record, revision, std::move(bytes),
+               [this, term = candidate_.term_changes(), taken = std::move(taken),
+                done = std::move(done)](Result<std::uint64_t> written) {
                  if (term != candidate_.term_changes()) {
                    return done(written ? Status(StatusCode::Timeout, "the leadership was lost") : written.error());
                  }
@@ -187,34 +187,29 @@ void LeaderRecords::save_schemas(SchemaRecord next, Done done) {
                    done(written.error());
                    return load_again(written.error());
                  }
-                 schema_revision_ = *written;
-                 schemas_ = std::move(next);
-                 log::info("controller", "schemas version {}", schemas_.version);
+                 taken(*written);
                  done(Status::ok());
                  events_.written();
                });
 }
 
-void LeaderRecords::save_identity(IdentityRecord next, Done done) {
-  FJORD_CHECK(!is_writing_);
-  is_writing_ = true;
+void LeaderRecords::save_schemas(SchemaRecord next, Done done) {
   std::string bytes = encode(next);
-  store_.write(candidate_.term(), kIdentityRecord, identity_revision_, std::move(bytes),
-               [this, term = candidate_.term_changes(), next = std::move(next),
-                done = std::move(done)](Result<std::uint64_t> written) mutable {
-                 if (term != candidate_.term_changes()) {
-                   return done(written ? Status(StatusCode::Timeout, "the leadership was lost") : written.error());
-                 }
-                 is_writing_ = false;
-                 if (!written) {
-                   done(written.error());
-                   return load_again(written.error());
-                 }
-                 identity_revision_ = *written;
-                 identity_ = std::move(next);
-                 done(Status::ok());
-                 events_.written();
-               });
+  const auto taken = [this, next = std::move(next)](std::uint64_t revision) {
+    schema_revision_ = revision;
+    schemas_ = next;
+    log::info("controller", "schemas version {}", schemas_.version);
+  };
+  store_beside(kSchemaRecord, schema_revision_, std::move(bytes), taken, std::move(done));
+}
+
+void LeaderRecords::save_identity(IdentityRecord next, Done done) {
+  std::string bytes = encode(next);
+  const auto taken = [this, next = std::move(next)](std::uint64_t revision) {
+    identity_revision_ = revision;
+    identity_ = next;
+  };
+  store_beside(kIdentityRecord, identity_revision_, std::move(bytes), taken, std::move(done));
 }
 
 /// Writes the cluster's record last: until it is written nothing counts as recovered, and the recovery can be

@@ -68,6 +68,9 @@ class LeaderRecords {
   void on_identity_read(const StoredRecord& stored);
   void on_cluster_read(const StoredRecord& stored);
   void load_again(const Status& why);
+  using Taken = std::function<void(std::uint64_t revision)>;
+  /// Writes a record other than the cluster's, and calls `taken` and then `done` once it is stored.
+  void store_beside(std::string_view record, std::uint64_t revision, std::string bytes, Taken taken, Done done);
   ClusterRecord first_record() const;
   void take(ClusterRecord record);
   /// Reads the stored limit of granted times after a write of it with an unknown outcome.
