@@ -5,25 +5,71 @@
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
+#include "fjord/common/log.h"
 
 namespace fjord::storage {
 namespace {
 
-constexpr std::uint32_t kMagic = 0x44494a46;  // "FJID"
-constexpr std::uint16_t kVersion = 1;
+constexpr std::uint32_t kMagic = 0x44494a46;         // "FJID"
+constexpr std::uint32_t kSessionMagic = 0x53534a46;  // "FJSS"
+constexpr std::uint16_t kVersion = 1;                // For both files.
 constexpr std::uint8_t kAdopted = 1;
 constexpr const char* kFileName = "identity";
+constexpr const char* kSessionFile = "session";
 
 std::string path_in(const std::string& directory) { return directory + "/" + kFileName; }
 
 /// Returns true if the name is one of a file that holds data of an engine.
 bool is_data(const std::string& name) {
-  return name != kFileName && name != "session" && name != "lock" && !name.ends_with(".tmp");
+  return name != kFileName && name != kSessionFile && name != "lock" && !name.ends_with(".tmp");
 }
 
 Result<bool> holds_data(Env& env, const std::string& directory) {
   FJORD_TRY_ASSIGN(const std::vector<std::string> names, env.list_directory(directory));
   return std::any_of(names.begin(), names.end(), is_data);
+}
+
+std::string framed(std::uint32_t magic, const std::string& content) {
+  std::string bytes;
+  put_fixed<std::uint32_t>(bytes, magic);
+  put_fixed<std::uint16_t>(bytes, kVersion);
+  put_fixed<std::uint32_t>(bytes, checksum32(content));
+  return bytes + content;
+}
+
+struct SessionRecord {
+  std::uint64_t folder = 0;
+  std::string boot;
+  std::uint64_t stamp = 0;
+  std::vector<std::uint64_t> incarnations;  ///< Oldest first.
+};
+
+std::optional<SessionRecord> parse_session(std::string_view bytes) {
+  ByteReader reader(bytes);
+  const auto magic = reader.fixed<std::uint32_t>();
+  const auto version = reader.fixed<std::uint16_t>();
+  const auto checksum = reader.fixed<std::uint32_t>();
+  if (!reader.ok() || magic != kSessionMagic || version != kVersion || checksum != checksum32(reader.rest())) {
+    return std::nullopt;
+  }
+  SessionRecord record;
+  record.folder = reader.fixed<std::uint64_t>();
+  record.boot = reader.string();
+  record.stamp = reader.fixed<std::uint64_t>();
+  const std::uint64_t count = reader.varint();
+  if (count > kSessionsMax) return std::nullopt;
+  for (std::uint64_t i = 0; i < count; ++i) record.incarnations.push_back(reader.fixed<std::uint64_t>());
+  return reader.at_end() ? std::optional(std::move(record)) : std::nullopt;
+}
+
+std::string encode_session(const SessionRecord& record) {
+  std::string content;
+  put_fixed<std::uint64_t>(content, record.folder);
+  put_string(content, record.boot);
+  put_fixed<std::uint64_t>(content, record.stamp);
+  put_varint(content, record.incarnations.size());
+  for (const std::uint64_t incarnation : record.incarnations) put_fixed<std::uint64_t>(content, incarnation);
+  return framed(kSessionMagic, content);
 }
 
 }  // namespace
@@ -69,11 +115,7 @@ Status save_identity(Env& env, const std::string& directory, const FolderIdentit
   put_fixed<std::uint64_t>(content, identity.folder);
   put_fixed<std::uint8_t>(content, identity.adopted ? kAdopted : 0);
   put_string(content, identity.node);
-  std::string bytes;
-  put_fixed<std::uint32_t>(bytes, kMagic);
-  put_fixed<std::uint16_t>(bytes, kVersion);
-  put_fixed<std::uint32_t>(bytes, checksum32(content));
-  return write_file_atomically(env, path_in(directory), bytes + content, true);
+  return write_file_atomically(env, path_in(directory), framed(kMagic, content), true);
 }
 
 Result<FolderIdentity> open_folder(Env& env, const std::string& directory, const std::string& node,
@@ -93,6 +135,26 @@ Result<FolderIdentity> open_folder(Env& env, const std::string& directory, const
   FolderIdentity identity{.cluster = 0, .folder = drawn, .node = node, .adopted = has_data};
   FJORD_TRY(save_identity(env, directory, identity));
   return identity;
+}
+
+Result<std::vector<std::uint64_t>> begin_session(Env& env, const std::string& directory, const FolderIdentity& folder,
+                                                 const FolderSession& session) {
+  const std::string path = directory + "/" + kSessionFile;
+  std::vector<std::uint64_t> before;
+  FJORD_TRY_ASSIGN(const bool there, env.exists(path));
+  if (there) {
+    FJORD_TRY_ASSIGN(const std::string bytes, read_file(env, path));
+    std::optional<SessionRecord> record = parse_session(bytes);
+    if (!record) log::warning("storage", "{} is malformed; it counts as none", path);
+    const bool is_same = record && !session.boot.empty() && record->boot == session.boot &&
+                         record->stamp == session.stamp && record->folder == folder.folder;
+    if (is_same) before = std::move(record->incarnations);
+  }
+  if (before.size() == kSessionsMax) before.erase(before.begin());
+  SessionRecord now{folder.folder, session.boot, session.stamp, before};
+  now.incarnations.push_back(session.incarnation);
+  FJORD_TRY(write_file_atomically(env, path, encode_session(now), true));
+  return before;
 }
 
 }  // namespace fjord::storage

@@ -11,7 +11,7 @@
 #include "fjord/common/run_inline.h"
 #include "fjord/rpc/short_work.h"
 #include "folder_guard.h"
-#include "folder_session.h"
+#include "folder_identity.h"
 #include "foreground_cpus.h"
 #include "maintenance_budget.h"
 #include "poll_answers.h"
