@@ -320,6 +320,20 @@ std::map<BucketId, Status> refused_buckets(DistributorWorld& world, std::uint64_
 
 constexpr std::size_t kBuckets = std::size_t{1} << kBits;
 
+/// Makes all buckets, while no node hears that all nodes of a bucket have it. Then the distributor restarts.
+void restart_amid_births(DistributorWorld& world) {
+  world.loses = [](const rpc::Request& request) {
+    const auto* sets = std::get_if<rpc::SetReplicaSets>(&request);
+    return sets != nullptr && std::any_of(sets->buckets.begin(), sets->buckets.end(), [](const auto& one) {
+             return one.replica_set.epoch != 0 && !distributor::is_birth(one.replica_set);
+           });
+  };
+  world.give_state(1, nodes_of(world, {}));
+  world.run(seconds(1));
+  world.loses = nullptr;
+  world.restart();
+}
+
 }  // namespace
 
 TEST_CASE("distributor: a node is down, its replicas are made again, another one is down: all buckets are served") {
@@ -366,17 +380,7 @@ TEST_CASE("distributor: two nodes are down at once: the buckets with both replic
 
 TEST_CASE("distributor: buckets that were being made when a node went away are made again on as many nodes") {
   DistributorWorld world(4, 2, kBits);
-  // No node hears that all nodes have the bucket.
-  world.loses = [](const rpc::Request& request) {
-    const auto* sets = std::get_if<rpc::SetReplicaSets>(&request);
-    return sets != nullptr && std::any_of(sets->buckets.begin(), sets->buckets.end(), [](const auto& one) {
-             return one.replica_set.epoch != 0 && !distributor::is_birth(one.replica_set);
-           });
-  };
-  world.give_state(1, nodes_of(world, {}));
-  world.run(seconds(1));
-  world.loses = nullptr;
-  world.restart();
+  restart_amid_births(world);
   world.give_state(2, nodes_of(world, {{0, "s:d"}}));
   world.run(seconds(5));
   for (std::uint64_t i = 0; i < kBuckets; ++i) {
@@ -391,16 +395,7 @@ TEST_CASE("distributor: buckets that were being made when a node went away are m
 
 TEST_CASE("distributor: buckets that all nodes were told of count as made after a restart of the distributor") {
   DistributorWorld world(4, 2, kBits);
-  world.loses = [](const rpc::Request& request) {
-    const auto* sets = std::get_if<rpc::SetReplicaSets>(&request);
-    return sets != nullptr && std::any_of(sets->buckets.begin(), sets->buckets.end(), [](const auto& one) {
-             return one.replica_set.epoch != 0 && !distributor::is_birth(one.replica_set);
-           });
-  };
-  world.give_state(1, nodes_of(world, {}));
-  world.run(seconds(1));
-  world.loses = nullptr;
-  world.restart();
+  restart_amid_births(world);
   world.give_state(2, nodes_of(world, {}));
   world.run(seconds(5));
   for (std::uint64_t i = 0; i < kBuckets; ++i) {

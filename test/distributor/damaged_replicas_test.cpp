@@ -1,3 +1,5 @@
+// Replicas that have lost something, or are gone although the distributor has not ordered it.
+
 #include <catch2/catch.hpp>
 
 #include "distributor_world.h"
@@ -53,6 +55,8 @@ void fill(DistributorWorld& world) {
   REQUIRE(execute(world, put_batch(kId)).status);
   REQUIRE(execute(world, put_batch(kOther)).status);
 }
+
+rpc::PollReply report(DistributorWorld& world) { return world.ask(rpc::Poll{}); }
 
 }  // namespace
 
@@ -302,6 +306,41 @@ TEST_CASE("damaged replicas: a repair that a new cluster state interrupts is not
   disturb(world);
   CHECK(is_damaged(world, 1));
   CHECK(get_code(world, kAbsent) == StatusCode::Corruption);
+}
+
+TEST_CASE("missing replicas: one that is gone is made again from the other within seconds") {
+  DistributorWorld world(3);
+  fill(world);
+  world.run(seconds(3));
+  const std::uint16_t node = world.ideal(kBucket).front();
+  world.storage[node].erase(kBucket.raw());
+  world.run(seconds(6));
+  CHECK(world.holds(node, kBucket));
+  CHECK(world.storage[node][kBucket.raw()].documents.contains(kId));
+  CHECK(get_code(world, kId) == StatusCode::Ok);
+  CHECK(report(world).buckets_unavailable == 0);
+  CHECK(report(world).buckets_out_of_sync == 0);
+}
+
+TEST_CASE("missing replicas: a bucket without any replica is unavailable within seconds, and not a missing document") {
+  DistributorWorld world(3);
+  fill(world);
+  world.run(seconds(3));
+  CHECK(report(world).buckets_unavailable == 0);
+  for (auto& storage : world.storage) storage.clear();
+  world.run(seconds(3));
+  CHECK(report(world).buckets_unavailable > 0);
+  CHECK(get_code(world, kId) == StatusCode::Unavailable);
+}
+
+TEST_CASE("missing replicas: nothing is collected again while all are there") {
+  DistributorWorld world(3);
+  fill(world);
+  world.run(seconds(3));
+  const std::uint64_t epoch = world.set_at(world.ideal(kBucket).front(), kBucket).epoch;
+  world.run(seconds(10));
+  CHECK(world.set_at(world.ideal(kBucket).front(), kBucket).epoch == epoch);
+  CHECK(report(world).buckets_out_of_sync == 0);
 }
 
 }  // namespace fjord::test

@@ -3,10 +3,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "fleet_world.h"
 #include "node_changes.h"
 #include "node_monitor.h"
 #include "publication.h"
-#include "stop_check.h"
 
 namespace fjord::fleetcontroller {
 namespace {
@@ -82,23 +82,6 @@ NodeStateInfo initializing(double progress) {
   info.init_progress = progress;
   return info;
 }
-
-/// Returns the facts of a healthy cluster.
-ClusterFacts well(const std::string& groups = "redundancy:2 (root 0-3)", std::uint16_t nodes = 4) {
-  ClusterState state = *ClusterState::parse("version:9 bits:6 distributor:2 storage:" + std::to_string(nodes));
-  ClusterFacts facts;
-  facts.active = ClusterView::make(state, *DistributionConfig::parse(groups));
-  for (std::uint16_t i = 0; i < nodes; ++i)
-    facts.nodes.push_back({.id = NodeId::storage(i), .buckets = 10, .bytes = 1000});
-  for (std::uint16_t i = 0; i < 2; ++i) facts.nodes.push_back({.id = NodeId::distributor(i), .buckets = 20});
-  for (NodeFacts& node : facts.nodes) {
-    node.state = NodeState::Up;
-    node.is_fresh = true;
-    node.state_version = 9;
-  }
-  return facts;
-}
-NodeFacts& node_of(ClusterFacts& facts, NodeId id) { return const_cast<NodeFacts&>(*facts.find(id)); }
 
 }  // namespace
 

@@ -13,11 +13,29 @@
 #include "fjord/fleetcontroller/fleet_controller.h"
 #include "fjord/fleetcontroller/memory_state_store.h"
 #include "fjord/rpc/cluster_snapshot.h"
+#include "stop_check.h"
 #include "storage/node/test_process.h"
 
 namespace fjord::fleetcontroller {
 
 inline constexpr const char* kController = "controller:1";
+
+/// Returns the facts of a healthy cluster.
+inline ClusterFacts well(const std::string& groups = "redundancy:2 (root 0-3)", std::uint16_t nodes = 4) {
+  ClusterState state = *ClusterState::parse("version:9 bits:6 distributor:2 storage:" + std::to_string(nodes));
+  ClusterFacts facts;
+  facts.active = ClusterView::make(state, *DistributionConfig::parse(groups));
+  for (std::uint16_t i = 0; i < nodes; ++i)
+    facts.nodes.push_back({.id = NodeId::storage(i), .buckets = 10, .bytes = 1000});
+  for (std::uint16_t i = 0; i < 2; ++i) facts.nodes.push_back({.id = NodeId::distributor(i), .buckets = 20});
+  for (NodeFacts& node : facts.nodes) {
+    node.state = NodeState::Up;
+    node.is_fresh = true;
+    node.state_version = 9;
+  }
+  return facts;
+}
+inline NodeFacts& node_of(ClusterFacts& facts, NodeId id) { return const_cast<NodeFacts&>(*facts.find(id)); }
 
 /// A polled node: accepts every state that the controller sends.
 class AnsweringNode final : public rpc::Service {

@@ -5,31 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "fleet_world.h"
 #include "node_changes.h"
-#include "stop_check.h"
 
 namespace fjord::fleetcontroller {
-namespace {
-
-/// Returns the facts of a healthy cluster of four storage nodes and two distributors.
-ClusterFacts well() {
-  ClusterFacts facts;
-  facts.active = ClusterView::make(*ClusterState::parse("version:9 bits:6 distributor:2 storage:4"),
-                                   *DistributionConfig::parse("redundancy:2 (root 0-3)"));
-  for (std::uint16_t i = 0; i < 4; ++i) {
-    facts.nodes.push_back({.id = NodeId::storage(i), .buckets = 10, .bytes = 1000});
-  }
-  for (std::uint16_t i = 0; i < 2; ++i) facts.nodes.push_back({.id = NodeId::distributor(i), .buckets = 20});
-  for (NodeFacts& node : facts.nodes) {
-    node.state = NodeState::Up;
-    node.is_fresh = true;
-    node.state_version = 9;
-  }
-  return facts;
-}
-NodeFacts& node_of(ClusterFacts& facts, NodeId id) { return const_cast<NodeFacts&>(*facts.find(id)); }
-
-}  // namespace
 
 TEST_CASE("stop check: what a node has said about an earlier state counts for nothing") {
   // Each report in turn is of the state before: then nothing may be concluded that it alone allows.

@@ -2,7 +2,11 @@
 
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <fmt/format.h>
 #include <unistd.h>
+#include <utility>
+
+#include "import_progress.h"
 
 using fjord::DataType;
 using fjord::FieldValue;
@@ -10,6 +14,8 @@ using fjord::TypeTag;
 using fjord::value_from_text;
 
 namespace {
+
+const std::string kInput = "some folder/music 2 3.jsonl";
 
 std::string error_of(TypeTag tag, const std::string& text) {
   const auto value = value_from_text(*DataType::primitive(tag), text);
@@ -191,3 +197,25 @@ TEST_CASE("import: fields that differ in case only have a column each", "[import
 }
 
 }  // namespace fjord
+
+TEST_CASE("import progress: what is written is read, also in the former form", "[import]") {
+  CHECK(*fjord::parse_import_progress(fjord::import_progress_text(kInput, 131072), kInput) == 131072);
+  CHECK(*fjord::parse_import_progress(fmt::format("fjord-import-1 {} 200\n", kInput), kInput) == 200);
+  // The same text as a script of Python writes.
+  CHECK(fjord::import_progress_text("a.parquet", 200) == "fjord-import-2 a.parquet 200 f44dfc9c\n");
+}
+
+TEST_CASE("import progress: any changed character, any cut and another input are refused", "[import]") {
+  const std::string text = fjord::import_progress_text(kInput, 131072);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    INFO(i);
+    CHECK_FALSE(fjord::parse_import_progress(text.substr(0, i), kInput).has_value());
+    for (const char other : {'0', '1', '7', ' ', '\n', 'f'}) {
+      std::string changed = text;
+      if (std::exchange(changed[i], other) == other) continue;
+      CHECK_FALSE(fjord::parse_import_progress(changed, kInput).has_value());
+    }
+  }
+  CHECK_FALSE(fjord::parse_import_progress(text, kInput + "x").has_value());
+  CHECK_FALSE(fjord::parse_import_progress("fjord-import-1 a.jsonl 200", "a.jsonl").has_value());
+}
