@@ -90,11 +90,7 @@ class Processes:
         self.close()
 
     def close(self):
-        for process in self.running.values():
-            process.kill()
-        for process in self.running.values():
-            process.wait()
-        self.running.clear()
+        harness.kill_all(self.running)
         keep = os.environ.get("FJORD_FAULT_KEEP")
         if keep:
             shutil.copytree(self.folder / "logs", keep, dirs_exist_ok=True)

@@ -51,17 +51,33 @@ def free_ports(count):
     return ports
 
 
-def wait_until(condition, what, seconds=60, pause=0.02):
-    """Polls every `pause` seconds until `condition` returns a true value, and returns that. `what` is a text, or a function that
-    returns one."""
+def poll(condition, seconds, pause=0.02):
+    """Calls `condition` every `pause` seconds until it returns a true value, or for this time. Returns its last value."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
-        if value:
+        left = deadline - time.monotonic()
+        if value or left <= 0:
             return value
-        if time.monotonic() > deadline:
-            raise AssertionError(f"after {seconds} s still not: {what() if callable(what) else what}")
-        time.sleep(pause)
+        time.sleep(min(pause, left))
+
+
+def kill_all(processes):
+    """Kills these processes (name -> Popen), waits for their ends, and forgets them."""
+    for process in processes.values():
+        process.kill()
+    for process in processes.values():
+        process.wait()
+    processes.clear()
+
+
+def wait_until(condition, what, seconds=60, pause=0.02):
+    """Polls every `pause` seconds until `condition` returns a true value, and returns that. `what` is a text, or a function that
+    returns one."""
+    value = poll(condition, seconds, pause)
+    if not value:
+        raise AssertionError(f"after {seconds} s still not: {what() if callable(what) else what}")
+    return value
 
 
 ATTEMPTS = 4  # To start a new cluster.

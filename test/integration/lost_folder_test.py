@@ -1,5 +1,6 @@
 """Folders of storage nodes that are removed, emptied or mixed up, and a cluster that is made anew under a running gateway."""
 
+import contextlib
 import json
 import shutil
 import unittest
@@ -16,6 +17,16 @@ DOCUMENTS = 300
 
 def lines(numbers=range(DOCUMENTS)):
     return "".join(json.dumps({"put": f"id:f:item::{i}", "fields": {"number": i}}) + "\n" for i in numbers)
+
+
+@contextlib.contextmanager
+def fed(storage=2, **others):
+    """A healthy cluster that has all documents."""
+    with harness.Cluster(storage=storage, redundancy=2, **others) as cluster:
+        cluster.deploy(SCHEMA)
+        cluster.must("feed", "-", stdin=lines())
+        cluster.wait_healthy()
+        yield cluster
 
 
 class LostFolderTest(unittest.TestCase):
@@ -42,11 +53,13 @@ class LostFolderTest(unittest.TestCase):
         got = cluster.fjord("get", "--timeout", "3", *[f"id:f:item::{i}" for i in range(DOCUMENTS)])
         return len(got.out.splitlines()), {code for code in ("NOT_FOUND", "UNAVAILABLE", "CORRUPTION") if code in got.err}
 
+    def start_without_data(self, cluster):
+        # It does not become healthy.
+        harness.run_program("fjord", "local", "start", "--dir", cluster.directory, "--timeout", 10)
+        harness.wait_until(lambda: self.reasons(cluster).count("came back without its data") == 2, lambda: self.reasons(cluster))
+
     def test_files_that_are_removed_while_the_node_runs(self):
-        with harness.Cluster(storage=3, redundancy=2) as cluster:
-            cluster.deploy(SCHEMA)
-            cluster.must("feed", "-", stdin=lines())
-            cluster.wait_healthy()
+        with fed(storage=3) as cluster:
             shutil.rmtree(cluster.directory / "storage.1" / "buckets")
             harness.wait_until(lambda: "storage.1" in self.reasons(cluster), "status names the node", 10)
             harness.wait_until(lambda: "is gone" in self.reasons(cluster), lambda: self.reasons(cluster), 10)
@@ -65,16 +78,11 @@ class LostFolderTest(unittest.TestCase):
             self.assertEqual(len(cluster.documents()), DOCUMENTS)
 
     def test_all_folders_away_at_the_start(self):
-        with harness.Cluster(storage=2, redundancy=2) as cluster:
-            cluster.deploy(SCHEMA)
-            cluster.must("feed", "-", stdin=lines())
-            cluster.wait_healthy()
+        with fed() as cluster:
             cluster.local("stop")
             for node in ("storage.0", "storage.1"):
                 (cluster.directory / node).rename(cluster.directory / f"{node}.away")
-            # It does not become healthy.
-            harness.run_program("fjord", "local", "start", "--dir", cluster.directory, "--timeout", 10)
-            harness.wait_until(lambda: self.reasons(cluster).count("came back without its data") == 2, lambda: self.reasons(cluster))
+            self.start_without_data(cluster)
             self.assertEqual(cluster.fjord("status").code, harness.FAILED)
             there, codes = self.get_codes(cluster)
             self.assertEqual((there, codes), (0, {"UNAVAILABLE"}))
@@ -93,8 +101,7 @@ class LostFolderTest(unittest.TestCase):
             cluster.local("stop")
             for node in ("storage.0", "storage.1"):
                 shutil.rmtree(cluster.directory / node)
-            harness.run_program("fjord", "local", "start", "--dir", cluster.directory, "--timeout", 10)
-            harness.wait_until(lambda: self.reasons(cluster).count("came back without its data") == 2, lambda: self.reasons(cluster))
+            self.start_without_data(cluster)
             cluster.must("node", "accept-loss", "storage.0", "storage.1")
             cluster.wait_healthy()
             self.assertEqual(self.get_codes(cluster), (0, {"NOT_FOUND"}))
@@ -102,10 +109,7 @@ class LostFolderTest(unittest.TestCase):
             self.assertEqual(len(cluster.documents()), DOCUMENTS)
 
     def test_one_empty_folder_is_filled(self):
-        with harness.Cluster(storage=2, redundancy=2) as cluster:
-            cluster.deploy(SCHEMA)
-            cluster.must("feed", "-", stdin=lines())
-            cluster.wait_healthy()
+        with fed() as cluster:
             cluster.local("stop")
             shutil.rmtree(cluster.directory / "storage.0")
             cluster.start()
@@ -115,10 +119,7 @@ class LostFolderTest(unittest.TestCase):
             self.assertEqual(self.get_codes(cluster), (DOCUMENTS, set()))
 
     def test_the_folder_of_another_node(self):
-        with harness.Cluster(storage=2, redundancy=2) as cluster:
-            cluster.deploy(SCHEMA)
-            cluster.must("feed", "-", stdin=lines())
-            cluster.wait_healthy()
+        with fed() as cluster:
             cluster.local("stop")
             first, second = cluster.directory / "storage.0", cluster.directory / "storage.1"
             aside = cluster.directory / "aside"
@@ -138,10 +139,7 @@ class LostFolderTest(unittest.TestCase):
             self.assertEqual(len(cluster.documents()), DOCUMENTS)
 
     def test_a_gateway_that_outlives_its_cluster(self):
-        with harness.Cluster(storage=2, redundancy=2, gateways=1) as cluster:
-            cluster.deploy(SCHEMA)
-            cluster.must("feed", "-", stdin=lines())
-            cluster.wait_healthy()
+        with fed(gateways=1) as cluster:
             path = "/document/v1/f/item/docid/1"
             port = int(self.http_of(cluster, "gateway.0").rsplit(":", 1)[1])
 

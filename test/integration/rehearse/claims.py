@@ -11,14 +11,13 @@ import harness
 from rehearse import looks
 from rehearse.documents import KEYS, fields_of, id_of
 from rehearse.days import is_down
-from rehearse.world import PATIENCE, SERVED_S, Failure, describe, is_healthy, is_served, wait_for
+from rehearse.world import PATIENCE, SERVED_S, START_S, Failure, describe, is_healthy, is_served, wait_for
 
 # `days`: those after or in which the claim is most worth a test; `amid`: it is taken in the middle of a day.
 Claim = collections.namedtuple("Claim", "name test days amid")
 CLAIMS = {}
 REFUSED = 8
 GONE_S = 8 * PATIENCE  # Longest time for which the cluster may not serve when nodes stop.
-SILENCE_S = 2.5 * PATIENCE  # A node that says nothing for so long counts as down.
 AGREE_S = 6 * PATIENCE  # Status, health, metrics and console agree within this time.
 
 
@@ -34,7 +33,8 @@ def start_in_any_order(world, copy, names):
     world.random.shuffle(order)
     for name in order:
         copy.start(name)
-        time.sleep(world.random.choice((0, 0, 0.2, 0.7)))
+        if world.random.random() < 0.5:  # The next one starts when this one answers, else beside it.
+            harness.wait_until(lambda name=name: copy.http(name, "/health")[0] is not None, f"{name} answers", START_S)
 
 
 def wait_until_served(claim_name, copy, gone, what):
@@ -143,15 +143,17 @@ def what_stops(world, copy, expected, first):
     return texts or put_some(copy, world.random)
 
 
-def what_stops_for_long(world, copy, expected, is_allowed):
-    """Returns texts about what does not go on GONE_S after nodes have stopped. `is_allowed`: nothing is expected to, so look at once."""
+def what_stops_for_long(world, copy, expected, nodes, first):
+    """Returns texts about what does not go on up to GONE_S after these nodes have stopped; `first`: about one way only."""
     deadline = time.monotonic() + GONE_S
-    if not is_allowed:
-        time.sleep(GONE_S)
-    while True:
-        texts = what_stops(world, copy, expected, first=not is_allowed)
-        if not texts or time.monotonic() > deadline:
-            return texts
+    wait_for(copy, lambda status: all(is_down(node)(status) for node in nodes), GONE_S)
+    texts = []
+
+    def all_goes_on():
+        texts[:] = what_stops(world, copy, expected, first)
+        return not texts
+    harness.poll(all_goes_on, deadline - time.monotonic())
+    return texts
 
 
 @claim("stop-check", days=("calm", "kill", "stop", "maintenance"))
@@ -169,7 +171,7 @@ def stop_check(world):
         if status is None or not is_healthy(status):
             return False
         (copy.end if world.random.random() < 0.5 else copy.kill)(*nodes)
-        texts = what_stops_for_long(world, copy, expected, is_allowed=checked.code == harness.OK)
+        texts = what_stops_for_long(world, copy, expected, nodes, first=checked.code == REFUSED)
         if checked.code == harness.OK and texts:
             raise Failure("stop-check", f"`fjord node stop-check {' '.join(nodes)}` said that it is safe. Without them:\n    " + "\n    ".join(texts))
         if checked.code == REFUSED and not texts and "controller." not in checked.out + checked.err:
@@ -187,10 +189,18 @@ def on_disks(world, keys):
     return found
 
 
+def knows_who_answers(cluster, status):
+    """True if the status counts on those storage nodes that run and are not paused, and on no others."""
+    states = {one["node"]: one["state"] for one in status["nodes"]}
+    answers = {node: node in cluster.running and node not in cluster.paused for node in cluster.storage}
+    return all(states.get(node) != "down" if is_there else states.get(node) in ("down", "maintenance") for node, is_there in answers.items())
+
+
 @claim("unavailable", days=("silent", "silent", "pause"), amid=True)
 def unavailable(world):
     """Buckets are unavailable only while no live node has all their acknowledged versions, if that node has never ended."""
-    time.sleep(SILENCE_S)  # The nodes have not all heard of the last fault.
+    # First the cluster has to know which nodes answer.
+    wait_for(world.cluster, lambda status: knows_who_answers(world.cluster, status), 2 * GONE_S)
     is_so, status = wait_for(world.cluster, is_served, 2 * GONE_S)
     if is_so:
         return True
@@ -254,18 +264,14 @@ def disagreements(said):
 
 
 def wait_until_agreed(claim_name, world, cluster, what):
-    deadline = time.monotonic() + AGREE_S
     texts = []
-    while True:
+
+    def is_agreed():
         said = tellers(world, cluster)
         if said is not None:
-            texts = disagreements(said)
-            if not texts:
-                return
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.3)
-    if texts:
+            texts[:] = disagreements(said)
+        return said is not None and not texts
+    if not harness.poll(is_agreed, AGREE_S, 0.3) and texts:
         raise Failure(claim_name, f"{what}: for {AGREE_S} s not the same is said: " + "; ".join(texts))
 
 

@@ -2,8 +2,8 @@
 
 import shutil
 import subprocess
-import time
 
+import harness
 from rehearse import looks
 from rehearse.claims import SERVED_S, claim, put_some, start_in_any_order, wait_until_agreed
 from rehearse.world import HEALTHY_S, PATIENCE, Failure, describe, is_healthy, wait_for
@@ -127,10 +127,7 @@ def folders_before_a_start(world):
         vanish(world, copy, nodes, world.random.choice(("buckets", "folder") if is_all else ("buckets", "folder", "foreign")))
         start_in_any_order(world, copy, copy.names)
         what = f"the folders of {', '.join(nodes)} were gone or foreign before all nodes were started"
-        end = time.monotonic() + SAID_S
-        while time.monotonic() < end:
-            never_not_found(name, copy, expected, what)
-            time.sleep(0.5)
+        harness.poll(lambda: never_not_found(name, copy, expected, what), SAID_S, 0.5)
         if is_all:
             is_so, status = wait_for(copy, is_told, 1)
             if not is_so:

@@ -132,11 +132,7 @@ class Cluster:
         return None
 
     def close(self):
-        for process in self.running.values():
-            process.kill()
-        for process in self.running.values():
-            process.wait()
-        self.running.clear()
+        harness.kill_all(self.running)
         self.paused.clear()
         if self.isolation:
             self.isolation.close()

@@ -30,7 +30,7 @@ def is_down(node):
 
 @day("calm")
 def calm(world):
-    world.sleep(world.random.uniform(0, 1))
+    world.let_pass(world.random.uniform(0, 1))
     yield
 
 
@@ -39,10 +39,10 @@ def kill(world):
     """One process of any role is killed, and is back after a while."""
     victim = world.random.choice(world.cluster.names[:-1])
     world.cluster.kill(victim)
-    world.sleep(world.random.uniform(0, 3))
+    world.let_pass(world.random.uniform(0, 3))
     yield
     world.cluster.start(victim)
-    world.sleep(world.random.uniform(0, 2))
+    world.let_pass(world.random.uniform(0, 2))
     yield
 
 
@@ -51,9 +51,9 @@ def stop(world):
     """Storage nodes are stopped and started in turn, as in an upgrade."""
     for node in world.pick(2):
         world.cluster.end(node)
-        world.sleep(world.random.uniform(0, 1))
+        world.let_pass(world.random.uniform(0, 1))
         world.cluster.start(node)
-        world.sleep(world.random.uniform(0, 2))
+        world.let_pass(world.random.uniform(0, 2))
         yield
 
 
@@ -62,9 +62,9 @@ def silent(world):
     """A storage node dies, and another one says nothing for a moment, mostly before the documents of the dead one are copied."""
     dead, quiet = world.pick(2)
     world.cluster.kill(dead)
-    world.sleep(world.random.choice((0, 0, 0, 0.3, 2)))
+    world.let_pass(world.random.choice((0, 0, 0, 0.3, 2)))
     world.cluster.pause(quiet)
-    world.sleep(world.random.choice((0.5, 2.0, 2.5, 3.0, 5.0)))
+    world.let_pass(world.random.choice((0.5, 2.0, 2.5, 3.0, 5.0)))
     world.cluster.go_on(quiet)
     yield
     world.cluster.start(dead)
@@ -78,7 +78,7 @@ def pause(world):
     if kind == "one":
         names = [world.random.choice(world.cluster.names)]
     world.cluster.pause(*names)
-    world.sleep(world.random.uniform(0.1, 5))
+    world.let_pass(world.random.uniform(0.1, 5))
     world.cluster.go_on(*names)
     yield
 
@@ -104,7 +104,7 @@ def maintenance(world):
     world.cluster.command("node", "maintenance", *nodes, "--wait", 20)
     if world.random.random() < 0.7:
         world.cluster.end(*nodes)
-    world.sleep(world.random.uniform(0, 2))
+    world.let_pass(world.random.uniform(0, 2))
     yield
     world.cluster.start(*[node for node in nodes if node not in world.cluster.running])
 
@@ -134,7 +134,7 @@ def wait_for_files(world, node):
         if time.monotonic() > deadline:
             world.say(f"{node} has hardly anything in slotfiles")
             return
-        world.sleep(0.2)
+        world.let_pass(0.2)
 
 
 def overwrite(path, at, count, change):
@@ -193,7 +193,7 @@ def until_noticed(world, seconds):
             wrong = looks.wrong(expected, looks.get(world.cluster, expected))
         if wrong:
             world.load.errors.append("after damage: " + "; ".join(wrong[:5]))
-        world.sleep(1)
+        world.let_pass(1)
         world.look_for_damage()
     world.say(f"not noticed: {list(world.unnoticed)}")
 
@@ -209,11 +209,11 @@ def damage_of_a_stopped_node(world):
         damage_records(world, node)
     world.cluster.start(node)
     if world.random.random() < 0.5:
-        world.sleep(world.random.uniform(0, 2))
+        world.let_pass(world.random.uniform(0, 2))
         for other in world.pick(2):
             (world.cluster.end if world.random.random() < 0.5 else world.cluster.kill)(other)
             world.cluster.start(other)
-    world.sleep(1)
+    world.let_pass(1)
     if is_damaged:
         until_noticed(world, 8)
     yield
@@ -236,5 +236,5 @@ def buckets(world):
     bits = int(finished.out.split()[0])
     if bits < 8:
         world.cluster.command("config", "set", f"cluster.distribution_bits={bits + 1}")
-    world.sleep(world.random.uniform(0, 2))
+    world.let_pass(world.random.uniform(0, 2))
     yield

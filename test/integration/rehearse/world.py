@@ -71,14 +71,12 @@ def describe(status):
 
 def wait_for(cluster, condition, seconds):
     """Waits until the status meets the condition. Returns whether it did, and the last status."""
-    deadline = time.monotonic() + seconds
-    while True:
-        _, status = cluster.status()
-        if status is not None and condition(status):
-            return True, status
-        if time.monotonic() > deadline:
-            return False, status
-        time.sleep(0.2)
+    seen = []
+
+    def is_met():
+        seen[:] = [cluster.status()[1]]
+        return seen[0] is not None and condition(seen[0])
+    return bool(harness.poll(is_met, seconds, 0.2)), seen[0]
 
 
 class World:
@@ -180,11 +178,9 @@ class World:
         if ended:
             raise Failure("processes", ended)
 
-    def sleep(self, seconds):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            time.sleep(min(0.2, max(0.0, end - time.monotonic())))
-            self.check()
+    def let_pass(self, seconds):
+        """Lets a fault last for this time, or the load go on. Errors: as check()."""
+        harness.poll(self.check, seconds, 0.2)
 
     def pick(self, count=1):
         return self.random.sample(self.cluster.storage, count)
