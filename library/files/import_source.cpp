@@ -320,22 +320,22 @@ Status CsvImport::read_header(std::vector<std::string>& warnings) {
         fmt::format("line 1: no column is a field of {}: expected a row of names with commas between them, found {}",
                     type_.name(), quoted_json(record->text.substr(0, kHeaderShown))));
   }
+  if (!id_column && !options_.id_field.empty()) {
+    return Status(StatusCode::InvalidArgument, fmt::format("line 1: no column \"{}\" for the ids; there are: {}",
+                                                           options_.id_field, fmt::join(columns_, ", ")));
+  }
   if (!unknown.empty() && !options_.ignore_unknown) {
     return Status(
         StatusCode::InvalidArgument,
-        fmt::format("line 1: no fields of {}: {}; its fields are {}; --ignore-unknown leaves such columns out",
-                    type_.name(), fmt::join(unknown, ", "), field_names(type_)));
+        fmt::format(
+            "line 1: no fields of {}: {}; its fields are {}; --ignore-unknown (ignore_unknown) leaves such columns out",
+            type_.name(), fmt::join(unknown, ", "), field_names(type_)));
   }
   for (const std::string& column : unknown) {
     warnings.push_back(
         fmt::format("{}: the column {} is not a field of {} and is left out", name(), column, type_.name()));
   }
-  if (options_.id_field.empty()) return Status::ok();
-  if (!id_column) {
-    return Status(StatusCode::InvalidArgument, fmt::format("line 1: no column \"{}\" for the ids; there are: {}",
-                                                           options_.id_field, fmt::join(columns_, ", ")));
-  }
-  id_column_ = *id_column;
+  id_column_ = id_column.value_or(0);  // Not used without an id field.
   return Status::ok();
 }
 

@@ -357,7 +357,10 @@ def test_an_import_reports_bad_records(client, space, tmp_path):
     path = tmp_path / "items.csv"
     path.write_text("key,price,colour\n1,10,red\n2,much,red\n3,30,red\n")
     failures, warnings = [], []
-    done = client.import_file(str(path), type="item", id_field="key", id_namespace=space.name,
+    with pytest.raises(fjord.InvalidArgument, match="colour.*ignore_unknown"):
+        client.import_file(str(path), type="item", id_field="key", id_namespace=space.name)
+    assert client.get(space(3), None) is None
+    done = client.import_file(str(path), type="item", id_field="key", id_namespace=space.name, ignore_unknown=True,
                               on_failure=lambda *one: failures.append(one), on_warning=warnings.append)
     assert (done.stored, done.failed, done.failed_by_code) == (2, 1, {"INVALID_FIELD": 1})
     [(file, line, error)] = failures

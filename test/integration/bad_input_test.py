@@ -149,7 +149,8 @@ class BadInputTest(unittest.TestCase):
 
     def test_bad_headers_of_csv(self):
         self.check(self.import_csv("id,name\n1,a\n", "--id-field", "key"), FAILED, "things.csv", '"key"', "id, name")
-        self.check(self.import_csv("id,name,Name\n1,a,b\n", "--id-field", "id"), FAILED, "Name", "twice")
+        self.check(self.import_csv("id,name,Name\n1,a,b\n", "--id-field", "id"), FAILED, '"Name"', "--ignore-unknown")
+        self.check(self.import_csv("id,name,name\n1,a,b\n", "--id-field", "id"), FAILED, "name", "twice")
         self.check(self.import_csv("", "--id-field", "id"), FAILED, "empty")
         self.check(self.import_csv("id,tags\n1,a\n", "--id-field", "id"), FAILED, "tags")
         self.check(self.cluster.fjord("import", "--type", "nothing", "--id-row", self.cluster.file("a.csv", "a\n1\n")), NOT_FOUND, "nothing")
