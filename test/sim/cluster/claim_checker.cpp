@@ -97,17 +97,19 @@ bool ClaimChecker::is_quiet() const {
 std::optional<ClusterView> ClaimChecker::state_in_sync() const {
   if (!state_ || is_changing_ || !is_quiet()) return std::nullopt;
   const MonotonicTime now = cluster_->scheduler().clock().now();
+  bool is_said = false;  // By a distributor; the buckets are theirs.
   for (const NodeType type : {NodeType::Storage, NodeType::Distributor}) {
     for (std::uint16_t i = 0; i < state_->state->node_count(type); ++i) {
       const NodeId node{type, i};
       if (!state_->is_up(node)) continue;
+      is_said = is_said || type == NodeType::Distributor;
       const auto polled = polled_.find(node.to_string());
       if (polled == polled_.end() || now - polled->second.at > kPolledWithin) return std::nullopt;
       const rpc::PollReply& reply = polled->second.reply;
       if (reply.state_version != state_->version() || !is_in_sync(reply)) return std::nullopt;
     }
   }
-  return state_;
+  return is_said ? state_ : std::nullopt;
 }
 
 NetworkObserver::SeeReply ClaimChecker::see_request(const std::string&, const std::string& to,
