@@ -42,7 +42,7 @@ struct Arguments {
   unsigned bits = 0;
   std::int64_t span_ms = 0;
   bool strict_reads = false;
-  std::string claims = "none";
+  std::string claims = "drawn";
   bool coverage = false;
   std::string coverage_file;
 };
@@ -73,7 +73,7 @@ std::string again(const Arguments& arguments, const std::string& scenario, const
   if (options.bits != 0) text += fmt::format(" --bits {}", options.bits);
   if (options.span.count() > 0) text += fmt::format(" --span-ms {}", options.span.count() / 1000);
   if (options.strict_reads) text += " --strict-reads";
-  if (options.claims != "none") text += " --claims " + options.claims;
+  if (options.claims != "drawn") text += " --claims " + options.claims;
   return text;
 }
 
