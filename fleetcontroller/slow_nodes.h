@@ -20,7 +20,7 @@ class SlowNodes {
  public:
   static constexpr Duration kVerySlow = milliseconds(50);
   static constexpr Duration kReportAfter = seconds(60);
-  static constexpr Duration kQuiet = seconds(60);
+  static constexpr Duration kQuiet = seconds(30);
 
   /// The recent measurements of one distributor.
   struct Report {
