@@ -39,12 +39,12 @@ class DamageTest(unittest.TestCase):
             path.write_bytes(content)
         return len(files[-2:])
 
-    def is_in_place(self, cluster):
-        """True if all fed documents are in slotfiles, and the journal could restore next to nothing."""
+    def is_in_place(self, cluster, node="storage.0"):
+        """True if all fed documents are in slotfiles of the node, and its journal could restore next to nothing."""
         fed = DOCUMENTS * BODY_BYTES
-        written = sum(path.stat().st_size for path in (cluster.directory / "storage.0" / "buckets").glob("*.slot"))
+        written = sum(path.stat().st_size for path in (cluster.directory / node / "buckets").glob("*.slot"))
         # The gauges are updated at intervals. Those of one update that count all documents are younger than the feed.
-        lines = self.metrics(cluster, "storage.0")
+        lines = self.metrics(cluster, node)
         known, left = (sum_of(lines, f"fjord_slotfile_{name}_bytes") for name in ("live", "journal"))
         return written > fed * 0.9 and known > fed * 0.99 and left < fed * 0.1
 
@@ -162,7 +162,8 @@ class DamageTest(unittest.TestCase):
         with harness.Cluster(storage=2, redundancy=2) as cluster:
             cluster.deploy(SCHEMA)
             cluster.must("feed", "-", stdin=lines_of(range(DOCUMENTS)))
-            cluster.local("stop")  # All documents are in slotfiles.
+            harness.wait_until(lambda: self.is_in_place(cluster, "storage.1"), "documents are in slotfiles only")
+            cluster.local("stop")
             folder = cluster.directory / "storage.1" / "buckets"
             self.assertGreater(self.zero_and_invert(folder), 4)
             self.assertGreater(len(self.problems(folder)), 4)

@@ -84,7 +84,7 @@ class UnequalDisksTest(unittest.TestCase):
             self.assertGreater(len(refused), 2 * BATCH, "the disk never filled up")
             self.assertEqual(doubtful, {})
             for message in refused.values():
-                self.assertRegex(message, rf"NO_SPACE.*{SMALL}.*bytes free; storage_options\.space_")
+                self.assertRegex(message, rf"NO_SPACE.*{SMALL}.*bytes free; storage\.space_")
             after, _ = self.feed(100000, BATCH)
             acknowledged.update(after)
             self.assertGreater(len(after), 0, "puts on buckets of the other nodes go on")
