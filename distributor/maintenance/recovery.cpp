@@ -1,6 +1,7 @@
 #include "recovery.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace fjord::distributor {
 namespace {
@@ -23,21 +24,50 @@ bool has_told_all(const NodeStateInfo& node, const Absence& gap) {
          });
 }
 
-/// Returns true if no replica set was in force after `set`, which `holder` reports. A set that was made under a state
-/// in which the holder was available would be known to it. One that was made while it was away would be known to a node
-/// that was available then. So it is enough that each of these nodes still lives and has reported nothing newer
+/// Returns the absences of a node since the set was made; none if its process has not lived since then.
+std::optional<std::vector<Absence>> absences_since(const NodeStateInfo& node, const ReplicaSet& set) {
+  if (node.up_since_version <= set.state_version()) return std::vector<Absence>();
+  if (node.alive_since() > set.state_version() || !node.past) return std::nullopt;
+  std::vector<Absence> absences;
+  for (const Absence& away : node.past->absences) {
+    if (away.until == 0) return std::nullopt;
+    if (away.until > set.state_version()) absences.push_back(away);
+  }
+  return absences;
+}
+
+/// Returns when both nodes were away at once.
+std::vector<Absence> overlaps(const std::vector<Absence>& one, const std::vector<Absence>& other) {
+  std::vector<Absence> both;
+  for (const Absence& a : one) {
+    for (const Absence& b : other) {
+      const Absence overlap{std::max(a.from, b.from), std::min(a.until, b.until)};
+      if (overlap.from < overlap.until) both.push_back(overlap);
+    }
+  }
+  return both;
+}
+
+/// Returns true if no replica set was in force after `set`, which `holders` report. A set that was made under a state
+/// in which one of them was available would be known to it. One that was made while all were away would be known to a
+/// node that was available then. So it is enough that each of these nodes still lives and has reported nothing newer
 /// (docs/design/0001-first-architecture.md, "A member that was silent").
-bool is_newest_in_force(const ReplicaReport& holder, const ClusterState& state, const ReplicaSet& set) {
-  const NodeStateInfo& own = state.node(NodeId::storage(holder.node));
-  if (own.up_since_version <= set.state_version()) return true;
-  if (own.alive_since() > set.state_version() || !own.past) return false;
+bool is_newest_in_force(const std::vector<const ReplicaReport*>& holders, const ClusterState& state,
+                        const ReplicaSet& set) {
+  std::optional<std::vector<Absence>> gaps;
+  NodeList witnesses;
+  for (const ReplicaReport* holder : holders) {
+    const auto absences = absences_since(state.node(NodeId::storage(holder->node)), set);
+    if (!absences) continue;
+    gaps = gaps ? overlaps(*gaps, *absences) : *absences;
+    witnesses.push_back(holder->node);
+  }
+  if (!gaps) return false;
   std::uint16_t count = state.node_count(NodeType::Storage);
   for (const std::uint16_t node : set.nodes) count = std::max<std::uint16_t>(count, node + 1);
-  return std::all_of(own.past->absences.begin(), own.past->absences.end(), [&](const Absence& gap) {
-    if (gap.until == 0) return false;
-    if (gap.until <= set.state_version()) return true;
+  return std::all_of(gaps->begin(), gaps->end(), [&](const Absence& gap) {
     for (std::uint16_t i = 0; i < count; ++i) {
-      if (i != holder.node && !has_told_all(state.node(NodeId::storage(i)), gap)) return false;
+      if (!witnesses.contains(i) && !has_told_all(state.node(NodeId::storage(i)), gap)) return false;
     }
     return true;
   });
@@ -199,9 +229,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
 
   if (is_unborn(reports, state, set)) return plan_birth(reports, ideal, std::move(plan));
   std::vector<const ReplicaReport*> holders = recipients(reports, set);
-  const bool is_newest = std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* holder) {
-    return is_newest_in_force(*holder, state, set);
-  });
+  const bool is_newest = is_newest_in_force(holders, state, set);
   const bool all_reported = set.epoch != 0 && std::all_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
                               return find_report(reports, node) != nullptr;
                             });

@@ -227,6 +227,25 @@ TEST_CASE("recovery: all were silent, each for a while of its own, and one of th
   CHECK_FALSE(may_serve(with_node(state, 3, NodeState::Up, 19, NodePast{19, {{11, 13}}})));
 }
 
+TEST_CASE("recovery: members that were silent one after the other are served together") {
+  const auto served = [](const Absence& of_1, const NodePast& of_2) {
+    ClusterState state = silence_beside_a_dead_node();
+    state = with_node(state, 1, NodeState::Up, of_1.until, NodePast{1, {of_1}});
+    state = with_node(state, 2, NodeState::Up, of_2.absences.front().until, of_2);
+    state = with_node(state, 3, NodeState::Down, 0, NodePast{1, {{14, 0}}});
+    const std::vector<ReplicaReport> both = {says(1, kSet, {1, 2, 3}), says(2, kSet, {1, 2, 3})};
+    CHECK_FALSE(plan_recovery(std::span(both).first(1), state, {1, 2, 3}, 1, true).available);
+    CHECK_FALSE(plan_recovery(std::span(both).last(1), state, {1, 2, 3}, 1, true).available);
+    return plan_recovery(both, state, {1, 2, 3}, 1, true).available;
+  };
+  // Whichever set node 3 had a part in, one of the two was told of it before it was in force.
+  CHECK(served({13, 15}, {1, {{11, 12}}}));
+  CHECK(served({13, 15}, {1, {{11, 13}}}));
+  // Node 3 may have gone on alone when both were away at once, or with what another process of node 2 has forgotten.
+  CHECK_FALSE(served({13, 15}, {1, {{11, 14}}}));
+  CHECK_FALSE(served({13, 15}, {12, {{11, 12}}}));
+}
+
 TEST_CASE("recovery: a member that was silent is not served if a newer set may exist without it") {
   const ClusterState state = silence_beside_a_dead_node();
   const auto with = [&](std::uint16_t index, NodeState is, std::uint64_t up_since, std::optional<NodePast> past) {
