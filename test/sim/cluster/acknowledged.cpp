@@ -43,6 +43,8 @@ Acknowledged::Batch Acknowledged::begin(const rpc::Execute& request) {
       Document& document = documents_[operation.id];
       document.removes_in_doubt.insert(begun.number);
       ++document.removes_begun;
+    } else if (is_write(operation.kind)) {
+      documents_.try_emplace(operation.id);  // It may exist from now on.
     } else if (operation.kind == rpc::OperationKind::Get) {
       if (const auto known = documents_.find(operation.id); known != documents_.end()) begun.known = known->second;
     }

@@ -37,7 +37,7 @@ class Acknowledged {
   }
   /// Records a batch of operations that a distributor receives.
   NetworkObserver::SeeReply see_request(const std::string& to, const rpc::Request& request);
-  /// Documents by id, those included that were removed.
+  /// Documents by id, those included that were removed, or whose first write was not acknowledged.
   const std::map<std::string, Document>& documents() const { return documents_; }
 
   /// Returns an empty string if a read may have given a version of this time, 0 for "no such document"; else what is
