@@ -14,7 +14,6 @@ namespace {
 constexpr std::uint64_t kScrubStepBytes = 1 << 20;
 /// What the beginning of a bucket counts for. It bounds the number of small buckets that one step reads.
 constexpr std::uint64_t kBucketCost = 4096;
-constexpr Duration kBetweenPasses = std::chrono::minutes(10);
 /// The rate is kept over this time: a step that comes late is made up for.
 constexpr Duration kLateMost = std::chrono::seconds(1);
 
@@ -22,7 +21,7 @@ constexpr Duration kLateMost = std::chrono::seconds(1);
 
 Duration Scrubber::step(MonotonicTime now) {
   const std::uint64_t rate = context_.options.limits.scrub_bytes_per_second;
-  if (rate == 0) return kBetweenPasses;
+  if (rate == 0) return context_.options.scrub_interval;
   if (table_.take_damage_found()) {
     again_ = true;
     if (cursor_ == 0) next_ = std::min(next_, now);
@@ -61,7 +60,7 @@ void Scrubber::begin_pass() {
 void Scrubber::end_pass(MonotonicTime now) {
   if (cursor_ != 0) ++context_.stats.scrub_passes;
   cursor_ = 0;
-  next_ = std::exchange(again_, false) ? now : now + kBetweenPasses;
+  next_ = std::exchange(again_, false) ? now : now + context_.options.scrub_interval;
 }
 
 /// Begins to read the next bucket. Returns false if the pass has read all of them.

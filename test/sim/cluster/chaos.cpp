@@ -57,7 +57,13 @@ NetworkFaults random_faults(Random& random) {
   return faults;
 }
 
-std::string wait_until_whole(SimCluster& cluster) {
+namespace {
+
+/// Time in which a scrub has begun after now and has ended.
+constexpr Duration kScrubbedWithin = SimCluster::kScrubInterval + seconds(10);
+
+/// Reads everything, which finds damage in slotfiles, until all of it is repaired. Returns an empty string then.
+std::string wait_until_readable(SimCluster& cluster) {
   std::string problem;
   for (int turn = 0; turn < 20; ++turn) {
     if (!cluster.run_until_steady(seconds(60))) return "I3: replicas did not converge: " + cluster.check_replicas();
@@ -65,6 +71,15 @@ std::string wait_until_whole(SimCluster& cluster) {
     if (problem.empty()) return {};
   }
   return "I13: still damaged: " + problem;
+}
+
+}  // namespace
+
+std::string wait_until_whole(SimCluster& cluster) {
+  if (std::string problem = wait_until_readable(cluster); !problem.empty()) return problem;
+  // A damaged journal is not read while its process lives. The next scrub replaces it.
+  cluster.scheduler().run_for(kScrubbedWithin);
+  return wait_until_readable(cluster);
 }
 
 SimClusterOptions random_shape(const ScenarioOptions& options, Random& random) {

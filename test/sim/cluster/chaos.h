@@ -31,8 +31,8 @@ class Chaos {
 /// Draws the probabilities of lost, duplicated and delayed messages.
 NetworkFaults random_faults(Random& random);
 
-/// Waits until no document is damaged. Reads everything to detect damage, so several rounds may be needed. Returns an
-/// empty string on success.
+/// Waits until nothing is damaged on any disk: until everything can be read, and then for a scrub, which also replaces
+/// the journals. Returns an empty string on success.
 std::string wait_until_whole(SimCluster& cluster);
 
 /// Draws the sizes of a cluster; the scenario adds the schemas.

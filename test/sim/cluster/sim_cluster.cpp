@@ -180,6 +180,7 @@ class SimCluster::StorageProcess final : public Process {
       slotfile.limits.index_bytes_max = 16384;
       slotfile.limits.journal_bytes_max = 32768;
       slotfile.journal_segment_bytes = 8192;
+      slotfile.scrub_interval = SimCluster::kScrubInterval;
       if (sync) slotfile.durability = slotfile.change_durability = Durability::Sync;
       FJORD_TRY_ASSIGN(std::unique_ptr<SlotfileProvider> provider, SlotfileProvider::open(env_, slotfile));
       engines_.push_back(provider.get());

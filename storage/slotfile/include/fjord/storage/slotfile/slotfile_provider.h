@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -79,6 +80,8 @@ struct SlotfileOptions {
   /// Reads documents from mapped files. This is faster, but a medium error during a read ends the process instead of
   /// failing the read. The scrub reads without mapping, so it usually finds such places first.
   bool map_files = true;
+  /// Time from the end of a pass of the scrub to the next one.
+  Duration scrub_interval = std::chrono::minutes(10);
   /// Minimum durability of writes, whatever they ask for.
   Durability durability = Durability::Process;
   /// Minimum durability of changes of buckets (replica sets, splits, deletions). Never less than `durability`.

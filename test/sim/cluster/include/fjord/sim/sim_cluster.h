@@ -88,6 +88,9 @@ struct SimClusterOptions {
 /// slotfile engine on simulated disks, and clients. The second composition root beside tools/fjordd.
 class SimCluster {
  public:
+  /// Pause between two passes of the scrub of a storage node.
+  static constexpr Duration kScrubInterval = seconds(30);
+
   explicit SimCluster(const SimClusterOptions& options);
   ~SimCluster();
 
