@@ -88,13 +88,19 @@ std::vector<const ReplicaReport*> recipients(std::span<const ReplicaReport> repo
   return found;
 }
 
+/// Returns true if the node has come back without the data that it had. It may still open its folder, or be retired.
+bool is_back_empty(const ClusterState& state, std::uint16_t node) {
+  const NodeStateInfo& info = state.node(NodeId::storage(node));
+  return state.has_lost_data(node) && (is_available(info) || info.state == NodeState::Initializing);
+}
+
 /// Returns true if all members of `set` that have not reported came back without their data, and a holder of the set
 /// has been available since it was made. Without that holder no newer set can have come into force, and nothing is
 /// gained by waiting for the others: they hold nothing any more.
 bool is_only_lost_missing(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set,
                           const std::vector<const ReplicaReport*>& holders) {
   const bool only_lost = std::all_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
-    return find_report(reports, node) != nullptr || (state.has_lost_data(node) && state.is_up(NodeId::storage(node)));
+    return find_report(reports, node) != nullptr || is_back_empty(state, node);
   });
   return only_lost && std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* holder) {
            return state.node(NodeId::storage(holder->node)).available_since() <= set.state_version();

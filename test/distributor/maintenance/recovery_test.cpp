@@ -596,6 +596,8 @@ TEST_CASE("recovery: a member that came back without its data is not waited for 
   CHECK(plan.members == Nodes{1});
   CHECK(plan.catching_up == Nodes{2});
   CHECK(plan.install);
+  CHECK(plan_without_two(10, NodeState::Retired).available);
+  CHECK(plan_without_two(10, NodeState::Initializing).available);
 }
 
 TEST_CASE("recovery: what a member that lost its data may have taken alone is unavailable and not just gone") {
