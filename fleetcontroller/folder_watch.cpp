@@ -9,12 +9,10 @@ FolderVerdict judge_folder(const FolderRecord* known, bool has_served, std::uint
   FolderVerdict verdict;
   if (known != nullptr) verdict.next = *known;
   if (folder != 0 && (known == nullptr || known->folder != folder)) {
-    const bool is_taken = known == nullptr ? !has_served || adopted : known->folder == 0 || known->lost == folder;
+    const bool is_taken = known == nullptr ? !has_served || adopted : known->folder == 0;
+    const bool is_back = known != nullptr && known->lost == folder;
     verdict.next.folder = folder;
-    if (known != nullptr && known->lost == folder) {
-      verdict.next.lost = 0;
-      verdict.next.lost_unix_us = 0;
-    } else if (!is_taken && verdict.next.lost == 0) {
+    if (is_back || (!is_taken && verdict.next.lost == 0)) {
       verdict.next.lost = known == nullptr ? kUnknownFolder : known->folder;
       verdict.next.lost_unix_us = unix_us;
     }

@@ -22,7 +22,8 @@ struct FolderVerdict {
 /// - A folder of number 0 is that of an earlier version, which names none: nothing changes.
 /// - The first folder of a node is taken: the node is new, or its cluster comes from an earlier version and the folder
 ///   held data when it was named. A folder that was empty then, of a node that has served, has lost that data.
-/// - Another folder than the recorded one has lost the data. If the lost folder comes back, nothing is lost.
+/// - Another folder than the recorded one has lost the data. If the lost folder comes back, its successor is the lost
+///   one: it may have taken writes when no other node was there.
 FolderVerdict judge_folder(const FolderRecord* known, bool has_served, std::uint64_t folder, bool adopted,
                            std::int64_t unix_us);
 

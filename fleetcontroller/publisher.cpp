@@ -144,7 +144,15 @@ bool Publisher::is_complete(const IdentityRecord& identity) const {
     const Result<NodeId> id = NodeId::parse(item.first);
     return item.second.lost == 0 || !id || records_.active().node(*id).lost_version != 0;
   });
-  return all_marked && !records_.pending() && why_not_in_sync(facts()).empty();
+  // The same holds for the process that has brought yet another folder.
+  const auto& published = records_.cluster().incarnations;
+  const bool all_known = std::all_of(poller_.nodes().begin(), poller_.nodes().end(), [&](const PolledNode& node) {
+    const auto folder = identity.folders.find(node.id().to_string());
+    if (folder == identity.folders.end() || folder->second.lost == 0 || !node.monitor.report().answered) return true;
+    const auto process = published.find(folder->first);
+    return process != published.end() && process->second == node.monitor.report().incarnation;
+  });
+  return all_marked && all_known && !records_.pending() && why_not_in_sync(facts()).empty();
 }
 
 ClusterFacts Publisher::facts() const {
