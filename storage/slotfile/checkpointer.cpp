@@ -95,6 +95,18 @@ Status Checkpointer::flush_some(std::uint64_t bytes_max) {
 
 /// Flushes until at most `goal` bytes are held, independently of a checkpoint.
 Status Checkpointer::flush_for_memory(std::uint64_t goal) {
+  FJORD_TRY(flush_until(goal));
+  // The remaining held entries belong to a slot that is being rewritten, so the rewrite has to finish first.
+  const std::uint64_t most = context_.options.limits.held_bytes_max;
+  while (rewrites_.is_active() && context_.stats.held_bytes > most) {
+    const Status status = rewrites_.step_waiting();
+    if (!status && (rewrites_.is_active() || !table_.health())) return status;
+  }
+  // A rewrite that failed is tried again later. Its slot has kept its files and can be flushed.
+  return context_.stats.held_bytes > most ? flush_until(goal) : Status::ok();
+}
+
+Status Checkpointer::flush_until(std::uint64_t goal) {
   for (std::size_t seen = 0; seen <= table_.by_uid().size() && context_.stats.held_bytes > goal; ++seen) {
     auto at = table_.by_uid().upper_bound(memory_cursor_);
     if (at == table_.by_uid().end()) at = table_.by_uid().begin();
@@ -104,10 +116,6 @@ Status Checkpointer::flush_for_memory(std::uint64_t goal) {
         FJORD_TRY(flush_slot(*at->second, *slot));
       }
     }
-  }
-  // The remaining held entries belong to a slot that is being rewritten, so the rewrite has to finish first.
-  while (rewrites_.is_active() && context_.stats.held_bytes > context_.options.limits.held_bytes_max) {
-    FJORD_TRY(rewrites_.step_waiting());
   }
   return Status::ok();
 }

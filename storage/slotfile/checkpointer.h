@@ -51,6 +51,7 @@ class Checkpointer {
 
   void enter(Phase phase);
   Status finish_running();
+  Status flush_until(std::uint64_t goal);
   Status flush_some(std::uint64_t bytes_max);
   void begin_sync();
   Status sync_some();

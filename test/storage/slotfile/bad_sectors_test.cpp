@@ -217,6 +217,25 @@ TEST_CASE("slotfile: a slot that cannot be rewritten does not keep others waitin
   CHECK_FALSE(*machine.provider().is_damaged(kWhole));
 }
 
+TEST_CASE("slotfile: a put does not fail with the rewrite that it has to wait for") {
+  const Sound sound = make_sound({kWhole});
+  BadDisk disk(sound.files);
+  SlotfileOptions little_memory = options(kNoScrub);
+  little_memory.limits.held_bytes_max = 4 * kBodyBytes;
+  Machine machine(disk, little_memory);
+  disk.flip(sound.slotfile.at(kWhole), 0, 64);
+  REQUIRE(machine.open().is_ok());
+  REQUIRE(machine.provider().list_entries(kWhole).has_value());
+  const std::size_t sector = sound.body_at(kWhole, 5);
+  disk.break_sector(sound.slotfile.at(kWhole), sector, sector + 100);
+  REQUIRE(machine.provider().maintain(MonotonicTime{1'000'000}).more);  // The rewrite of the bad header begins.
+  for (int n = 0; n < kDocuments; ++n) {
+    INFO(n);
+    CHECK(machine.run(put_step(kWhole, {document(kWhole, n, 30)})).is_ok());
+  }
+  CHECK(machine.provider().list_entries(kWhole)->size() == kDocuments);
+}
+
 TEST_CASE("slotfile: a bucket is renewed although a slot of another one cannot be rewritten") {
   const Sound sound = make_sound({kWhole, kParent});
   BadDisk disk(sound.files);
