@@ -23,10 +23,11 @@ class VisitBuckets {
     unsigned errors = 0;    ///< Times that its visitor reported an error.
     Duration backoff{0};
     std::unordered_set<GlobalId> given;
-    bool is_begun = false;               ///< The visit has delivered some of its documents.
-    bool may_be_missing = false;         ///< No list named it, so it may never have held a document.
-    std::optional<std::uint16_t> avoid;  ///< The node that the bucket was taken from for keeping the visit waiting.
-    bool even_damaged = false;           ///< No replica is intact: the remaining documents are read.
+    bool is_begun = false;        ///< The visit has delivered some of its documents.
+    bool may_be_missing = false;  ///< No list named it, so it may never have held a document.
+    /// The node that the bucket was taken from for keeping the visit waiting, or that has failed to read it.
+    std::optional<std::uint16_t> avoid;
+    bool even_damaged = false;  ///< No replica is intact: the remaining documents are read.
     /// Some documents belong to another slice, or were given before the visit was resumed.
     bool partly_wanted = false;
   };

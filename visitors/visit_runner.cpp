@@ -235,14 +235,14 @@ bool VisitRunner::on_event(Run& run, rpc::VisitorEvent event) {
       ++context_.progress.buckets_by_node[run.node];
       buckets_.complete(event.bucket, std::move(event.result));
     } else {
-      on_bucket_error(event.bucket, event.status);
+      on_bucket_error(run, event.bucket, event.status);
     }
   }
   finish_if_done();  // Checked here because the answer that says "finished" may be lost together with its node.
   return !context_.finished;
 }
 
-void VisitRunner::on_bucket_error(BucketId bucket, const Status& status) {
+void VisitRunner::on_bucket_error(const Run& run, BucketId bucket, const Status& status) {
   const Fault fault = classify(status);
   const unsigned tries_max = context_.options.bucket_tries_max;
   if (fault == Fault::Permanent) {
@@ -250,6 +250,8 @@ void VisitRunner::on_bucket_error(BucketId bucket, const Status& status) {
   } else if (fault == Fault::TryAgain && ++buckets_.at(bucket).errors >= tries_max) {
     context_.finish(status.with_context(bucket.to_string() + " failed " + std::to_string(tries_max) + " times"));
   } else {
+    // The distributor may not have heard yet that this replica is damaged.
+    if (fault == Fault::TryAgain) buckets_.at(bucket).avoid = run.node;
     finder_.again_later(bucket, status);
   }
 }

@@ -76,7 +76,7 @@ class VisitRunner {
   void on_silence(Run& run, const Status& reason);
   /// Returns false if the run is gone or the session has finished.
   bool on_event(Run& run, rpc::VisitorEvent event);
-  void on_bucket_error(BucketId bucket, const Status& status);
+  void on_bucket_error(const Run& run, BucketId bucket, const Status& status);
   void drop_run(std::uint64_t run_id, const Status& reason);
   void abandon_queue(std::uint16_t node, const Status& reason);
   void destroy_visitor(const Run& run);

@@ -254,7 +254,9 @@ TEST_CASE("a replica that has lost something since it was listed is not read, on
   const bool has_another = GENERATE(true, false);
   if (!has_another) lose_something(world.nodes[1], knows_it);
   world.even_damaged = !has_another;
-  Visit visit(world);
+  VisitorSessionOptions options;
+  options.bucket_tries_max = 2;  // The second try goes to another replica, although the distributor has heard nothing.
+  Visit visit(world, options);
   REQUIRE(visit.run());
   CHECK(visit.status->is_ok());
   CHECK(each_once(visit, 200));
