@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <iterator>
 #include <map>
 
 #include "distributor_faults.h"
@@ -25,90 +27,44 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
-}  // namespace
-
-std::string to_string(Bug bug) {
-  switch (bug) {
-    case Bug::None:
-      return "none";
-    case Bug::SkipReplica:
-      return "skip-replica";
-    case Bug::ForgetTuple:
-      return "forget-tuple";
-    case Bug::ReadOutOfSync:
-      return "read-out-of-sync";
-    case Bug::ForgetTokens:
-      return "forget-tokens";
-    case Bug::GuardReadsAnywhere:
-      return "guard-reads-anywhere";
-    case Bug::SkipRepair:
-      return "skip-repair";
-    case Bug::RepairUnmerged:
-      return "repair-unmerged";
-    case Bug::ServeOldRequests:
-      return "serve-old-requests";
-    case Bug::ForkState:
-      return "fork-state";
-    case Bug::ForgetVisited:
-      return "forget-visited";
-    case Bug::SkipSync:
-      return "skip-sync";
-    case Bug::IgnoreLease:
-      return "ignore-lease";
-    case Bug::TokenSkipsBucket:
-      return "token-skips-bucket";
-    case Bug::SliceHole:
-      return "slice-hole";
-    case Bug::UnstableBound:
-      return "unstable-bound";
-    case Bug::HideRemoves:
-      return "hide-removes";
-    case Bug::IgnoreOwners:
-      return "ignore-owners";
-    case Bug::CountAgainAfterTakeover:
-      return "count-again-after-takeover";
-    case Bug::LoseDeadLetters:
-      return "lose-dead-letters";
-    case Bug::AllowStops:
-      return "allow-stops";
-    case Bug::ForbidStops:
-      return "forbid-stops";
-    case Bug::HideMissing:
-      return "hide-missing";
-    case Bug::KeepOutage:
-      return "keep-outage";
-    case Bug::SayInSync:
-      return "say-in-sync";
-  }
-  return "unknown";
-}
-
-namespace {
-
-constexpr Bug kBugs[] = {Bug::SkipReplica,      Bug::ForgetTuple,        Bug::ReadOutOfSync,
-                         Bug::ForgetTokens,     Bug::GuardReadsAnywhere, Bug::SkipRepair,
-                         Bug::RepairUnmerged,   Bug::ServeOldRequests,   Bug::ForkState,
-                         Bug::ForgetVisited,    Bug::SkipSync,           Bug::IgnoreLease,
-                         Bug::TokenSkipsBucket, Bug::SliceHole,          Bug::UnstableBound,
-                         Bug::HideRemoves,      Bug::IgnoreOwners,       Bug::CountAgainAfterTakeover,
-                         Bug::LoseDeadLetters,  Bug::AllowStops,         Bug::ForbidStops,
-                         Bug::HideMissing,      Bug::KeepOutage,         Bug::SayInSync};
+/// The names of the bugs, in the order of Bug.
+constexpr std::string_view kBugNames[] = {"none",
+                                          "skip-replica",
+                                          "forget-tuple",
+                                          "read-out-of-sync",
+                                          "forget-tokens",
+                                          "guard-reads-anywhere",
+                                          "skip-repair",
+                                          "repair-unmerged",
+                                          "serve-old-requests",
+                                          "fork-state",
+                                          "forget-visited",
+                                          "skip-sync",
+                                          "ignore-lease",
+                                          "token-skips-bucket",
+                                          "slice-hole",
+                                          "unstable-bound",
+                                          "hide-removes",
+                                          "ignore-owners",
+                                          "count-again-after-takeover",
+                                          "lose-dead-letters",
+                                          "allow-stops",
+                                          "forbid-stops",
+                                          "hide-missing",
+                                          "keep-outage",
+                                          "say-in-sync"};
 
 }  // namespace
+
+std::string to_string(Bug bug) { return std::string(kBugNames[static_cast<std::size_t>(bug)]); }
 
 Result<Bug> bug_from_string(const std::string& name) {
-  if (name == to_string(Bug::None)) return Bug::None;
-  for (const Bug bug : kBugs) {
-    if (to_string(bug) == name) return bug;
-  }
-  return Status(StatusCode::InvalidArgument, "there is no bug '" + name + "'");
+  const auto found = std::find(std::begin(kBugNames), std::end(kBugNames), name);
+  if (found == std::end(kBugNames)) return Status(StatusCode::InvalidArgument, "there is no bug '" + name + "'");
+  return static_cast<Bug>(found - std::begin(kBugNames));
 }
 
-std::string bug_names() {
-  std::string names;
-  for (const Bug bug : kBugs) names += (names.empty() ? "" : ", ") + to_string(bug);
-  return names;
-}
+std::string bug_names() { return fmt::format("{}", fmt::join(std::begin(kBugNames) + 1, std::end(kBugNames), ", ")); }
 
 class SimCluster::StorageProcess final : public Process {
  public:
