@@ -132,7 +132,8 @@ class BalanceTest(unittest.TestCase):
             self.assertNotEqual(wrong.code, 0, wrong)
             self.assertIn("sample.jsonl: feed, line 1", wrong.err)
             sample.write_text("\n".join(lines[::2]) + "\n")
-            harness.wait_until(lambda: cluster.fjord("balance", "plan", "--initial", sample).code == 0, "the nodes are known")
+            harness.wait_until(lambda: cluster.fjord("balance", "plan", "--initial", sample).code == 0,
+                               lambda: f"the nodes are known: {cluster.fjord('balance', 'plan', '--initial', sample)}")
             plan = cluster.must("balance", "apply", "--initial", sample, "--yes", "-o", "json").json()
             self.assertGreater(len(plan["moves"]), 0)
             self.assertEqual(plan["bytes"], 0)
