@@ -312,7 +312,10 @@ rpc::BalanceReply BalanceAnswers::plan(const rpc::Balance& request) const {
                     fmt::format("the loads are not known yet{}{}", known_.round.waits_for.empty() ? "" : ": ",
                                 fmt::join(known_.round.waits_for, "; "))};
   } else if (is_initial) {
-    reply.refusals = why_not_balance(publisher_.facts(), value_or_default(config(), "maintenance.paused") != 0);
+    const ClusterFacts facts = publisher_.facts();
+    reply.refusals = why_not_balance(facts, value_or_default(config(), "maintenance.paused") != 0);
+    // The round may have been that of another state, in which other nodes were up.
+    if (known_.places.version() != facts.active.version()) reply.refusals.emplace_back(kLoadsNotKnownYet);
     if (reply.refusals.empty()) reply.plan = plan_message(propose_initial(request, *chosen));
   } else if (!known_.round.waits_for.empty()) {
     reply.refusals = known_.round.waits_for;

@@ -47,6 +47,11 @@ BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalanceMo
   proposal.before = balancer::imbalance(model, balancer::node_loads(model));
   proposal.after = proposal.before;
   proposal.table = table_of(*known.places.view().state);
+  const auto is_usable = [](const balancer::BalanceNode& node) { return node.usable; };
+  if (std::none_of(model.nodes.begin(), model.nodes.end(), is_usable)) {
+    proposal.left_out.emplace_back("no storage node with a capacity is up");
+    return proposal;
+  }
   Random random(mix64(known.round.number, known.places.version()));
   const balancer::Plan plan = algorithm.step(model, memory, random);
   forget_moves_of_round(memory, model.round, known.last_moves);

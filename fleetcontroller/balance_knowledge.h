@@ -67,8 +67,12 @@ struct BalanceKnowledge {
   std::optional<BalanceProposal> proposal;  ///< The plan made in the last round.
 };
 
+/// Why nothing can be planned or carried out until the next round.
+inline constexpr const char* kLoadsNotKnownYet =
+    "the loads under this cluster state are not known yet; wait for a round";
+
 /// Plans a step and applies the guard rails to it. `memory` is the algorithm's; it is changed as by a step that moves
-/// nothing.
+/// nothing. Without a usable node the proposal is empty and says so.
 BalanceProposal propose(const BalanceKnowledge& known, const balancer::BalanceModel& model,
                         const balancer::BalancingAlgorithm& algorithm, balancer::Memory& memory);
 

@@ -253,7 +253,7 @@ void BalanceLoop::run_apply(const rpc::Balance& request, rpc::Responder respond)
   if (!reply.status) return respond(std::move(reply));
   reply.refusals = reasons_against();
   if (!known_.round.model || known_.places.version() != request.state_version) {
-    reply.refusals.emplace_back("the loads under this cluster state are not known yet; wait for a round");
+    reply.refusals.emplace_back(kLoadsNotKnownYet);
   }
   if (!reply.refusals.empty()) return respond(std::move(reply));
   std::vector<BalancedReplica> wanted;

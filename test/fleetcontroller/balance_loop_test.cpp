@@ -289,6 +289,27 @@ TEST_CASE("balancer: a sample places buckets before there are documents, and its
   for (const rpc::BalanceStep& step : loaded.steps()) CHECK(step.kind != "revert");
 }
 
+TEST_CASE("balancer: a plan from a sample waits for a round with the nodes that are up") {
+  LoadedFleet loaded;
+  loaded.configure("advise");
+  for (unsigned i = 0; i < 4; ++i) loaded.fleet.stop_node(fmt::format("storage.{}", i));
+  loaded.fleet.world.scheduler.run_for(seconds(6));
+  for (unsigned i = 0; i < 4; ++i) loaded.start(i);
+  rpc::Balance request;
+  request.action = rpc::BalanceAction::Plan;
+  request.sample = {{.bucket = 1, .bytes = 100}};
+  // In some of these moments the nodes are up, and the last round has seen none of them.
+  std::size_t refused = 0;
+  rpc::BalanceReply reply;
+  for (int i = 0; i < 400 && !reply.plan.is_initial; ++i) {
+    loaded.fleet.world.scheduler.run_for(milliseconds(25));
+    reply = loaded.fleet.caller.ask(kController, request);
+    refused += reply.refusals.empty() && reply.status ? 0 : 1;
+  }
+  CHECK(refused > 0);
+  CHECK(reply.plan.is_initial);
+}
+
 TEST_CASE("balancer: of two plans for one state that arrive together one is carried out") {
   LoadedFleet loaded;
   loaded.heat();

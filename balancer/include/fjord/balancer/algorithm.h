@@ -47,7 +47,7 @@ class BalancingAlgorithm {
   virtual std::string_view summary() const = 0;
   /// Returns the plan of a first placement: places the slices that have no holders.
   virtual Plan initialise(const BalanceModel& model, Random& random) const = 0;
-  /// Returns the plan of one step. The caller takes steps for as long as the cluster runs.
+  /// Returns the plan of one step. The caller takes steps for as long as the cluster runs. Requires a usable node.
   virtual Plan step(const BalanceModel& model, Memory& memory, Random& random) const = 0;
 };
 
