@@ -55,8 +55,8 @@ void StripeOperations::settle_refused(const rpc::Apply& request, std::span<const
     const Result<spi::StoredDocument> here =
         context_.provider->get(operation.bucket, operation.gid, spi::Parts::HeaderOnly);
     if (here && here->timestamp.us >= operation.timestamp_us) {
+      // What was there before that duplicate is not known here.
       results[i].status = Status::ok();
-      results[i].existed = true;
       results[i].timestamp_us = operation.timestamp_us;
     } else {
       is_refused = true;
