@@ -24,6 +24,7 @@ BucketReshaper::BucketReshaper(Context& context, TunableRegistry& tunables, Hook
 
 void BucketReshaper::forget() {
   queue_.clear();
+  queued_.clear();
   works_.clear();
   inspected_.clear();
 }
@@ -149,8 +150,7 @@ void BucketReshaper::consider_joins(const std::vector<BucketTicket>& lows,
 }
 
 void BucketReshaper::enqueue(Work work) {
-  const auto same = [&](const Work& other) { return other.parent == work.parent; };
-  if (std::any_of(queue_.begin(), queue_.end(), same)) return;
+  if (!queued_.insert(work.parent.raw()).second) return;
   queue_.push_back(std::move(work));
   start_some();
 }
@@ -159,6 +159,7 @@ void BucketReshaper::start_some() {
   while (works_.size() < kReshapesAtOnce && !queue_.empty()) {
     Work work = std::move(queue_.front());
     queue_.pop_front();
+    queued_.erase(work.parent.raw());
     start(std::move(work));
   }
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <unordered_set>
 #include <vector>
 
 #include "context.h"
@@ -86,6 +87,7 @@ class BucketReshaper {
   Counter& splits_;
   Counter& joins_;
   std::deque<Work> queue_;
+  std::unordered_set<std::uint64_t> queued_;  ///< The parents of queue_; each is there once.
   std::map<std::uint64_t, Work> works_;  ///< Splits and joins in progress, by number.
   std::uint64_t last_number_ = 0;
   /// Large buckets that are being examined, or that a split would not help, with their size when they were examined.
