@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -344,6 +345,10 @@ def test_memory_stays_flat(client, space):
     assert resident() - before < 2_500_000
 
 
+def is_in_sync(status):
+    return status.buckets_in_sync == status.buckets and all(node.state == "up" for node in status.nodes)
+
+
 def test_killed_nodes(cluster, space):
     """Storage nodes are killed and restarted one after the other, during a feed, a visit and a subscription."""
     with fjord.Client(cluster.address, timeout=60) as client:
@@ -370,6 +375,9 @@ def test_killed_nodes(cluster, space):
 
         stats = client.feed(rows(), max_inflight=50)
         assert (stats.ok, stats.failed, stats.in_doubt) == (3000, 0, 0), stats
+        deadline = time.monotonic() + 60
+        while not is_in_sync(client.admin.status()):  # Until then, what was written last may be on storage.1 only.
+            assert time.monotonic() < deadline, client.admin.status().reasons
         visit = client.visit(space.where(), slices=2)
         found = [next(visit).id]
         cluster.kill(1)
