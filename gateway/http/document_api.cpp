@@ -98,15 +98,16 @@ const std::vector<DocumentApi::Operation>& DocumentApi::operations() {
   static const Names no_visit = {"dryRun", "destinationCluster"};
   static const Names space = {"bucketSpace"};
   static const Names copy = joined(select, {"destinationCluster"});
+  static const Names remove_selected = joined(select, {"confirm"});
   using enum PathForm;
   static const std::vector<Operation> operations = {
       {"GET", Root, joined(visit, space), no_visit, &DocumentApi::visit},
       {"POST", Root, joined(copy, space), no_select, &DocumentApi::write_selected},
-      {"DELETE", Root, joined(select, space), no_select, &DocumentApi::write_selected},
+      {"DELETE", Root, joined(remove_selected, space), no_select, &DocumentApi::write_selected},
       {"GET", Selection, visit, joined(no_visit, space), &DocumentApi::visit},
       {"POST", Selection, copy, joined(no_select, space), &DocumentApi::write_selected},
       {"PUT", Selection, select, joined(no_select, space), &DocumentApi::write_selected},
-      {"DELETE", Selection, select, joined(no_select, space), &DocumentApi::write_selected},
+      {"DELETE", Selection, remove_selected, joined(no_select, space), &DocumentApi::write_selected},
       {"GET", Document, read, {"dryRun"}, &DocumentApi::read},
       {"POST", Document, write, {}, &DocumentApi::write},
       {"PUT", Document, write, {}, &DocumentApi::write},
@@ -213,7 +214,7 @@ void DocumentApi::write_selected(Call& call) {
   if (!wish) return call.reply(error_answer(call.request, wish.error()));
   const bool is_taken =
       threads_.run([this, request = call.request, path = call.path, wish = std::move(*wish), reply = call.reply] {
-        reply(write_by_selection(client_, request, path, wish, stop_of(reply)));
+        reply(write_by_selection(client_, request, path, wish, confirms_removals_, stop_of(reply)));
       });
   if (!is_taken) call.reply(message_answer(call.request, 429, kTooManyVisits));
 }

@@ -35,7 +35,9 @@ class VisitThreads {
 /// Threading: any thread. Lifetime: client and threads outlive the requests in progress.
 class DocumentApi {
  public:
-  DocumentApi(Client& client, VisitThreads& threads) : client_(client), threads_(threads) {}
+  /// `confirms_removals`: a removal by selection has to say how many documents it may remove.
+  DocumentApi(Client& client, VisitThreads& threads, bool confirms_removals)
+      : client_(client), threads_(threads), confirms_removals_(confirms_removals) {}
 
   /// `path` is the decoded path of the request, from "document" on.
   void handle(const HttpRequest& request, const std::vector<std::string>& path, HttpReply reply);
@@ -71,6 +73,7 @@ class DocumentApi {
 
   Client& client_;
   VisitThreads& threads_;
+  const bool confirms_removals_;
   std::mutex mutex_;
   std::set<std::string> known_types_ FJORD_GUARDED_BY(mutex_);
 };

@@ -159,7 +159,7 @@ class HttpGateway::Impl {
   Impl(HttpGatewayOptions options, MetricRegistry& metrics)
       : client_(std::make_unique<Client>(connect(addresses_of(options.distributors)))),
         metrics_(metrics),
-        router_(*client_, visits_, metrics,
+        router_(*client_, visits_, metrics, options.confirm_removals,
                 {.addresses = addresses_of(options.distributors),
                  .metrics_shown = options.metrics_shown,
                  .metrics_nodes = options.metrics_nodes,

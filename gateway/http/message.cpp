@@ -40,6 +40,7 @@ bool is_parameter(std::string_view name) {
       "cluster",
       "concurrency",
       "condition",
+      "confirm",
       "continuation",
       "create",
       "destinationCluster",

@@ -14,8 +14,9 @@ namespace fjord::gateway {
 /// Finds the handler of a request. Threading: any thread. Lifetime: the collaborators outlive the requests in progress.
 class Router {
  public:
-  Router(Client& client, VisitThreads& threads, MetricRegistry& metrics, OwnApiOptions options)
-      : documents_(client, threads), own_(std::move(options), threads, metrics) {}
+  /// `confirms_removals`: see DocumentApi.
+  Router(Client& client, VisitThreads& threads, MetricRegistry& metrics, bool confirms_removals, OwnApiOptions options)
+      : documents_(client, threads, confirms_removals), own_(std::move(options), threads, metrics) {}
 
   void handle(const HttpRequest& request, HttpReply reply);
   OwnApi& own() { return own_; }

@@ -2,6 +2,7 @@
 
 #include "http/selection_write.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <utility>
 
@@ -16,20 +17,24 @@
 namespace fjord::gateway {
 namespace {
 
+/// A count may take this long, however short the client wants its requests: half of a count is of no use.
+constexpr std::int64_t kCountMs = 10'000;
+
 /// Returns whether the same request may succeed later. A run that was stopped, because the gateway ends or the client
 /// has gone, continues from its cursor.
 bool may_be_repeated(StatusCode code) { return code == StatusCode::Cancelled || may_succeed_later(code); }
 
 SelectionRun run_change(Client& client, const BulkChange& change, const DocumentPath& path, const SelectionWish& wish,
-                        std::stop_token stop) {
+                        bool only_counts, std::stop_token stop) {
   SelectionRun run;
   BulkOptions options;
+  options.dry_run = only_counts;
   options.type = path.type;
   options.all_types = path.is_root;
   options.slice = wish.slice;
   options.resume = wish.continuation;
   options.timeout = milliseconds(wish.timeout_ms);
-  options.time_limit = milliseconds(wish.chunk_ms);
+  options.time_limit = milliseconds(only_counts ? std::max(wish.chunk_ms, kCountMs) : wish.chunk_ms);
   options.stop = std::move(stop);
   options.on_failure = [&](const std::string& id, const Status& error) { run.note_failure(id, error); };
   run.summary = run_bulk(client.core(), change, std::move(options));
@@ -65,8 +70,24 @@ HttpAnswer selection_answer(const HttpRequest& request, const SelectionRun& run)
   return {.status = 200, .body = std::move(body)};
 }
 
+std::optional<HttpAnswer> unconfirmed_answer(const HttpRequest& request, const SelectionWish& wish,
+                                             const BulkSummary& counted) {
+  if (!counted.status) return error_answer(request, counted.status);
+  const auto confirmed = static_cast<std::uint64_t>(wish.confirmed.value_or(0));
+  if (!counted.has_more && counted.matched <= confirmed) return std::nullopt;
+  const std::string how_many = (counted.has_more ? "at least " : "") + std::to_string(counted.matched);
+  const std::string value = counted.has_more ? "all" : std::to_string(counted.matched);
+  const std::string text = wish.confirmed ? fmt::format("{} documents match, and confirm is {}", how_many, confirmed)
+                                          : fmt::format("{} documents match", how_many);
+  HttpAnswer answer = message_answer(
+      request, 428, fmt::format("{}; nothing was removed. confirm={} in the query removes them", text, value));
+  answer.body.pop_back();
+  answer.body += fmt::format(",\"documentCount\":{}}}", counted.matched);
+  return answer;
+}
+
 HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const DocumentPath& path,
-                              const SelectionWish& wish, std::stop_token stop) {
+                              const SelectionWish& wish, bool asks, std::stop_token stop) {
   BulkChange change{.selection = wish.condition, .changes = std::nullopt};
   // A copy within the cluster writes each document again as it is: an update without changes. A put of the content that
   // was read could undo a write that came in between.
@@ -80,7 +101,12 @@ HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const 
   if (!wish.is_empty_space) {
     const Status status = check_selection(client, wish.selection, wish.timeout_ms);
     if (!status) return error_answer(request, status);
-    run = run_change(client, change, path, wish, std::move(stop));
+    const bool is_first = wish.continuation.empty();  // Later requests go on with what was confirmed.
+    if (asks && request.method == "DELETE" && is_first && wish.confirmed != kConfirmsAll) {
+      const SelectionRun counted = run_change(client, change, path, wish, true, stop);
+      if (auto refused = unconfirmed_answer(request, wish, counted.summary)) return std::move(*refused);
+    }
+    run = run_change(client, change, path, wish, false, std::move(stop));
   }
   return selection_answer(request, run);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -23,9 +24,15 @@ struct SelectionRun {
 /// could not be written at the moment. It is an error if the same request can make no progress.
 HttpAnswer selection_answer(const HttpRequest& request, const SelectionRun& run);
 
+/// The answer to a DELETE that would remove as many documents as `counted` has matched; nothing if it may. It may if
+/// none matches, or no more than the request confirms.
+std::optional<HttpAnswer> unconfirmed_answer(const HttpRequest& request, const SelectionWish& wish,
+                                             const BulkSummary& counted);
+
 /// Updates, removes or copies the documents that a selection matches, for a limited time; waits for the cluster. The
-/// answer has a continuation while there may be more. A stop request ends it soon.
+/// answer has a continuation while there may be more. A stop request ends it soon. If `asks` is set, a removal first counts
+/// the documents and goes on only if the request confirms them.
 HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const DocumentPath& path,
-                              const SelectionWish& wish, std::stop_token stop);
+                              const SelectionWish& wish, bool asks, std::stop_token stop);
 
 }  // namespace fjord::gateway

@@ -165,6 +165,13 @@ Result<SelectionWish> read_selection_wish(const HttpRequest& request, const Docu
   FJORD_TRY_ASSIGN(const auto timeout, query.duration_ms("timeout"));
   wish.timeout_ms = std::min(timeout.value_or(kWriteMs), kWriteMs);
   FJORD_TRY_ASSIGN(wish.continuation, read_continuation(query));
+  if (const std::string* confirm = query.find("confirm"); confirm != nullptr && *confirm == "all") {
+    wish.confirmed = kConfirmsAll;
+  } else {
+    FJORD_TRY_ASSIGN(wish.confirmed, query.number("confirm"));
+    if (wish.confirmed && *wish.confirmed < 0)
+      return invalid(fmt::format("confirm is {}: expected 0 or more, or all", *confirm));
+  }
   return wish;
 }
 

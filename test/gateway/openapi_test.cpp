@@ -95,7 +95,7 @@ TEST_CASE("openapi.yaml names the routes and their parameters", "[gateway]") {
   Client client = connect("127.0.0.1:1");
   NoThreads threads;
   MetricRegistry metrics;
-  const Router router(client, threads, metrics, {.addresses = "127.0.0.1:1", .metrics_shown = {}});
+  const Router router(client, threads, metrics, true, {.addresses = "127.0.0.1:1", .metrics_shown = {}});
   Operations routes;
   for (const RouteTable::Name& name : router.routes()) {
     CHECK_FALSE(routes.contains(name.method + " " + name.path));

@@ -62,6 +62,32 @@ TEST_CASE("change by selection: an error that stays is an error, in whichever or
   }
 }
 
+TEST_CASE(
+    "change by selection: a removal is confirmed by a number that is large enough, or by all if it is not known") {
+  const HttpRequest request{.method = "DELETE", .target = "/document/v1/t/x/docid?selection=true", .body = ""};
+  const auto refused = [&](std::optional<std::int64_t> confirmed, std::uint64_t matched, bool has_more) {
+    SelectionWish wish;
+    wish.confirmed = confirmed;
+    BulkSummary counted;
+    counted.matched = matched;
+    counted.has_more = has_more;
+    const auto answer = unconfirmed_answer(request, wish, counted);
+    if (answer) CHECK(answer->status == 428);
+    return answer ? answer->body : std::string();
+  };
+  CHECK(refused(std::nullopt, 0, false).empty());
+  CHECK(refused(5, 5, false).empty());
+  CHECK(refused(5, 6, false).find("6 documents match, and confirm is 5;") != std::string::npos);
+  CHECK(refused(std::nullopt, 6, false).find("confirm=6 in the query") != std::string::npos);
+  // The count took too long, so the number is not known.
+  CHECK(refused(100, 6, true).find("at least 6 documents match") != std::string::npos);
+  CHECK(refused(100, 6, true).find("confirm=all in the query") != std::string::npos);
+  SelectionWish wish;
+  BulkSummary failed;
+  failed.status = Status(StatusCode::Unavailable, "too much to do");
+  CHECK(unconfirmed_answer(request, wish, failed)->status == 503);
+}
+
 TEST_CASE("change by selection: a run that is complete has no continuation, one with more has") {
   SelectionRun run = half_done(3);
   CHECK(answer_to(run).status == 200);

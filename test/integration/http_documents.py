@@ -36,11 +36,13 @@ class HttpCluster(unittest.TestCase):
 
     storage_nodes = 2
     schema = SCHEMA
+    confirm_removals = False  # As for clients of other systems.
 
     @classmethod
     def setUpClass(cls):
         cls.port = free_ports(1)[0]
-        cls.cluster = Cluster(storage=cls.storage_nodes, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n")
+        cls.cluster = Cluster(storage=cls.storage_nodes, settings=f"gateways:\n  - address: 127.0.0.1:{cls.port}\n"
+                              f"    confirm_removals: {str(cls.confirm_removals).lower()}\n")
         cls.addClassCleanup(cls.cluster.close)
         cls.cluster.start()
         cls.cluster.deploy(cls.schema)
@@ -59,6 +61,17 @@ class HttpCluster(unittest.TestCase):
         if status != 204:
             self.assertEqual(answer.get("pathId", target.split("?")[0]), target.split("?")[0])
         return answer
+
+    def documents(self, target):
+        """Returns the documents of a whole visit."""
+        found, token = [], ""
+        target += ("&" if "?" in target else "?") + "wantedDocumentCount=1000"
+        while token is not None:
+            answer = self.must(200, "GET", target + (f"&continuation={token}" if token else ""))
+            self.assertEqual(answer["documentCount"], len(answer["documents"]))
+            found += answer["documents"]
+            token = answer.get("continuation")
+        return found
 
     def newest_version(self, ids):
         """Returns the newest version of documents, when later writes get later ones. After a change of the cluster, versions

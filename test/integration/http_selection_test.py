@@ -11,6 +11,37 @@ def quoted(text):
     return urllib.parse.quote_plus(text)
 
 
+class ConfirmationTest(HttpCluster):
+    confirm_removals = True
+
+    def test_a_removal_says_how_much_it_may_remove(self):
+        everything = "/document/v1/?cluster=fjord&selection=true"
+        self.assertEqual(self.must(200, "DELETE", everything)["documentCount"], 0)  # Nothing matches.
+        for i in range(30):
+            self.must(200, "POST", f"{ROOT}{i}", {"fields": {"sold": i}})
+        refused = self.must(428, "DELETE", everything)
+        self.assertEqual(refused["documentCount"], 30)
+        self.assertEqual(refused["message"], "30 documents match; nothing was removed. confirm=30 in the query removes them")
+        few = f"{ROOT}?cluster=fjord&selection={quoted('item.sold < 4')}"
+        self.assertIn("4 documents match, and confirm is 3;", self.must(428, "DELETE", few + "&confirm=3")["message"])
+        for value in ("-1", "some", "", "1e3"):
+            self.must(400, "DELETE", f"{few}&confirm={value}")
+        self.assertEqual(len(self.documents(ROOT)), 30)
+        self.assertEqual(self.must(200, "DELETE", few + "&confirm=4")["documentCount"], 4)
+        sliced = [self.must(200, "DELETE", f"{ROOT}?cluster=fjord&selection={quoted('item.sold < 10')}&slices=2&sliceId={i}&confirm=6")
+                  for i in range(2)]
+        self.assertEqual(sum(one["documentCount"] for one in sliced), 6)
+        # A removal in chunks is confirmed once.
+        answer = self.must(200, "DELETE", everything + "&confirm=20&timeChunk=1ms")
+        removed = answer["documentCount"]
+        while "continuation" in answer:
+            answer = self.must(200, "DELETE", f"{everything}&timeChunk=1ms&continuation={answer['continuation']}")
+            removed += answer["documentCount"]
+        self.assertEqual(removed, 20)
+        self.must(200, "POST", f"{ROOT}again", {"fields": {"sold": 1}})
+        self.assertEqual(self.must(200, "DELETE", everything + "&confirm=all")["documentCount"], 1)
+
+
 class SelectionTest(HttpCluster):
     storage_nodes = 2
 
@@ -216,17 +247,6 @@ class SelectionTest(HttpCluster):
             self.assertEqual(found, [{"id": "id:shop:item::1", "fields": fields}], field_set)
             got = self.must(200, "GET", f"{ROOT}1?fieldSet={urllib.parse.quote(field_set)}")
             self.assertEqual(got["fields"], fields, field_set)
-
-    def documents(self, target):
-        """Returns the documents of a whole visit."""
-        found, token = [], ""
-        target += ("&" if "?" in target else "?") + "wantedDocumentCount=1000"
-        while token is not None:
-            answer = self.must(200, "GET", target + (f"&continuation={token}" if token else ""))
-            self.assertEqual(answer["documentCount"], len(answer["documents"]))
-            found += answer["documents"]
-            token = answer.get("continuation")
-        return found
 
 
 if __name__ == "__main__":

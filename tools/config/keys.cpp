@@ -109,13 +109,7 @@ void add_fleetcontroller_keys(std::vector<Key>& all) {
                                   store_list_text(&ClusterConfig::fleet_controllers, &ProcessConfig::directory))));
 }
 
-void add_list_keys(std::vector<Key>& all) {
-  all.push_back(required(text_key("distributors[].address", KeyType::Address, "",
-                                  "Address on which it listens for clients and nodes.",
-                                  store_list_text(&ClusterConfig::distributors, &ProcessConfig::address))));
-  all.push_back(text_key("distributors[].http", KeyType::OptionalAddress, "",
-                         "For /metrics and /health; empty: no HTTP.",
-                         store_list_text(&ClusterConfig::distributors, &ProcessConfig::http)));
+void add_gateway_keys(std::vector<Key>& all) {
   all.push_back(required(text_key("gateways[].address", KeyType::Address, "",
                                   "Address on which it serves the document API, /metrics and health over HTTP.",
                                   store_list_text(&ClusterConfig::gateways, &ProcessConfig::address))));
@@ -133,11 +127,25 @@ void add_list_keys(std::vector<Key>& all) {
   all.push_back(text_key("gateways[].console_edits", KeyType::Boolean, "true",
                          "The console may change and remove single documents. The document API may in any case.",
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::console_edits)));
+  all.push_back(text_key("gateways[].confirm_removals", KeyType::Boolean, "true",
+                         "A DELETE of all documents that a selection matches has to say how many it may remove "
+                         "(`confirm`). Clients of other systems do not know the parameter.",
+                         store_list_text(&ClusterConfig::gateways, &ProcessConfig::confirm_removals)));
   all.push_back(
       text_key("gateways[].allowed_hosts", KeyType::Text, "",
                "Names and addresses that requests may name as their host, separated by commas; `*`: any. Empty: "
                "those of loopback if it listens on loopback only, else any.",
                store_list_text(&ClusterConfig::gateways, &ProcessConfig::allowed_hosts)));
+}
+
+void add_list_keys(std::vector<Key>& all) {
+  all.push_back(required(text_key("distributors[].address", KeyType::Address, "",
+                                  "Address on which it listens for clients and nodes.",
+                                  store_list_text(&ClusterConfig::distributors, &ProcessConfig::address))));
+  all.push_back(text_key("distributors[].http", KeyType::OptionalAddress, "",
+                         "For /metrics and /health; empty: no HTTP.",
+                         store_list_text(&ClusterConfig::distributors, &ProcessConfig::http)));
+  add_gateway_keys(all);
   all.push_back(required(text_key("storage[].address", KeyType::Address, "",
                                   "Address on which it listens for distributors and visits.",
                                   store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));

@@ -20,6 +20,7 @@ class GatewayProcess final : public Node {
     options.certificate = process.certificate;
     options.key = process.key;
     options.console_edits = process.console_edits != "false";
+    options.confirm_removals = process.confirm_removals != "false";
     options.access_log = process.access_log != "false";
     for (std::size_t at = 0; at < process.allowed_hosts.size();) {
       const std::size_t end = std::min(process.allowed_hosts.find(',', at), process.allowed_hosts.size());

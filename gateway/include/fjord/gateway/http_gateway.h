@@ -41,6 +41,7 @@ struct HttpGatewayOptions {
   Duration write_timeout = seconds(60);  ///< A client that takes less than 64 KiB of a waiting answer in it is cut off.
   int streams_max = 512;                 ///< Requests in progress on one HTTP/2 connection.
   bool console_edits = true;             ///< The console may change and remove documents.
+  bool confirm_removals = true;          ///< A removal by selection has to say how many documents it may remove.
   bool access_log = true;                ///< A line in the log for each request.
   int io_threads = 2;
 };

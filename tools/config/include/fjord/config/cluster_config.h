@@ -27,18 +27,19 @@ struct ProcessName {
 
 /// Addresses and data folder of one process.
 struct ProcessConfig {
-  std::string address;        ///< host:port of the Thrift server.
-  std::string http;           ///< host:port of /metrics and /health; empty: no HTTP server.
-  std::string directory;      ///< Data folder; empty for a role without files.
-  double capacity = 1.0;      ///< Storage nodes: relative weight in placement.
-  int index = -1;             ///< Storage nodes: index in the cluster; -1: the position in the list.
-  std::string engine;         ///< Storage nodes: engine; empty: ClusterConfig::engine.
-  std::string tls_address;    ///< Gateways: host:port of HTTP with TLS; empty: none.
-  std::string certificate;    ///< Gateways: file for tls_address.
-  std::string key;            ///< Gateways: file for tls_address.
-  std::string access_log;     ///< Gateways: "true" or "false".
-  std::string console_edits;  ///< Gateways: "true" or "false".
-  std::string allowed_hosts;  ///< Gateways: "a,b"; empty: by the addresses.
+  std::string address;           ///< host:port of the Thrift server.
+  std::string http;              ///< host:port of /metrics and /health; empty: no HTTP server.
+  std::string directory;         ///< Data folder; empty for a role without files.
+  double capacity = 1.0;         ///< Storage nodes: relative weight in placement.
+  int index = -1;                ///< Storage nodes: index in the cluster; -1: the position in the list.
+  std::string engine;            ///< Storage nodes: engine; empty: ClusterConfig::engine.
+  std::string tls_address;       ///< Gateways: host:port of HTTP with TLS; empty: none.
+  std::string certificate;       ///< Gateways: file for tls_address.
+  std::string key;               ///< Gateways: file for tls_address.
+  std::string access_log;        ///< Gateways: "true" or "false".
+  std::string console_edits;     ///< Gateways: "true" or "false".
+  std::string confirm_removals;  ///< Gateways: "true" or "false".
+  std::string allowed_hosts;     ///< Gateways: "a,b"; empty: by the addresses.
 };
 
 /// One cluster, as its YAML file describes it. The table of keys (keys.cpp) has the defaults, ranges and meanings; the
