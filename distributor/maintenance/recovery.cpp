@@ -121,6 +121,14 @@ std::vector<const ReplicaReport*> never_received(std::span<const ReplicaReport> 
   return found;
 }
 
+/// Returns true if a member that has not received `set` was there all the time since its own, earlier set. It would
+/// have been told of each later set before that was served, so none was, and it has every acknowledged write.
+bool was_never_served(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
+  const auto unaware = never_received(reports, set);
+  return std::any_of(unaware.begin(), unaware.end(),
+                     [&](const ReplicaReport* report) { return is_continuous(state, report->node, report->set); });
+}
+
 /// Returns the reports of intact replicas that were catching up and would have become members by `set`. They have not
 /// received it, although they were up without a break since it was made. So `set` was never served, and these replicas
 /// have every acknowledged write.
@@ -239,7 +247,8 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   const bool all_reported = set.epoch != 0 && std::all_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
                               return find_report(reports, node) != nullptr;
                             });
-  const bool has_last = is_newest || is_only_lost_missing(reports, state, set, holders);
+  const bool has_last =
+      is_newest || was_never_served(reports, state, set) || is_only_lost_missing(reports, state, set, holders);
   if (!all_reported && !has_last && absent > 0) {
     plan.reason = "its newest documents may be on " + names_of_absent(reports, state, set);
     return plan;

@@ -270,6 +270,24 @@ TEST_CASE("recovery: a member that was silent is not served if a newer set may e
   CHECK_FALSE(may_serve(state, kSet, {1, 2, 70}));
 }
 
+TEST_CASE("recovery: a set that a member did not hear of, though it was there, is not waited for") {
+  const std::uint64_t unserved = epoch(10, 2);
+  check({.what = "node 2 has the earlier set, node 3 got the next one and was away since then, node 1 is gone",
+         .up_since = {{1, 0}, {3, 15}},
+         .reports = {says(2, kSet, {1, 2, 3}), says(3, unserved, {1, 2, 3})},
+         .ideal = {2, 3, 4},
+         .absent = 1,
+         .members = {2, 3},
+         .catching_up = {4},
+         .install = true});
+  check({.what = "node 2 was away as well, and the set may have been served without it",
+         .up_since = {{1, 0}, {2, 12}, {3, 15}},
+         .reports = {says(2, kSet, {1, 2, 3}), says(3, unserved, {1, 2, 3})},
+         .ideal = {2, 3, 4},
+         .absent = 1,
+         .available = false});
+}
+
 TEST_CASE("recovery: a replica of an older set is no member, however long it was up") {
   const std::uint64_t newer = epoch(12);
   check({.what = "missed the newer set; is to be filled",
