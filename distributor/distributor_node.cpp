@@ -21,6 +21,7 @@
 #include "maintenance/unhealthy_buckets.h"
 #include "operations/node_latencies.h"
 #include "operations/operation_engine.h"
+#include "unreported_buckets.h"
 
 namespace fjord::distributor {
 
@@ -138,7 +139,8 @@ class DistributorNode::Impl {
 
   rpc::ListUnhealthyBucketsReply unhealthy_buckets(const rpc::ListUnhealthyBuckets& request) {
     if (context_.ready) {
-      return list_unhealthy(context_.buckets, context_.snapshot->distribution().redundancy(), request);
+      return list_unhealthy(context_.buckets, unreported_buckets(context_), unreported(context_).message(),
+                            context_.snapshot->distribution().redundancy(), request);
     }
     return {.status = Status(StatusCode::NotReady, "this distributor does not know its buckets yet")};
   }

@@ -1,5 +1,6 @@
 #include "maintenance/unhealthy_buckets.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <string>
 
@@ -54,16 +55,33 @@ std::optional<rpc::UnhealthyBucket> problem_of(const BucketEntry& entry, unsigne
   return unhealthy;
 }
 
-rpc::ListUnhealthyBucketsReply list_unhealthy(BucketDatabase& buckets, unsigned redundancy,
+rpc::ListUnhealthyBucketsReply list_unhealthy(BucketDatabase& buckets, std::vector<BucketId> unreported,
+                                              const std::string& why_unreported, unsigned redundancy,
                                               const rpc::ListUnhealthyBuckets& request) {
   rpc::ListUnhealthyBucketsReply reply;
   const std::size_t most = request.max == 0 ? kBucketsMax : request.max;
-  for (const BucketEntry* entry = buckets.find_from(request.from_key); entry != nullptr;
-       entry = buckets.find_from(entry->bucket.sort_key() + 1)) {
-    std::optional<rpc::UnhealthyBucket> unhealthy = problem_of(*entry, redundancy);
+  const auto key_of = [](BucketId bucket) { return bucket.sort_key(); };
+  std::ranges::sort(unreported, {}, key_of);
+  auto gap = std::ranges::lower_bound(unreported, request.from_key, {}, key_of);
+  const BucketEntry* entry = buckets.find_from(request.from_key);
+  while (entry != nullptr || gap != unreported.end()) {
+    const bool is_gap = entry == nullptr || (gap != unreported.end() && key_of(*gap) < key_of(entry->bucket));
+    std::optional<rpc::UnhealthyBucket> unhealthy;
+    std::uint64_t key = 0;
+    if (is_gap) {
+      key = key_of(*gap);
+      unhealthy = rpc::UnhealthyBucket();
+      unhealthy->bucket = *gap++;
+      unhealthy->kind = rpc::BucketProblem::Unavailable;
+      unhealthy->reason = why_unreported;
+    } else {
+      key = key_of(entry->bucket);
+      unhealthy = problem_of(*entry, redundancy);
+      entry = buckets.find_from(key + 1);
+    }
     if (!unhealthy || unhealthy->kind < request.at_least) continue;
     if (reply.buckets.size() == most) {
-      reply.next_key = entry->bucket.sort_key();
+      reply.next_key = key;
       break;
     }
     reply.buckets.push_back(std::move(*unhealthy));

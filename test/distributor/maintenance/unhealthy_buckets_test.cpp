@@ -59,6 +59,7 @@ TEST_CASE("unhealthy buckets: a bucket with too few replicas is told, and says w
 
 TEST_CASE("unhealthy buckets: a list comes in pages, each bucket once, without those that are not asked for") {
   BucketDatabase buckets;
+  const std::vector<BucketId> unreported = {BucketId(5, 27), BucketId(5, 21), BucketId(5, 30)};
   for (std::uint64_t i = 0; i < 20; ++i) {
     BucketEntry& entry = buckets.add(BucketId(5, i));
     entry.activity = activity::Idle{};
@@ -66,14 +67,14 @@ TEST_CASE("unhealthy buckets: a list comes in pages, each bucket once, without t
     if (i % 2 == 0) entry.catching_up = {2};
     if (i % 4 == 0) entry.damaged = {1};
   }
-  for (const auto& [at_least, expected] : {std::pair(Kind::OutOfSync, 10), std::pair(Kind::Lost, 5)}) {
+  for (const auto& [at_least, expected] : {std::pair(Kind::OutOfSync, 13), std::pair(Kind::Lost, 8)}) {
     std::set<BucketId> seen;
     rpc::ListUnhealthyBuckets request;
     request.at_least = at_least;
     request.max = 3;
     int pages = 0;
     do {
-      const rpc::ListUnhealthyBucketsReply reply = list_unhealthy(buckets, 1, request);
+      const rpc::ListUnhealthyBucketsReply reply = list_unhealthy(buckets, unreported, "away", 1, request);
       CHECK(reply.buckets.size() <= 3);
       for (const rpc::UnhealthyBucket& unhealthy : reply.buckets) CHECK(seen.insert(unhealthy.bucket).second);
       request.from_key = reply.next_key;
