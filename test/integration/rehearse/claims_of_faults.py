@@ -5,7 +5,7 @@ import subprocess
 
 import harness
 from rehearse import looks
-from rehearse.claims import SERVED_S, claim, put_some, start_in_any_order, wait_until_agreed
+from rehearse.claims import SERVED_S, claim, has_settled, put_some, start_in_any_order, wait_until_agreed
 from rehearse.world import HEALTHY_S, PATIENCE, Failure, describe, is_healthy, wait_for
 
 SAID_S = 12 * PATIENCE  # A fault of a folder is said within this time.
@@ -124,6 +124,10 @@ def folders_before_a_start(world):
     with world.copied() as (copy, expected):
         is_all = world.random.random() < 0.6
         nodes = list(copy.storage) if is_all else world.pick()
+        if not is_all:
+            if not has_settled(copy):
+                return False
+            copy.kill(*copy.names)
         vanish(world, copy, nodes, world.random.choice(("buckets", "folder") if is_all else ("buckets", "folder", "foreign")))
         start_in_any_order(world, copy, copy.names)
         what = f"the folders of {', '.join(nodes)} were gone or foreign before all nodes were started"
