@@ -13,6 +13,7 @@ import pathlib
 import random
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -171,6 +172,8 @@ def long(folder, options):
 def main():
     options = parse()
     with_rights()
+    # Else the processes of the clusters would go on without this one.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     if "FJORD_TEST_SECONDS" in os.environ:
         faulthandler.dump_traceback_later(max(1, int(os.environ["FJORD_TEST_SECONDS"]) - 10))
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-rehearsal-", dir=options.dir))
