@@ -5,7 +5,7 @@ import subprocess
 
 import harness
 from rehearse import looks
-from rehearse.claims import SERVED_S, claim, has_settled, put_some, start_in_any_order, wait_until_agreed
+from rehearse.claims import SERVED_S, START_S, claim, has_settled, put_some, start_in_any_order, wait_until_agreed
 from rehearse.world import HEALTHY_S, PATIENCE, Failure, describe, is_healthy, wait_for
 
 SAID_S = 12 * PATIENCE  # A fault of a folder is said within this time.
@@ -117,6 +117,19 @@ def writes_that_fail(world):
     return True
 
 
+def start_with_foreign_folders(name, world, copy, nodes):
+    """Starts all; nodes with the folder of another one have to refuse that, and get an empty one."""
+    start_in_any_order(world, copy, [one for one in copy.names if one not in nodes])
+    for node in nodes:
+        copy.start(node)
+        log = copy.wait_for_refusal(node, START_S)
+        if "give it the folder of" not in log:
+            raise Failure(name, f"{node} was given the folder of another node, and its log says {log[-600:]}")
+        copy.say(f"rm -r {node}")
+        shutil.rmtree(copy.folder / node)
+        copy.start(node)
+
+
 @claim("folders before a start", days=("calm",))
 def folders_before_a_start(world):
     """Folders are empty or foreign at the start: NOT_FOUND never, not healthy while no node has the documents, refilled if one has."""
@@ -128,8 +141,12 @@ def folders_before_a_start(world):
             if not has_settled(copy):
                 return False
             copy.kill(*copy.names)
-        vanish(world, copy, nodes, world.random.choice(("buckets", "folder") if is_all else ("buckets", "folder", "foreign")))
-        start_in_any_order(world, copy, copy.names)
+        how = world.random.choice(("buckets", "folder") if is_all else ("buckets", "folder", "foreign"))
+        vanish(world, copy, nodes, how)
+        if how == "foreign":
+            start_with_foreign_folders(name, world, copy, nodes)
+        else:
+            start_in_any_order(world, copy, copy.names)
         what = f"the folders of {', '.join(nodes)} were gone or foreign before all nodes were started"
         harness.poll(lambda: never_not_found(name, copy, expected, what), SAID_S, 0.5)
         if is_all:

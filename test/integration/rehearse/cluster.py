@@ -131,6 +131,12 @@ class Cluster:
                 return f"{name} has ended by itself with {process.returncode}; its log ends with\n{log.read_text(errors='replace')[-1500:]}"
         return None
 
+    def wait_for_refusal(self, name, seconds):
+        """Waits until a process has ended by itself, as it should because of what is in its folder. Returns its log."""
+        harness.wait_until(lambda: self.running[name].poll() is not None, f"{name} refuses to start", seconds)
+        self._ended(name)
+        return (self.folder / "logs" / f"{name}.log").read_text(errors="replace")
+
     def close(self):
         harness.kill_all(self.running)
         self.paused.clear()
