@@ -88,7 +88,7 @@ class BucketReshaper {
   Counter& joins_;
   std::deque<Work> queue_;
   std::unordered_set<std::uint64_t> queued_;  ///< The parents of queue_; each is there once.
-  std::map<std::uint64_t, Work> works_;  ///< Splits and joins in progress, by number.
+  std::map<std::uint64_t, Work> works_;       ///< Splits and joins in progress, by number.
   std::uint64_t last_number_ = 0;
   /// Large buckets that are being examined, or that a split would not help, with their size when they were examined.
   std::map<std::uint64_t, BucketInfo> inspected_;

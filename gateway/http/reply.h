@@ -40,9 +40,9 @@ class HttpReply {
 
   /// Begins a streamed answer. The body of `head` is its first piece and can be empty.
   void begin(HttpAnswer head) const { owner_->sink->begin(std::move(head)); }
-  /// Sends a piece. `then` is called once: with true, on another thread, when the next piece may come; with false, maybe
-  /// within this call, if the client has gone away. Wait for it before the next piece, because pieces are kept in memory
-  /// until then.
+  /// Sends a piece. `then` is called once: with true, on another thread, when the next piece may come; with false,
+  /// maybe within this call, if the client has gone away. Wait for it before the next piece, because pieces are kept in
+  /// memory until then.
   void write(std::string piece, std::function<void(bool is_open)> then) const {
     owner_->sink->write(std::move(piece), std::move(then));
   }
