@@ -30,8 +30,8 @@ std::optional<HttpAnswer> unconfirmed_answer(const HttpRequest& request, const S
                                              const BulkSummary& counted);
 
 /// Updates, removes or copies the documents that a selection matches, for a limited time; waits for the cluster. The
-/// answer has a continuation while there may be more. A stop request ends it soon. If `asks` is set, a removal first counts
-/// the documents and goes on only if the request confirms them.
+/// answer has a continuation while there may be more. A stop request ends it soon. If `asks` is set, a removal first
+/// counts the documents and goes on only if the request confirms them.
 HttpAnswer write_by_selection(Client& client, const HttpRequest& request, const DocumentPath& path,
                               const SelectionWish& wish, bool asks, std::stop_token stop);
 
