@@ -110,6 +110,9 @@ def repaired(world):
                 raise Failure("0 damaged", f"the status was: {describe(status)}; of the files of {node}, `fjord-inspect verify` says\n{problems}")
         alone = world.damaged[-1] if world.damaged else world.pick()[0]
         destroyed = world.random.choice([node for node in copy.storage if node != alone])
+        if not has_settled(copy):
+            return False
+        copy.kill(*copy.names)
         copy.say(f"rm -r {destroyed}")
         shutil.rmtree(copy.folder / destroyed)
         copy.start(*copy.names)
