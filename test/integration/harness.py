@@ -5,9 +5,11 @@ Standard library only. FJORD_BIN names the folder of the programs, FJORD_SHARED_
 
 import atexit
 import faulthandler
+import itertools
 import json
 import os
 import pathlib
+import random
 import shutil
 import socket
 import subprocess
@@ -40,15 +42,25 @@ def data_file(name):
     return folder / name
 
 
+PORTS = range(20000, 32000)  # Below those that the system gives to outgoing connections, as a server may start again later.
+
+
+def is_free(port):
+    with socket.socket() as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind(("127.0.0.1", port))
+            one.listen(1)
+        except OSError:
+            return False
+    return True
+
+
 def free_ports(count):
-    """Returns loopback ports without a listener."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
+    """Returns different loopback ports without a listener."""
+    first = random.randrange(len(PORTS))
+    ports = (PORTS[(first + i) % len(PORTS)] for i in range(len(PORTS)))
+    return list(itertools.islice(filter(is_free, ports), count))
 
 
 def poll(condition, seconds, pause=0.02):

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fjord/common/env.h"
+#include "fjord/common/random.h"
 #include "fjord/fleetcontroller/leveldb_state_store.h"
 #include "fjord/fleetcontroller/memory_state_store.h"
 #include "fjord/fleetcontroller/zookeeper_state_store.h"
@@ -67,17 +68,23 @@ class LevelDbFixture final : public StoreFixture {
   std::unique_ptr<Env> env_ = make_posix_env();
 };
 
-/// Returns a port that is probably free: the one of a socket that was just closed.
+/// Returns a port that is probably free: the one of a socket that was just closed. It is below those that the system
+/// gives to outgoing connections, as the server starts there again.
 int free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  FJORD_CHECK(::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  FJORD_CHECK(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  ::close(socket);
-  return ntohs(address.sin_port);
+  constexpr int kLowest = 20'000;
+  constexpr int kPast = 32'000;
+  Random random = Random::from_system();
+  while (true) {
+    const int port = kLowest + static_cast<int>(random.below(kPast - kLowest));
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<std::uint16_t>(port));
+    const bool is_free = ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    ::close(socket);
+    if (is_free) return port;
+  }
 }
 
 bool accepts(int port) {
