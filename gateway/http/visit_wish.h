@@ -34,7 +34,7 @@ struct SelectionWish {
   std::int64_t timeout_ms = 0;
   std::string continuation;     ///< Decoded; empty: from the beginning.
   bool is_empty_space = false;  ///< The request names the bucket space without documents.
-  /// DELETE: the most documents that the client wants removed; kConfirmsAll: any number. Absent: it was not sent.
+  /// DELETE: the most documents that may match before the removal; kConfirmsAll: any number. Absent: it was not sent.
   std::optional<std::int64_t> confirmed;
 };
 inline constexpr std::int64_t kConfirmsAll = INT64_MAX;

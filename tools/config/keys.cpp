@@ -128,8 +128,8 @@ void add_gateway_keys(std::vector<Key>& all) {
                          "The console may change and remove single documents. The document API may in any case.",
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::console_edits)));
   all.push_back(text_key("gateways[].confirm_removals", KeyType::Boolean, "true",
-                         "A DELETE of all documents that a selection matches has to say how many it may remove "
-                         "(`confirm`). Clients of other systems do not know the parameter.",
+                         "A DELETE of all documents that a selection matches has to say how many those are at "
+                         "most (`confirm`). Clients of other systems do not know the parameter.",
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::confirm_removals)));
   all.push_back(
       text_key("gateways[].allowed_hosts", KeyType::Text, "",
