@@ -53,6 +53,7 @@ constexpr std::string_view kBugNames[] = {"none",
                                           "hide-missing",
                                           "keep-outage",
                                           "say-in-sync"};
+static_assert(std::size(kBugNames) == static_cast<std::size_t>(Bug::SayInSync) + 1);
 
 }  // namespace
 
