@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <set>
+#include <utility>
 
 #include "fjord/common/byte_units.h"
 #include "fjord/common/check.h"
@@ -131,6 +132,24 @@ double ratio_of(std::int64_t a, std::int64_t b) {
   return std::max(x / y, y / x);
 }
 
+/// Returns what `after` takes away beyond the share that the workload permits; empty if it takes less.
+std::string given_up(const Workload& w, const Prediction& before, const Prediction& after) {
+  const double kept = 1 - w.give_up_max;
+  const double operations = std::min(before.operations_per_s, w.operations_that_count());
+  if (after.scan_bytes_per_s < kept * before.scan_bytes_per_s) {
+    return fmt::format("visits would fall from {} to {} a second", bytes_text(before.scan_bytes_per_s),
+                       bytes_text(after.scan_bytes_per_s));
+  }
+  if (after.operations_per_s < kept * operations) {
+    return fmt::format("operations would fall from {:.0f} to {:.0f} a second", before.operations_per_s,
+                       after.operations_per_s);
+  }
+  if (after.p99_s > w.latency_target_s && kept * after.p99_s > before.p99_s) {
+    return fmt::format("p99 would rise from {:.3g} to {:.3g} ms", 1e3 * before.p99_s, 1e3 * after.p99_s);
+  }
+  return "";
+}
+
 /// Returns the reason not to take the candidate's value; empty if it should be taken.
 std::string why_not(const Workload& w, const HardwareProfile& hw, const Settings& settings, const Advice& candidate) {
   Settings changed = settings;
@@ -143,6 +162,7 @@ std::string why_not(const Workload& w, const HardwareProfile& hw, const Settings
   const Prediction then = predict(w, hw, changed);
   if (!now.fits && then.node_memory_bytes < now.node_memory_bytes) return "";
   if (now.fits && !then.fits) return "it would not fit in the memory of a node";
+  if (std::string loss = given_up(w, predict(w, hw, w.current), then); !loss.empty()) return loss;
   const double gain = then.objective / std::max(1e-12, now.objective);
   if (gain >= 1 + kGainMin) return "";
   return fmt::format("the predicted gain is {:+.1f} %", 100 * (gain - 1));
@@ -172,14 +192,18 @@ struct Choice {
   Tunings tunings;
 };
 
-double objective(const Workload& w, const HardwareProfile& hw, const Settings& settings) {
-  return predict(w, hw, settings).objective;
-}
-
 /// Chooses the knobs one after the other, each with the values chosen before it. Repeats this, because some knobs
 /// matter only together.
 Choice choose(const Workload& w, const HardwareProfile& hw) {
   Choice chosen{w.current, {}};
+  const Prediction current = predict(w, hw, w.current);
+  const auto is_better = [&](const Knob& knob, const Settings& best, const Advice& candidate) {
+    if (!is_modelled(knob)) return why_not(w, hw, best, candidate).empty();
+    Settings other = best;
+    other.*(knob.member) = candidate.new_value;
+    const Prediction then = predict(w, hw, other);
+    return then.objective > (1 + kGainMin) * predict(w, hw, best).objective && given_up(w, current, then).empty();
+  };
   const std::vector<Advice> order = candidates(w, hw, chosen.settings, {});
   for (int round = 0; round < 4; ++round) {
     for (const Advice& slot : order) {
@@ -194,10 +218,7 @@ Choice choose(const Workload& w, const HardwareProfile& hw) {
         const std::vector<Advice> all = candidates(w, hw, other.settings, other.tunings);
         const Advice* candidate = find(all, &knob);
         other.settings.*(knob.member) = candidate->new_value;
-        const bool is_better = is_modelled(knob)
-                                   ? objective(w, hw, other.settings) > (1 + kGainMin) * objective(w, hw, best.settings)
-                                   : why_not(w, hw, best.settings, *candidate).empty();
-        if (is_better) best = other;
+        if (is_better(knob, best.settings, *candidate)) best = other;
       }
       chosen = best;
     }
@@ -211,11 +232,39 @@ Choice choose(const Workload& w, const HardwareProfile& hw) {
       without.*(slot.knob->member) = w.current.*(slot.knob->member);
       if (!is_modelled(*slot.knob) || without == chosen.settings) continue;
       if (is_worth_it(effect_of(w, hw, without, chosen.settings))) continue;
+      if (!given_up(w, current, predict(w, hw, without)).empty()) continue;
       chosen.settings = without;
       any = true;
     }
   }
   return chosen;
+}
+
+/// Returns `chosen` with the values that the formulas give under all of its settings, as a later choice can have changed
+/// an earlier value. A knob whose new value would take away too much, or does not settle, returns to its old value.
+Choice settled(const Workload& w, const HardwareProfile& hw, Choice chosen) {
+  constexpr int kRounds = 8;
+  const Prediction current = predict(w, hw, w.current);
+  std::set<std::string_view> put_back;
+  for (int round = 0, changed = 1; changed != 0; ++round) {
+    changed = 0;
+    for (const Advice& candidate : candidates(w, hw, chosen.settings, chosen.tunings)) {
+      const Knob& knob = *candidate.knob;
+      const std::int64_t old_value = w.current.*(knob.member);
+      std::int64_t& value = chosen.settings.*(knob.member);
+      if (value == old_value || put_back.contains(knob.name)) continue;
+      const std::int64_t before = std::exchange(value, candidate.new_value);
+      const bool settles = round < kRounds || value == before;
+      if (is_modelled(knob) && (!settles || !given_up(w, current, predict(w, hw, chosen.settings)).empty())) {
+        value = old_value;
+        put_back.insert(knob.name);
+      }
+      changed += value != before ? 1 : 0;
+    }
+    if (round >= kRounds) break;
+  }
+  const bool is_kept = given_up(w, current, predict(w, hw, chosen.settings)).empty();
+  return is_kept ? chosen : Choice{w.current, std::move(chosen.tunings)};
 }
 
 Figure figure(std::string name, std::string unit, std::string source, std::string formula, std::vector<Input> inputs) {
@@ -313,7 +362,7 @@ Report advise(const Workload& workload, const HardwareProfile& measured) {
   const HardwareProfile profile = workload.with_overrides(measured);
   Report report;
   report.before = workload.current;
-  const Choice choice = choose(workload, profile);
+  const Choice choice = settled(workload, profile, choose(workload, profile));
   report.after = choice.settings;
   report.predicted_before = predict(workload, profile, report.before);
   report.predicted_after = predict(workload, profile, report.after);

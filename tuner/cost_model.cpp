@@ -300,7 +300,8 @@ double zipf_share(double k, double n, double exponent) {
 double objective_of(const Workload& workload, double operations_per_s, double scan_bytes_per_s, double p99_s) {
   const double s = workload.scan_share;
   const double latency = p99_s > 0 ? std::min(1.0, workload.latency_target_s / p99_s) : 1;
-  return std::pow(std::max(operations_per_s, 1e-3), 1 - s) * std::pow(std::max(scan_bytes_per_s, 1e-3), s) * latency;
+  const double operations = std::min(operations_per_s, workload.operations_that_count());
+  return std::pow(std::max(operations, 1e-3), 1 - s) * std::pow(std::max(scan_bytes_per_s, 1e-3), s) * latency;
 }
 
 NodeShape shape_of(const Workload& w, const Settings& settings, const StoreFacts& facts) {

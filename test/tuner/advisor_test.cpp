@@ -11,7 +11,13 @@
 namespace fjord::tuner {
 namespace {
 
-Workload example() { return parse_workload(example_workload(), "example").value(); }
+/// Returns the example, but all speed counts, so that there is something to advise.
+Workload example() {
+  Workload workload = parse_workload(example_workload(), "example").value();
+  workload.headroom = 0;
+  workload.give_up_max = 1;
+  return workload;
+}
 
 /// Returns workloads of all kinds.
 std::vector<Workload> workloads() {
@@ -230,6 +236,51 @@ TEST_CASE("advisor: what may be a loss is not advised, and it is said why") {
   }
   CHECK(changes > 50);
   CHECK(put_back > 10);
+}
+
+TEST_CASE("advisor: speed that nobody asked for is not paid for with visits") {
+  int changes = 0;
+  for (const double wanted_share : {0.02, 0.1, 1.0, 3.0}) {
+    for (Workload workload : workloads()) {
+      const double now = predict(workload, HardwareProfile(), workload.current).operations_per_s;
+      const double factor = wanted_share * now / (workload.reads_per_s + workload.writes_per_s);
+      workload.reads_per_s *= factor;
+      workload.writes_per_s *= factor;
+      workload.headroom = 2;
+      workload.give_up_max = 0.1;
+      const Report report = advise(workload, HardwareProfile());
+      const Prediction& before = report.predicted_before;
+      const Prediction& after = report.predicted_after;
+      CAPTURE(wanted_share, workload.scan_share, before.scan_bytes_per_s, after.scan_bytes_per_s,
+              before.operations_per_s, after.operations_per_s);
+      CHECK(after.scan_bytes_per_s >= 0.89 * before.scan_bytes_per_s);  // Values are rounded after the choice.
+      CHECK(after.operations_per_s >= 0.89 * std::min(before.operations_per_s, 2 * wanted_share * now));
+      CHECK(after.p99_s <= std::max(1.01 * workload.latency_target_s, before.p99_s / 0.89));
+      changes += static_cast<int>(report.advice.size());
+    }
+  }
+  CHECK(changes > 200);
+}
+
+TEST_CASE("advisor: what a change would take away is said where it is left") {
+  Workload workload = example();
+  workload.headroom = 2;
+  workload.give_up_max = 0.1;
+  workload.scan_share = 0.02;
+  workload.current.visitors_max = 20;
+  const auto says = [](const Report& report, const std::string& text) {
+    return std::any_of(report.kept.begin(), report.kept.end(),
+                       [&](const Kept& kept) { return kept.why.find(text) != std::string::npos; });
+  };
+  workload.reads_per_s = 1e7;
+  CHECK(says(advise(workload, HardwareProfile()), "visits would fall from"));
+  workload.give_up_max = 1;
+  const Report free = advise(workload, HardwareProfile());
+  CHECK_FALSE(says(free, "visits would fall from"));
+  CHECK(free.after.visitors_max < 20);
+  workload.reads_per_s = 10;
+  workload.writes_per_s = 10;
+  CHECK(advise(workload, HardwareProfile()).after.visitors_max == 20);
 }
 
 TEST_CASE("advisor: an uncertain profile makes the interval wider") {

@@ -66,6 +66,7 @@ struct Prediction {
 };
 
 /// The quantity that the advisor maximizes: operations^(1 - s) * scans^s * min(1, target / p99), s = scan_share.
+/// Operations count up to Workload::operations_that_count().
 double objective_of(const Workload& workload, double operations_per_s, double scan_bytes_per_s, double p99_s);
 
 /// Seconds that one operation and one docblock of a visit occupy a stripe, without waiting for others.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -19,10 +20,15 @@ struct Workload {
 
   double reads_per_s = 1000;
   double writes_per_s = 500;
+  /// Predicted reads and writes count up to so many times the wanted ones; 0: without a bound.
+  double headroom = 2;
   double overwrite_share = 0.2;  ///< Share of writes that replace or remove a document.
   /// Exponent of Zipf's law for the popularity of documents in reads; 0: all equal.
   double key_skew = 0.8;
   double scan_share = 0.2;              ///< Weight of visits and jobs against single reads and writes; 0 to 1.
+  /// The largest share of the operations that count, of visits, and of latency beyond its target, that advice may give
+  /// up for a gain elsewhere; 0 to 1.
+  double give_up_max = 0.1;
   double map_s_per_document = 0;        ///< CPU time of the map function of jobs.
   double tuple_bytes_per_document = 0;  ///< Bytes of tuples that a job emits for one document; 0: there are no jobs.
   double job_output_bytes = 0;
@@ -48,6 +54,10 @@ struct Workload {
   /// The settings in force; keys absent from the file have their defaults.
   Settings current;
 
+  /// Returns the operations per second beyond which more count for nothing: the demand and its headroom.
+  double operations_that_count() const {
+    return headroom > 0 ? headroom * (reads_per_s + writes_per_s) : std::numeric_limits<double>::infinity();
+  }
   double read_share() const { return reads_per_s + writes_per_s > 0 ? reads_per_s / (reads_per_s + writes_per_s) : 1; }
   double documents_per_node() const { return documents * static_cast<double>(redundancy) / static_cast<double>(nodes); }
   double bytes_per_node() const { return documents_per_node() * document_bytes; }
