@@ -6,7 +6,6 @@
 #include "fjord/document/garbage_rules.h"
 #include "fjord/document/schema_change.h"
 #include "fjord/rpc/cluster_snapshot.h"
-#include "schema_name.h"
 
 namespace fjord::fleetcontroller {
 namespace {
@@ -47,11 +46,15 @@ Result<SchemaRecord> deploy_schemas(const SchemaRecord& before, const rpc::Deplo
                                     std::vector<std::string>& warnings) {
   FJORD_TRY_ASSIGN(std::vector<std::string> merged, merge_schemas(before.schemas, request));
   const std::vector<std::string> all = with_builtin(merged);
-  auto built = DocumentTypeRepo::build(all, &warnings);
-  if (!built) return Status(built.error().code(), with_schema_names(built.error().message(), all));
-  FJORD_TRY(GarbageRules::check(**built));
-  FJORD_TRY(check_readable(before.schemas, **built, request.may_drop));
-  for (std::string& warning : warnings) warning = with_schema_names(std::move(warning), all);
+  std::vector<SchemaWarning> found;
+  FJORD_TRY_ASSIGN(const auto types, DocumentTypeRepo::build(all, &found));
+  FJORD_TRY(GarbageRules::check(*types));
+  FJORD_TRY(check_readable(before.schemas, *types, request.may_drop));
+  for (SchemaWarning& warning : found) {
+    const auto& deployed = request.schemas;
+    const bool is_new = std::find(deployed.begin(), deployed.end(), all[warning.text]) != deployed.end();
+    if (is_new) warnings.push_back(std::move(warning.message));
+  }
   if (merged == before.schemas) return before;
   return SchemaRecord{before.version + 1, std::move(merged)};
 }

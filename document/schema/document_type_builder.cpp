@@ -12,7 +12,7 @@ namespace fjord {
 namespace {
 
 Status error_at(const SdPosition& at, std::string what) {
-  return {StatusCode::InvalidArgument, fmt::format("schema, {}: {}", at.to_string(), what)};
+  return {StatusCode::InvalidArgument, fmt::format("{}: {}", at.to_string(), what)};
 }
 
 /// The text of a type as in a schema.
@@ -310,20 +310,30 @@ class TypeBuilder {
   std::unordered_map<std::string, DocumentScope> scopes_;
 };
 
+/// Returns how messages call each text: one text needs no name, and users do not know the order of several.
+std::vector<std::string> source_names(std::span<const std::string> sd_texts) {
+  if (sd_texts.size() == 1) return {"schema"};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < sd_texts.size(); ++i) {
+    const Result<std::string> type = schema_name(sd_texts[i]);
+    names.push_back(type ? "the schema of " + *type : fmt::format("schema {}", i + 1));
+  }
+  return names;
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const DocumentTypeRepo>> DocumentTypeRepo::build(std::span<const std::string> sd_texts,
-                                                                        std::vector<std::string>* warnings) {
+                                                                        std::vector<SchemaWarning>* warnings) {
   SdWarnings passed_over;
   std::vector<SdDocument> declared;
+  const std::vector<std::string> names = source_names(sd_texts);
   for (std::size_t i = 0; i < sd_texts.size(); ++i) {
-    FJORD_TRY_ASSIGN(std::vector<SdDocument> documents, parse_sd(sd_texts[i], i + 1, passed_over));
+    FJORD_TRY_ASSIGN(std::vector<SdDocument> documents, parse_sd(sd_texts[i], {i, names[i]}, passed_over));
     std::move(documents.begin(), documents.end(), std::back_inserter(declared));
   }
   FJORD_TRY_ASSIGN(auto types, TypeBuilder(std::move(declared), passed_over).build());
-  if (warnings != nullptr) {
-    for (std::string& line : passed_over.lines()) warnings->push_back(std::move(line));
-  }
+  if (warnings != nullptr) *warnings = passed_over.all();
   FJORD_TRY_ASSIGN(const std::shared_ptr<DocumentTypeRepo> repo, make(std::move(types)));
   repo->schemas_.assign(sd_texts.begin(), sd_texts.end());
   return std::shared_ptr<const DocumentTypeRepo>(repo);

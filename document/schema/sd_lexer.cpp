@@ -13,7 +13,8 @@ bool is_word_char(char c) {
 
 }  // namespace
 
-std::string SdPosition::to_string() const { return fmt::format("text {}, line {}, column {}", text, line, column); }
+std::string SdPosition::to_string() const { return fmt::format("{}, {}", source.name, in_source()); }
+std::string SdPosition::in_source() const { return fmt::format("line {}, column {}", line, column); }
 
 std::string SdToken::to_string() const {
   switch (kind) {
@@ -26,8 +27,8 @@ std::string SdToken::to_string() const {
   }
 }
 
-SdLexer::SdLexer(std::string_view text, std::size_t text_number) : text_(text) {
-  position_.text = text_number;
+SdLexer::SdLexer(std::string_view text, SdSource source) : text_(text) {
+  position_.source = source;
   step();
 }
 

@@ -6,12 +6,19 @@
 
 namespace fjord {
 
+/// A schema text among others.
+struct SdSource {
+  std::size_t index = 0;
+  std::string_view name;  ///< How messages call it; outlives the positions in it.
+};
+
 struct SdPosition {
-  std::size_t text = 0;  ///< Number of the schema text, from 1.
+  SdSource source;
   std::size_t line = 1;
   std::size_t column = 1;
 
-  std::string to_string() const;  ///< "text 1, line 2, column 3"
+  std::string to_string() const;  ///< "schema, line 2, column 3", with the name of the source
+  std::string in_source() const;  ///< "line 2, column 3"
 };
 
 struct SdToken {
@@ -30,7 +37,7 @@ struct SdToken {
 /// white space and comments (# to the end of the line).
 class SdLexer {
  public:
-  SdLexer(std::string_view text, std::size_t text_number);
+  SdLexer(std::string_view text, SdSource source);
 
   const SdToken& peek() const { return token_; }
   SdToken take();

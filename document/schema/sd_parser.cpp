@@ -8,7 +8,7 @@
 namespace fjord {
 
 void SdWarnings::passed_over(std::string_view kind, const SdPosition& at) {
-  const auto [known, added] = by_kind_.emplace(kind, lines_.size());
+  const auto [known, added] = by_kind_.emplace(std::pair(at.source.index, kind), lines_.size());
   if (added) {
     lines_.push_back({at, fmt::format("\"{}\" has no meaning here and is passed over", kind)});
   } else {
@@ -18,13 +18,13 @@ void SdWarnings::passed_over(std::string_view kind, const SdPosition& at) {
 
 void SdWarnings::add(const SdPosition& at, std::string_view message) { lines_.push_back({at, std::string(message)}); }
 
-std::vector<std::string> SdWarnings::lines() const {
-  std::vector<std::string> lines;
+std::vector<SchemaWarning> SdWarnings::all() const {
+  std::vector<SchemaWarning> all;
   for (const Line& line : lines_) {
     const std::string times = line.count > 1 ? fmt::format(" ({} times)", line.count) : "";
-    lines.push_back(fmt::format("{}: {}{}", line.at.to_string(), line.message, times));
+    all.push_back({line.at.source.index, fmt::format("{}: {}{}", line.at.to_string(), line.message, times)});
   }
-  return lines;
+  return all;
 }
 
 namespace {
@@ -37,8 +37,7 @@ bool is_identifier(std::string_view text) {
 
 class SdParser {
  public:
-  SdParser(std::string_view text, std::size_t text_number, SdWarnings& warnings)
-      : lexer_(text, text_number), warnings_(warnings) {}
+  SdParser(std::string_view text, SdSource source, SdWarnings& warnings) : lexer_(text, source), warnings_(warnings) {}
 
   Result<std::vector<SdDocument>> parse() {
     while (peek().kind != Kind::End) {
@@ -57,7 +56,7 @@ class SdParser {
   const SdToken& peek() const { return lexer_.peek(); }
 
   Status error_at(const SdPosition& at, std::string_view what) const {
-    return {StatusCode::InvalidArgument, fmt::format("schema, {}: {}", at.to_string(), what)};
+    return {StatusCode::InvalidArgument, fmt::format("{}: {}", at.to_string(), what)};
   }
   Status expected(std::string_view what) const {
     return error_at(peek().at, fmt::format("expected {}, found {}", what, peek().to_string()));
@@ -333,7 +332,7 @@ class SdParser {
       if (peek().is('(')) ++depth;
       if (peek().is(')')) --depth;
       if (peek().kind == Kind::End || peek().kind == Kind::Bad) {
-        return expected(fmt::format("')' for the '(' of {}", opened.to_string()));
+        return expected(fmt::format("')' for the '(' of {}", opened.in_source()));
       }
       lexer_.take();
     } while (depth > 0);
@@ -347,7 +346,7 @@ class SdParser {
       if (peek().is('{')) ++depth;
       if (peek().is('}')) --depth;
       if (peek().kind == Kind::End || peek().kind == Kind::Bad) {
-        return expected(fmt::format("'}}' for the '{{' of {}", opened.to_string()));
+        return expected(fmt::format("'}}' for the '{{' of {}", opened.in_source()));
       }
       last_line_ = peek().at.line;
       lexer_.take();
@@ -385,8 +384,23 @@ class SdParser {
 
 }  // namespace
 
-Result<std::vector<SdDocument>> parse_sd(std::string_view text, std::size_t text_number, SdWarnings& warnings) {
-  return SdParser(text, text_number, warnings).parse();
+Result<std::vector<SdDocument>> parse_sd(std::string_view text, SdSource source, SdWarnings& warnings) {
+  return SdParser(text, source, warnings).parse();
+}
+
+Result<std::string> schema_name(std::string_view sd_text) {
+  SdLexer lexer(sd_text, {.index = 0, .name = "schema"});
+  std::string_view around;  // The name of the schema around the document, which a document without a name has.
+  while (lexer.peek().kind != Kind::End) {
+    const SdToken token = lexer.take();
+    const SdToken& next = lexer.peek();
+    if ((token.is_word("schema") || token.is_word("search")) && next.kind == Kind::Word) around = next.text;
+    if (!token.is_word("document")) continue;
+    if (next.kind == Kind::Word) return std::string(next.text);
+    if (!around.empty()) return std::string(around);
+    return Status(StatusCode::InvalidArgument, "expected the name of a document type after 'document'");
+  }
+  return Status(StatusCode::InvalidArgument, "a schema declares a document type: 'document NAME { … }' was not found");
 }
 
 }  // namespace fjord

@@ -52,8 +52,8 @@ class SdWarnings {
   void passed_over(std::string_view kind, const SdPosition& at);
   /// Adds a line of its own for one statement.
   void add(const SdPosition& at, std::string_view message);
-  /// One line for each kind of statement passed over, and one for each call of add(), by first occurrence.
-  std::vector<std::string> lines() const;
+  /// One for each kind of statement that is passed over in a text, and one for each call of add(), by first occurrence.
+  std::vector<SchemaWarning> all() const;
 
  private:
   struct Line {
@@ -62,10 +62,10 @@ class SdWarnings {
     std::size_t count = 1;
   };
   std::vector<Line> lines_;
-  std::map<std::string, std::size_t, std::less<>> by_kind_;
+  std::map<std::pair<std::size_t, std::string>, std::size_t> by_kind_;
 };
 
 /// Errors: InvalidArgument with the place, what was expected and what was found.
-Result<std::vector<SdDocument>> parse_sd(std::string_view text, std::size_t text_number, SdWarnings& warnings);
+Result<std::vector<SdDocument>> parse_sd(std::string_view text, SdSource source, SdWarnings& warnings);
 
 }  // namespace fjord

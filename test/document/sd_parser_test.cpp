@@ -125,16 +125,16 @@ schema item {
   }
 }
 )";
-  Strings warnings;
+  std::vector<SchemaWarning> warnings;
   const auto repo = DocumentTypeRepo::build(std::span(&text, 1), &warnings);
   INFO(repo.status());
   REQUIRE(repo);
   CHECK(fields_of(**repo, "item") == Strings{"sku:string*", "label:string", "offers:array<price>"});
   std::string all;
-  for (const std::string& line : warnings) all += line + "\n";
-  CHECK(contains(all, "text 1, line 10, column 7: \"indexing\" has no meaning here and is passed over ("));
+  for (const SchemaWarning& warning : warnings) all += warning.message + "\n";
+  CHECK(contains(all, "schema, line 10, column 7: \"indexing\" has no meaning here and is passed over ("));
   CHECK(contains(all,
-                 "text 1, line 25, column 5: field vector is left out: values of type tensor<float> are not stored"));
+                 "schema, line 25, column 5: field vector is left out: values of type tensor<float> are not stored"));
   CHECK(contains(all, "field sold_by is left out: values of type reference<shop>"));
   CHECK(contains(all, "field target is left out: values of type predicate"));
   CHECK(contains(all, "\"rank-profile\" has no meaning here and is passed over (2 times)"));
@@ -166,7 +166,7 @@ TEST_CASE("schema: a type inherits fields and structs, also from a text that com
 
 TEST_CASE("schema: an error names the place, what was expected and what was found") {
   CHECK(error_of("document a {\n  field x int {}\n}") ==
-        "schema, text 1, line 2, column 11: expected \"type\" after the name of the field, found \"int\"");
+        "schema, line 2, column 11: expected \"type\" after the name of the field, found \"int\"");
   CHECK(contains(error_of("table x {}"), "line 1, column 1: expected schema, search or document, found \"table\""));
   CHECK(contains(error_of("document a {"),
                  "line 1, column 13: expected a statement or '}' in a document, found the end"));
@@ -181,17 +181,45 @@ TEST_CASE("schema: an error names the place, what was expected and what was foun
   CHECK(contains(error_of("document a { field x type int { header\n body } }"), "either header or body"));
   CHECK(contains(error_of("document a inherits b { }"), "inherits unknown type b"));
   CHECK(contains(error_of(Strings{"document a {}", "document a {}"}),
-                 "text 2, line 1, column 1: document type a is already"));
+                 "the schema of a, line 1, column 1: document type a is already"));
   CHECK(contains(error_of("document a inherits b {}\ndocument b inherits a {}"), "inherits itself"));
   CHECK(contains(error_of("document a { struct s { field x type array<s> {} } }"), "contains or inherits itself"));
   CHECK(contains(error_of("document a { struct s { } struct s { } }"), "struct s is declared twice"));
   CHECK(contains(error_of("document a { field x type int {\n indexing: \"abc\n} }"), "without closing quote"));
   CHECK(contains(error_of("document a { field x type int { index { } }"), "found the end of the text"));
-  CHECK(contains(error_of("document a { rank { { } "), "for the '{' of text 1, line 1, column 19"));
+  CHECK(contains(error_of("document a { rank { { } "), "for the '{' of line 1, column 19"));
   CHECK(contains(error_of("schema a { }"), "expected a document in the schema"));
   CHECK(contains(error_of("document a {} }"), "expected schema, search or document, found \"}\""));
   CHECK(contains(error_of("document a { field x type int {} }\ndocument b inherits a { field x type long {} }"),
                  "field x has type long here and int"));
+}
+
+TEST_CASE("schema name: the word after the first 'document'") {
+  const auto [text, name] = GENERATE(table<std::string, std::string>({
+      {"document song { }", "song"},
+      {"document song{}", "song"},
+      {"document song inherits base { }", "song"},
+      {"\n\t document\r\n\tsong_2\n{", "song_2"},
+      {"# document other {\ndocument song {", "song"},
+      {"document # the name follows\n song {", "song"},
+      {"search music { document song { field title type string { } } }", "song"},
+      {"my_document other document song {", "song"},
+      {"document song { } document other { }", "song"},
+      {"search song { document { } }", "song"},
+  }));
+  INFO(text);
+  Result<std::string> found = schema_name(text);
+  REQUIRE(found);
+  CHECK(*found == name);
+}
+
+TEST_CASE("schema name: a text that declares no type is refused") {
+  const std::string text = GENERATE(as<std::string>(), "", " \n", "# document song", "documents song {", "document",
+                                    "document {", "document # song", "struct song { }", std::string("\0\x80", 2));
+  INFO(text);
+  Result<std::string> found = schema_name(text);
+  REQUIRE_FALSE(found);
+  CHECK(found.error().code() == StatusCode::InvalidArgument);
 }
 
 TEST_CASE("schema: types nested deeper than values may be are refused") {

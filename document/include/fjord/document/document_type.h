@@ -132,16 +132,27 @@ class DocumentType {
   std::unordered_map<std::string_view, std::uint32_t> index_by_name_;
 };
 
+/// Returns the name of the document type that a .sd text declares: the word after the first `document` outside of
+/// comments, or else that of the schema around it. A deployed text replaces the stored text with the same name.
+/// Errors: InvalidArgument if there is no name.
+Result<std::string> schema_name(std::string_view sd_text);
+
+/// A statement without meaning for a document store.
+struct SchemaWarning {
+  std::size_t text = 0;  ///< The index of its text among those passed to DocumentTypeRepo::build().
+  std::string message;   ///< With the place.
+};
+
 /// All document types of a deployment: an immutable snapshot, shared between threads. A change of schema makes a new
 /// snapshot. Lifetime: types and fields live as long as their snapshot.
 class DocumentTypeRepo {
  public:
   /// Parses schemas (.sd texts), which may refer to each other in any order. Statements without meaning for a document
-  /// store are skipped; `warnings` (may be null) gets one line for each kind of them. Errors: InvalidArgument with text
-  /// number, line, column, what was expected and what was found; also for two names with the same id, for a type that
-  /// is declared twice and for unknown or circular references.
+  /// store are skipped; `warnings` (may be null) gets one for each kind of them in a text. Errors: InvalidArgument with
+  /// line, column, what was expected and what was found, and the name of the text if there are several; also for two
+  /// names with the same id, for a type that is declared twice and for unknown or circular references.
   static Result<std::shared_ptr<const DocumentTypeRepo>> build(std::span<const std::string> sd_texts,
-                                                               std::vector<std::string>* warnings = nullptr);
+                                                               std::vector<SchemaWarning>* warnings = nullptr);
 
   /// Null if there is no such type.
   const DocumentType* find(std::string_view name) const;
