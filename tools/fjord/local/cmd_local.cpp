@@ -12,8 +12,8 @@
 #include "fjord/client/connect.h"
 #include "fjord/library/detail/admin_calls.h"
 #include "fjord/monitoring/metric_scraper.h"
-#include "local/listener.h"
 #include "local/local_cluster.h"
+#include "local/process_facts.h"
 #include "output/json_text.h"
 
 namespace fjord::cli {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "local/free_ports.h"
+#include "local/process_facts.h"
 
 namespace fjord::cli {
 namespace {
@@ -51,20 +52,6 @@ Status write_text(const std::string& path, const std::string& text) {
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) return io_error(path, errno);
   return Status::ok();
-}
-
-/// Returns the start time of a process in clock ticks since boot; empty if it does not exist or has ended.
-std::string start_time_of(pid_t pid) {
-  const std::string stat = read_text(fmt::format("/proc/{}/stat", pid));
-  const std::size_t name_end = stat.rfind(')');  // The name before this bracket can contain any character.
-  if (name_end == std::string::npos) return {};
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string field;
-  fields >> field;  // Field 3 of the line is the state of the process.
-  if (field == "Z" || field == "X") return {};
-  constexpr int kStartTime = 22;
-  for (int i = 4; i <= kStartTime; ++i) fields >> field;
-  return fields ? field : std::string();
 }
 
 /// Returns the path of fjordd in the folder of this program.

@@ -1,4 +1,4 @@
-#include "local/listener.h"
+#include "local/process_facts.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -43,6 +43,31 @@ bool listens(pid_t process, int port) {
     if (std::find(sockets.begin(), sockets.end(), target) != sockets.end()) return true;
   }
   return false;
+}
+
+std::string start_time_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string stat;
+  std::getline(file, stat, '\0');
+  const std::size_t name_end = stat.rfind(')');  // The name before this bracket can contain any character.
+  if (name_end == std::string::npos) return {};
+  std::istringstream fields(stat.substr(name_end + 1));
+  // The numbers of the fields, from 1, in proc(5).
+  constexpr int kState = 3;
+  constexpr int kThreads = 20;
+  constexpr int kStartTime = 22;
+  std::string state;
+  std::string threads;
+  std::string start_time;
+  for (int number = kState; number <= kStartTime; ++number) {
+    std::string field;
+    fields >> field;
+    if (number == kState) state = field;
+    if (number == kThreads) threads = field;
+    if (number == kStartTime) start_time = field;
+  }
+  const bool has_ended = state == "X" || (state == "Z" && (threads == "0" || threads == "1"));
+  return has_ended ? std::string() : start_time;
 }
 
 }  // namespace fjord::cli
