@@ -37,7 +37,7 @@ class TwinCall {
     return report(
         {StatusCode::NotImplemented,
          "Parquet needs a python3 on the PATH with the packages fjord and pyarrow (docs/python/README.md), or "
-         "use .jsonl or .jsonl.gz"});
+         "use .jsonl or .csv, both also with .gz"});
   }
 
  private:
