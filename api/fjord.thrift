@@ -1353,6 +1353,8 @@ struct VisitorNextReply {
   3: optional bool finished = false
   /** Processor time spent on the visitor so far, also in unfinished buckets; 0: not measured. */
   4: optional u64 processor_us = 0
+  /** Documents that matched and were visited so far in buckets whose end was not told yet. */
+  5: optional u64 documents_open = 0
 }
 
 struct DestroyVisitor {

@@ -361,6 +361,8 @@ Result<bool> ServerVisitor::visit(Lane& lane, Unvisited& blocks) {
     FJORD_TRY_ASSIGN(const std::size_t end, visitor_->visit_some(lane.bucket, blocks.docblock, blocks.offset));
     FJORD_CHECK_MSG(end > blocks.offset, "a visitor goes on with nothing");
     blocks.offset = end;
+    // Documents are of similar sizes, so the part of the block's bytes is that of its documents.
+    set_visited(lane, lane.matched - read.count + read.count * blocks.offset / blocks.bytes);
     if (blocks.offset < blocks.bytes && turn_is_over()) return false;
   }
   return true;
@@ -424,8 +426,13 @@ void ServerVisitor::fail(Lane& lane, const Status& status) {
   fill_lanes();
 }
 
+void ServerVisitor::set_visited(Lane& lane, std::uint64_t documents) {
+  documents_open_.fetch_add(documents - std::exchange(lane.visited, documents), std::memory_order_relaxed);
+}
+
 void ServerVisitor::close(Lane& lane, BucketResult result) {
   release_iterator(lane);
+  set_visited(lane, 0);
   lane.number = 0;
   (result.status ? metrics_.buckets_ok : metrics_.buckets_failed).add();
   rpc::VisitorEvent event;

@@ -49,7 +49,7 @@ struct VisitorOutput {
 /// Drives one Visitor over its buckets.
 ///
 /// Threading: constructed on the service's executor, where assign() is called once; everything else but cancel(),
-/// cancelled() and processor_us() runs on the executor behind the assigned mailbox. Lifetime: held by shared_ptr.
+/// cancelled(), processor_us() and documents_open() runs on the executor behind the assigned mailbox. Lifetime: held by shared_ptr.
 /// `access` and `metrics` outlive it; `clock` also outlives the stripes.
 class ServerVisitor final : public VisitContext, public std::enable_shared_from_this<ServerVisitor> {
  public:
@@ -78,6 +78,8 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   }
   /// Processor time in microseconds, as reported by the Visitor. Any thread.
   std::uint64_t processor_us() const { return processor_us_.load(std::memory_order_relaxed); }
+  /// Documents that were visited so far in buckets that have not ended. Any thread.
+  std::uint64_t documents_open() const { return documents_open_.load(std::memory_order_relaxed); }
 
  private:
   /// Made on the visitor's executor; used and closed on the stripe.
@@ -94,6 +96,7 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
     bool exhausted = false;
     std::uint64_t documents_read = 0;
     std::uint64_t matched = 0;
+    std::uint64_t visited = 0;  ///< The part of `matched` that is in documents_open_.
 
     bool may_read() const { return number != 0 && !reading && !exhausted; }
   };
@@ -122,6 +125,7 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   void settle();
   void say_all();
   void fail(Lane& lane, const Status& status);
+  void set_visited(Lane& lane, std::uint64_t documents);
   void close(Lane& lane, BucketResult result);
   void release_iterator(Lane& lane);
   /// The docblock reduced to the wanted fields.
@@ -137,6 +141,7 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   VisitorOutput output_;
   std::atomic<bool> cancelled_{false};
   std::atomic<std::uint64_t> processor_us_{0};
+  std::atomic<std::uint64_t> documents_open_{0};
 
   std::vector<Lane> lanes_;
   std::size_t next_bucket_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 
 #include "fjord/common/callback_guard.h"
 #include "fjord/common/log.h"
@@ -196,6 +197,7 @@ void VisitRunner::on_polled(std::uint64_t run_id, Result<rpc::VisitorNextReply> 
     drop_run(run_id, reply->status);
     return;
   }
+  context_.progress.documents_open += reply->documents_open - std::exchange(run.documents_open, reply->documents_open);
   if (reply->processor_us > run.processor_us) {
     context_.progress.processor_us += reply->processor_us - std::exchange(run.processor_us, reply->processor_us);
     if (context_.callbacks.on_processor_time) context_.callbacks.on_processor_time();
@@ -248,7 +250,8 @@ void VisitRunner::on_bucket_error(const Run& run, BucketId bucket, const Status&
   if (fault == Fault::Permanent) {
     context_.finish(status);
   } else if (fault == Fault::TryAgain && ++buckets_.at(bucket).errors >= tries_max) {
-    context_.finish(status.with_context(bucket.to_string() + " failed " + std::to_string(tries_max) + " times"));
+    context_.finish(status.with_context(fmt::format("no replica of {} could be read in {} tries, the last one on storage.{}",
+                                            bucket.to_string(), tries_max, run.node)));
   } else {
     // The distributor may not have heard yet that this replica is damaged.
     if (fault == Fault::TryAgain) buckets_.at(bucket).avoid = run.node;
@@ -269,6 +272,7 @@ void VisitRunner::resume() {
 void VisitRunner::drop_run(std::uint64_t run_id, const Status& reason) {
   const auto it = runs_.find(run_id);
   const Run run = std::move(it->second);
+  context_.progress.documents_open -= run.documents_open;
   runs_.erase(it);
   --nodes_.at(run.node).runs;
   destroy_visitor(run);
@@ -302,6 +306,7 @@ void VisitRunner::destroy_visitor(const Run& run) {
 void VisitRunner::stop() {
   for (const auto& [id, run] : runs_) destroy_visitor(run);
   runs_.clear();
+  context_.progress.documents_open = 0;
 }
 
 void VisitRunner::stop_and_settle(UniqueFunction<void()> settled) {
@@ -318,6 +323,7 @@ void VisitRunner::stop_and_settle(UniqueFunction<void()> settled) {
               });
   }
   runs_.clear();
+  context_.progress.documents_open = 0;
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

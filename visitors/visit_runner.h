@@ -49,7 +49,8 @@ class VisitRunner {
     rpc::Address address;
     std::set<BucketId> unfinished;
     std::uint64_t acknowledged = 0;
-    std::uint64_t processor_us = 0;  // Processor time that the visitor has reported so far.
+    std::uint64_t documents_open = 0;  // As the visitor has reported it last.
+    std::uint64_t processor_us = 0;    // Processor time that the visitor has reported so far.
     unsigned silent_calls = 0;
     bool creating = true;
     bool polling = false;

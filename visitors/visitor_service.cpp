@@ -469,6 +469,7 @@ void VisitorService::Impl::answer(Record& record, rpc::Responder& respond, std::
   }
   reply.finished = record.finished && reply.events.size() == record.events.size();
   reply.processor_us = record.visitor->processor_us();
+  reply.documents_open = record.visitor->documents_open();
   respond(std::move(reply));
 }
 

@@ -7,6 +7,7 @@ namespace fjord::mapreduce {
 
 JobState JobReport::state() const {
   JobState state = job_;
+  state.counts.documents_read += tasks_.documents_open();
   state.counts.tasks_repeated = tasks_.repeated();
   state.processor_us = tasks_.processor_us();
   return state;
@@ -14,6 +15,7 @@ JobState JobReport::state() const {
 
 JobState JobReport::record() const {
   JobState record = state();
+  record.counts.documents_read = job_.counts.documents_read;  // A task that has not ended begins again after a restart.
   if (auto cursor = step_.cursor()) record.resume = std::move(*cursor);
   return record;
 }

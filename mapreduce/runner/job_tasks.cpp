@@ -175,6 +175,11 @@ std::uint64_t JobTasks::repeated() const {
   return repeated_before_ + session_->progress().buckets_repeated;
 }
 
+std::uint64_t JobTasks::documents_open() const {
+  const bool maps = job_.phase == rpc::JobPhase::Map;
+  return maps && session_ != nullptr ? session_->progress().documents_open : 0;
+}
+
 std::uint64_t JobTasks::processor_us() const {
   if (session_ == nullptr) return job_.processor_us;
   return std::max(job_.processor_us, processor_before_us_ + session_->progress().processor_us);

@@ -73,6 +73,8 @@ class JobTasks {
 
   /// Number of repeated tasks of the pass.
   std::uint64_t repeated() const;
+  /// Number of documents that running map tasks have read so far.
+  std::uint64_t documents_open() const;
   /// Processor time in microseconds, including that of running and of abandoned tasks.
   std::uint64_t processor_us() const;
   /// The remaining time of the map or reduce tasks.

@@ -166,6 +166,8 @@ TEST_CASE("a client hears what processors have worked for visitors that are not 
   CHECK(visit.done.empty());
   CHECK(visit.session->progress().processor_us == 600'000);
   CHECK(visit.heard_us == 600'000);
+  CHECK(visit.session->progress().documents_open == 300);
+  CHECK(visit.session->progress().documents_read == 0);
 }
 
 TEST_CASE("a listed bucket that holds nothing is done at once") {

@@ -85,6 +85,7 @@ struct VisitProgress {
   std::uint64_t docblock_bytes = 0;
   std::uint64_t documents_read = 0;        ///< Documents in finished buckets; 0 if the storage nodes do not report it.
   std::uint64_t documents_matched = 0;     ///< Documents among these that matched, including removed ones.
+  std::uint64_t documents_open = 0;        ///< Documents that were visited in buckets that are not finished.
   std::uint64_t skipped_by_selection = 0;  ///< Buckets in which no document can match.
   std::uint64_t skipped_by_slice = 0;      ///< Buckets outside of this slice.
   std::uint64_t skipped_as_done = 0;       ///< Buckets that were done before the visit was resumed.
