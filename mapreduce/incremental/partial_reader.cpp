@@ -17,7 +17,7 @@ Result<bool> PartialReader::next(const BucketOnNode& bucket, DocBlockBuilder& bl
   if (step_ == Step::Changes) {
     // Refuses a bucket that was damaged meanwhile: it may lack documents that are to be read.
     FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
-    if (damaged) return Status(StatusCode::Corruption, "the bucket has lost entries; another replica may have them");
+    if (damaged) return Status(StatusCode::Corruption, "the bucket has lost entries");
     for (; at_ < to_read_.size(); ++at_) {
       if (block.size() >= bytes_max) return true;
       FJORD_TRY(read_change(bucket, changes_.at(to_read_[at_]), block));

@@ -95,7 +95,7 @@ Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
         continue;
       }
       if (on_corruption_ == OnCorruption::Fail && bucket_ != nullptr && bucket_->is_damaged()) {
-        return Status(StatusCode::Corruption, id_.to_string() + " has lost entries; another replica may have them");
+        return Status(StatusCode::Corruption, id_.to_string() + " has lost entries");
       }
       return false;
     }
@@ -125,7 +125,7 @@ Status SlotfileIterator::take_snapshot() {
     pending_.clear();
   }
   if (bucket_->is_damaged()) {
-    return {StatusCode::Corruption, id_.to_string() + " has lost entries; another replica may have them"};
+    return {StatusCode::Corruption, id_.to_string() + " has lost entries"};
   }
   return Status::ok();
 }
