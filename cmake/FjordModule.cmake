@@ -136,7 +136,7 @@ endfunction()
 
 # The executable allocates with jemalloc instead of the C library; not under a sanitizer, which has an allocator of its own.
 function(fjord_use_jemalloc executable)
-  if(NOT FJORD_SANITIZE)
+  if(FJORD_JEMALLOC AND NOT FJORD_SANITIZE)
     target_link_libraries(${executable} PRIVATE PkgConfig::jemalloc)
   endif()
 endfunction()
