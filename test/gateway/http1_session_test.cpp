@@ -1,6 +1,7 @@
 #include "http/transport/http1_session.h"
 
 #include <catch2/catch.hpp>
+#include <ctime>
 #include <fmt/format.h>
 
 #include "session_world.h"
@@ -203,6 +204,47 @@ TEST_CASE("http1: requests that others may read differently are refused") {
     CHECK(world.session->is_over());
     CHECK(world.given.empty());
   }
+}
+
+/// Returns a request with this many headers besides Host.
+std::string get_with_headers(int headers, const std::string& name) {
+  std::string request = "GET /a HTTP/1.1\r\nHost: x\r\n";
+  for (int i = 0; i < headers; ++i) request += fmt::format("{}{}: y\r\n", name, i);
+  return request + "\r\n";
+}
+
+TEST_CASE("http1: the number of headers is bounded") {
+  Http1World world;
+  CHECK(world.exchange(get_with_headers(199, "a")).empty());
+  REQUIRE(world.given.size() == 1);
+  CHECK(world.given[0].request.headers.size() == 200);
+  Http1World full;
+  CHECK(status_of(full.exchange(get_with_headers(200, "a"))) == 431);
+  CHECK(full.given.empty());
+  // A header that has not ended yet is refused without its rest.
+  Http1World open;
+  const std::string many = get_with_headers(41'000, "");
+  CHECK(status_of(open.exchange(std::string_view(many).substr(0, 8'000))) == 431);
+}
+
+TEST_CASE("http1: many headers and many empty lines take little processor time") {
+  const auto seconds_of = [](const std::string& bytes, std::size_t part) {
+    Http1World world;
+    const std::clock_t begin = std::clock();
+    for (std::size_t at = 0; at < bytes.size() && !world.session->is_over(); at += part) {
+      world.exchange(std::string_view(bytes).substr(at, part));
+    }
+    return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  };
+  constexpr std::size_t kRead = 64 << 10;
+  constexpr double kSecondsMax = 0.5;
+  std::string same = "GET /a HTTP/1.1\r\nHost: x\r\n";
+  for (int i = 0; i < 40'000; ++i) same += "aaa:\r\n";
+  CHECK(seconds_of(same + "\r\n", kRead) < kSecondsMax);
+  CHECK(seconds_of(get_with_headers(25'000, ""), kRead) < kSecondsMax);
+  std::string empty_lines;
+  for (int i = 0; i < (8 << 20); ++i) empty_lines += "\r\n";
+  CHECK(seconds_of(empty_lines, kRead) < kSecondsMax);
 }
 
 TEST_CASE("http1: chunks that are mostly their lengths are refused") {

@@ -38,16 +38,16 @@ class Http2World : public SessionWorld {
   Http2World& operator=(const Http2World&) = delete;
 
   std::int32_t send(const std::string& method, const std::string& path, const std::string& body = {},
-                    bool is_whole = true, const std::string& extra = {}) {
-    const std::pair<std::string, std::string> fields[] = {
-        {":method", method}, {":scheme", "http"}, {":path", path}, {":authority", "x"}, {"extra", extra}};
+                    bool is_whole = true, const std::string& extra = {}, int extras = 1) {
+    std::vector<std::pair<std::string, std::string>> fields = {
+        {":method", method}, {":scheme", "http"}, {":path", path}, {":authority", "x"}};
+    for (int i = 0; i < extras && !extra.empty(); ++i) fields.emplace_back("extra", extra);
     std::vector<nghttp2_nv> values;
     for (const auto& [name, value] : fields) {
       values.push_back({const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(name.data())),
                         const_cast<std::uint8_t*>(reinterpret_cast<const std::uint8_t*>(value.data())), name.size(),
                         value.size(), NGHTTP2_NV_FLAG_NONE});
     }
-    if (extra.empty()) values.pop_back();
     nghttp2_data_provider source{};
     bodies.push_back(std::make_unique<Body>(Body{body, is_whole}));
     source.source.ptr = bodies.back().get();
@@ -265,6 +265,10 @@ TEST_CASE("http2: headers are bounded") {
   CHECK(world.given.size() == 1);
   CHECK(world.status(world.send("GET", "/a", {}, true, std::string(11'000, 'y'))) == "431");
   CHECK(world.given.size() == 1);
+  CHECK(world.status(world.send("GET", "/a", {}, true, "y", 200)).empty());
+  CHECK(world.given.size() == 2);
+  CHECK(world.status(world.send("GET", "/a", {}, true, "y", 201)) == "431");
+  CHECK(world.given.size() == 2);
 }
 
 TEST_CASE("http2: a slow body gets 408, and the others are not disturbed") {

@@ -1,5 +1,6 @@
 #include "http/transport/http1_session.h"
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
@@ -21,6 +22,13 @@ namespace beast_http = boost::beast::http;
 constexpr std::size_t kPipelinedBytesMax = 64 << 10;
 constexpr std::size_t kBodyBytesPerSecondMin = 16 << 10;
 constexpr std::size_t kKeptCapacity = 4 << 10;
+
+/// Returns how many bytes the empty lines at the beginning take.
+std::size_t empty_lines_bytes(std::string_view text) {
+  std::size_t bytes = 0;
+  while (text.substr(bytes).starts_with("\r\n")) bytes += 2;
+  return bytes;
+}
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
@@ -72,11 +80,12 @@ bool Http1Session::parse_head() {
     step_ = Step::Head;
     step_begun_ = HttpClock::now();
     checked_ = 0;
+    lines_ = 0;
     request_ = {};
     request_.request_id = server_.new_request_id();
     wire_bytes_ = 0;
   }
-  while (input_.starts_with("\r\n")) input_.erase(0, 2);
+  if (checked_ == 0) input_.erase(0, empty_lines_bytes(input_));
   if (input_.empty() || input_ == "\r") return false;
   if (!is_letter(input_.front())) {
     refuse(400, "malformed HTTP request: no method");
@@ -84,19 +93,29 @@ bool Http1Session::parse_head() {
   }
   const std::size_t end = input_.find("\r\n\r\n", checked_ > 3 ? checked_ - 3 : 0);
   const std::size_t head_size = end == std::string::npos ? input_.size() : end + 4;
-  const Status status = check_head_bytes(std::string_view(input_).substr(0, head_size), checked_);
-  checked_ = head_size;
-  if (!status) {
-    refuse(400, "malformed HTTP request: " + status.message());
-    return false;
-  }
-  if (head_size > server_.options().header_bytes_max) {
-    refuse(431, fmt::format("the header has more than {} bytes", server_.options().header_bytes_max));
-    return false;
-  }
+  if (!check_head(head_size)) return false;
   if (end == std::string::npos) return false;
   begin_body();
   return step_ == Step::Body;
+}
+
+bool Http1Session::check_head(std::size_t head_size) {
+  const std::string_view head = std::string_view(input_).substr(0, head_size);
+  const Status status = check_head_bytes(head, checked_);
+  lines_ +=
+      static_cast<std::size_t>(std::count(head.begin() + static_cast<std::ptrdiff_t>(checked_), head.end(), '\n'));
+  checked_ = head_size;
+  const HttpGatewayOptions& options = server_.options();
+  if (!status) {
+    refuse(400, "malformed HTTP request: " + status.message());
+  } else if (head_size > options.header_bytes_max) {
+    refuse(431, fmt::format("the header has more than {} bytes", options.header_bytes_max));
+  } else if (lines_ > options.headers_max + 1 + (head.ends_with("\r\n\r\n") ? 1 : 0)) {
+    refuse(431, fmt::format("the request has more than {} headers", options.headers_max));
+  } else {
+    return true;
+  }
+  return false;
 }
 
 void Http1Session::begin_body() {

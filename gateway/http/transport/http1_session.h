@@ -45,6 +45,8 @@ class Http1Session final : public Session {
   void parse();
   /// parse_head() and parse_body() return false if nothing more can be done with the input.
   bool parse_head();
+  /// Returns false, with an answer, if the header is malformed or too large so far. `head_size`: its bytes so far.
+  bool check_head(std::size_t head_size);
   bool parse_body();
   void begin_body();
   Status read_head();
@@ -60,6 +62,7 @@ class Http1Session final : public Session {
   HttpClock::time_point step_begun_ = HttpClock::now();
   std::string input_;           ///< Bytes that have arrived and are not parsed.
   std::size_t checked_ = 0;     ///< Bytes of input_ that were searched for the end of the header.
+  std::size_t lines_ = 0;       ///< Line ends in these bytes.
   std::size_t wire_bytes_ = 0;  ///< Bytes of the body as it arrives, with the lengths of chunks.
   BodyReader body_ = BodyReader::of_length(0);
   std::optional<RequestInProgress> progress_;

@@ -63,6 +63,7 @@ struct Http2Session::Stream {
   HttpRequest request;
   std::string authority;
   std::size_t header_bytes = 0;
+  std::size_t headers = 0;  ///< Those that have arrived, without the pseudo-headers.
   HttpClock::time_point begun = HttpClock::now();
   bool has_headers = false;  ///< All headers have arrived.
   bool is_refused = false;   ///< Bytes that arrive are dropped.
@@ -205,6 +206,10 @@ int Http2Session::add_header(std::int32_t id, std::string_view name, std::string
   if (stream->header_bytes > server_.options().header_bytes_max) {
     stream->is_refused = true;
     refuse(*stream, 431, fmt::format("the header has more than {} bytes", server_.options().header_bytes_max));
+    return 0;
+  }
+  if (!name.starts_with(':') && ++stream->headers > server_.options().headers_max) {
+    refuse(*stream, 431, fmt::format("the request has more than {} headers", server_.options().headers_max));
     return 0;
   }
   if (name == ":method") {

@@ -31,6 +31,7 @@ struct HttpGatewayOptions {
   /// Accepted values of the Host header; "*" accepts any. Empty: HostRules derives them from the addresses.
   std::vector<std::string> allowed_hosts;
   std::size_t header_bytes_max = 256 << 10;   ///< 431 above it. A continuation token stands in the request line.
+  std::size_t headers_max = 200;              ///< Lines of a header; 431 above it.
   std::size_t body_bytes_max = 100 << 20;     ///< 413 above it, also for what a compressed body contains.
   std::size_t waiting_bytes_max = 256 << 20;  ///< Bodies of all requests in progress; 429 above it.
   std::size_t requests_max = 4096;            ///< Requests in progress; 429 above it.
