@@ -9,6 +9,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 
 #include "fjord/common/log_lines.h"
+#include "fjord/common/printable.h"
 
 namespace fjord::log {
 
@@ -17,6 +18,8 @@ namespace {
 // The only exception to "no globals": every component logs, and all lines of a process share one stream.
 std::atomic<Level> current_level{Level::Info};
 
+/// A peer may send texts of any length, which messages repeat.
+constexpr std::size_t kLineBytesMax = 4096;
 constexpr const char* kPattern = "%Y-%m-%dT%H:%M:%S.%f%z %l %v";
 
 spdlog::level::level_enum to_spdlog(Level level) {
@@ -60,7 +63,7 @@ Level level_from_string(std::string_view name) {
 bool enabled(Level level) { return level != Level::Off && level >= current_level.load(std::memory_order_relaxed); }
 
 void write(Level level, std::string_view component, const std::string& line) {
-  logger().log(to_spdlog(level), "{}: {}", component, line);
+  logger().log(to_spdlog(level), "{}: {}", component, to_printable(line, kLineBytesMax));
 }
 
 struct LineFormatter::Impl {
@@ -76,7 +79,11 @@ void LineFormatter::append(Level level, std::string_view component, std::string_
   impl_->text.clear();
   impl_->text.append(component);
   impl_->text.append(std::string_view(": "));
-  impl_->text.append(line);
+  if (line.size() <= kLineBytesMax && is_printable(line)) {
+    impl_->text.append(line);
+  } else {
+    impl_->text.append(to_printable(line, kLineBytesMax));
+  }
   impl_->line.clear();
   impl_->formatter.format(spdlog::details::log_msg("fjord", to_spdlog(level), {impl_->text.data(), impl_->text.size()}),
                           impl_->line);
