@@ -13,8 +13,8 @@ using apache::thrift::TApplicationException;
 using thrift_protocol::TMessageType;
 
 constexpr std::size_t kCalls = std::variant_size_v<Request>;
-constexpr std::size_t kListBytesMin = 64u << 20;
-constexpr std::size_t kListBytesPerFrameByte = 8;
+constexpr std::size_t kListBytesMin = 1u << 20;
+constexpr std::size_t kListBytesPerFrameByte = 40;
 
 template <std::size_t... I>
 constexpr std::array<std::string_view, kCalls> names(std::index_sequence<I...>) {
@@ -148,6 +148,7 @@ Result<DecodedRequest> decode_request(std::string_view frame) {
       reader.read_struct([&] { reader(1, message); });
       decoded.request.emplace(std::move(message));
     });
+    decoded.bytes = frame.size() + reader.list_bytes();
   }));
   return decoded;
 }

@@ -247,7 +247,10 @@ class Reader {
  public:
   /// `limit`: bytes of memory that all lists of the message together may take.
   Reader(Protocol& protocol, FrameSource& source, std::size_t limit)
-      : protocol_(protocol), source_(source), list_bytes_left_(limit) {}
+      : protocol_(protocol), source_(source), list_bytes_max_(limit), list_bytes_left_(limit) {}
+
+  /// Returns the memory that the lists read so far take.
+  std::size_t list_bytes() const { return list_bytes_max_ - list_bytes_left_; }
 
   /// If the current field of read_struct() has the number `number`, reads it into `value` and goes to the next field.
   template <typename T>
@@ -382,6 +385,7 @@ class Reader {
 
   Protocol& protocol_;
   FrameSource& source_;
+  const std::size_t list_bytes_max_;
   std::size_t list_bytes_left_;
   std::string name_;  // Thrift's read functions take a name as argument and leave it empty.
   TType type_ = thrift_protocol::T_STOP;
