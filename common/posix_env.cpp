@@ -319,7 +319,9 @@ class PosixEnv final : public Env {
   static Result<FileDescriptor> open_descriptor(const std::string& path, int flags) {
     int fd;
     do {
-      fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+      // A file of Fjord's is never a link; a folder may be, to another disk.
+      const int no_link = (flags & O_DIRECTORY) != 0 ? 0 : O_NOFOLLOW;
+      fd = ::open(path.c_str(), flags | O_CLOEXEC | no_link, S_IRUSR | S_IWUSR);
     } while (fd < 0 && errno == EINTR);
     if (fd < 0) return errno_status(errno, "open", path);
     return FileDescriptor(fd);

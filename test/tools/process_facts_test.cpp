@@ -62,12 +62,15 @@ TEST_CASE("a process runs until its last thread has ended") {
   ::close(ends[0]);
   const std::string start = start_time_of(child);
   CHECK_FALSE(start.empty());
+  CHECK_FALSE(is_ending(::getpid()));
   while (state_of(child) != 'Z') std::this_thread::yield();  // Its first thread has ended,
   CHECK(start_time_of(child) == start);                      // and the process has not.
+  CHECK(is_ending(child));
   ::close(ends[1]);
   siginfo_t ended{};
   REQUIRE(::waitid(P_PID, static_cast<id_t>(child), &ended, WEXITED | WNOWAIT) == 0);
   CHECK(start_time_of(child).empty());  // A zombie,
+  CHECK_FALSE(is_ending(child));
   REQUIRE(::waitpid(child, nullptr, 0) == child);
   CHECK(start_time_of(child).empty());  // and gone.
 }

@@ -69,6 +69,11 @@ void add_cluster_keys(std::vector<Key>& all) {
                "Processes may listen on addresses that other machines reach. Nothing is encrypted, and no password is "
                "checked, so use it only in networks that you trust.",
                [](ClusterConfig& c, std::size_t, const std::string& text) { c.allow_remote = text == "true"; }));
+  all.push_back(text_key(
+      "allow_shared_folders", KeyType::Boolean, "false",
+      "Folders of data may belong to another user than the process, and other users may change them. A process "
+      "takes only folders of its own user otherwise, and closes them to others.",
+      [](ClusterConfig& c, std::size_t, const std::string& text) { c.allow_shared_folders = text == "true"; }));
   all.push_back(number_key("cluster.redundancy", &ClusterConfig::redundancy));
   all.push_back(number_key("cluster.distribution_bits", &ClusterConfig::distribution_bits));
   all.push_back(

@@ -9,6 +9,8 @@
 #include <unistd.h>
 #include <utility>
 
+#include "fjord/common/private_folder.h"
+
 namespace fjord {
 namespace {
 
@@ -24,12 +26,16 @@ std::string content_of(int file) {
 
 }  // namespace
 
-Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory, const std::string& owner) {
-  std::error_code made;
-  std::filesystem::create_directories(directory, made);
-  if (made) return io_error(directory, made.value());
+Result<DirectoryLock> DirectoryLock::acquire(const std::string& directory, const std::string& owner, bool is_shared) {
+  if (is_shared) {
+    std::error_code made;
+    std::filesystem::create_directories(directory, made);
+    if (made) return io_error(directory, made.value());
+  } else if (const Status status = make_private_folder(directory); !status) {
+    return status.with_context(owner + ": directory");
+  }
   const std::string path = directory + "/lock";
-  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  const int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (file < 0) return io_error(path, errno);
   DirectoryLock lock(file);
   if (::flock(file, LOCK_EX | LOCK_NB) != 0) {

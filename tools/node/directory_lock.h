@@ -10,9 +10,9 @@ namespace fjord {
 /// after a crash. The file `lock` in the folder holds the process id, for messages only.
 class DirectoryLock {
  public:
-  /// Locks the folder; creates a missing folder. Errors: AlreadyExists that names the process holding the lock;
-  /// IoError.
-  static Result<DirectoryLock> acquire(const std::string& directory, const std::string& owner);
+  /// Locks the folder; creates a missing folder. `is_shared`: it may belong to another user, and others may change it.
+  /// Errors: AlreadyExists that names the process holding the lock; those of make_private_folder().
+  static Result<DirectoryLock> acquire(const std::string& directory, const std::string& owner, bool is_shared);
   DirectoryLock(DirectoryLock&& other) noexcept;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;
   ~DirectoryLock();

@@ -65,7 +65,8 @@ class FleetControllerProcess final : public Node {
 
 Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name,
                                                     const StateStoreFactory& zookeeper) {
-  FJORD_TRY_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(config.find(name)->directory, name.to_string()));
+  FJORD_TRY_ASSIGN(DirectoryLock lock,
+                   DirectoryLock::acquire(config.find(name)->directory, name.to_string(), config.allow_shared_folders));
   auto process = std::make_unique<FleetControllerProcess>(config, std::move(lock));
   FJORD_TRY(process->start(config, name, zookeeper));
   return std::unique_ptr<Node>(std::move(process));

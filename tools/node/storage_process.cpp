@@ -186,7 +186,8 @@ class StorageProcess final : public Node, private rpc::Service {
 }  // namespace
 
 Result<std::unique_ptr<Node>> start_storage(const config::ClusterConfig& config, config::ProcessName name) {
-  FJORD_TRY_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(config.find(name)->directory, name.to_string()));
+  FJORD_TRY_ASSIGN(DirectoryLock lock,
+                   DirectoryLock::acquire(config.find(name)->directory, name.to_string(), config.allow_shared_folders));
   auto process = std::make_unique<StorageProcess>(config, std::move(lock));
   FJORD_TRY(process->start(config, name));
   return std::unique_ptr<Node>(std::move(process));

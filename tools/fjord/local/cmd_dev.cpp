@@ -1,6 +1,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/stat.h>
 
 #include "commands/commands.h"
 #include "fjord/common/log.h"
@@ -79,6 +80,7 @@ Status run_until_signal(const config::ClusterConfig& config) {
 
 int run_dev(const DevArgs& args) {
   log::set_level(log::Level::Warning);
+  ::umask(S_IRWXG | S_IRWXO);
   const auto directory = DevDirectory::open(args.directory);
   if (!directory) return report(directory.error());
   const auto config = dev_config(directory->path(), args.gateways);

@@ -13,10 +13,12 @@
 #include <span>
 #include <sstream>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
+#include "fjord/common/private_folder.h"
 #include "local/free_ports.h"
 #include "local/process_facts.h"
 
@@ -42,16 +44,65 @@ std::string read_text(const std::string& path) {
   return out.str();
 }
 
+/// Replaces the file, with one that only this user reads.
 Status write_text(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".new";
-  {
-    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
-    out << text;
-    out.flush();
-    if (!out) return io_error(temporary, errno);
+  if (::unlink(temporary.c_str()) != 0 && errno != ENOENT) return io_error(temporary, errno);
+  const int file = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0) return io_error(temporary, errno);
+  std::size_t written = 0;
+  while (written < text.size()) {
+    const ssize_t bytes = ::write(file, text.data() + written, text.size() - written);
+    if (bytes < 0 && errno != EINTR) break;
+    if (bytes > 0) written += static_cast<std::size_t>(bytes);
   }
+  const int error = errno;
+  if (::close(file) != 0 || written < text.size()) return io_error(temporary, error);
   if (::rename(temporary.c_str(), path.c_str()) != 0) return io_error(path, errno);
   return Status::ok();
+}
+
+/// Opens a file for lines at its end. Errors: IoError, also for a link; InvalidArgument if it is not this user's alone.
+Result<int> open_log(const std::string& path) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, S_IRUSR | S_IWUSR);
+  if (file < 0) return io_error(path, errno);
+  if (const Status status = check_own_file(file, path); !status) {
+    ::close(file);
+    return status;
+  }
+  return file;
+}
+
+/// Returns the words of the command line of a process.
+std::vector<std::string> words_of(pid_t pid) {
+  std::vector<std::string> words;
+  const std::string text = read_text(fmt::format("/proc/{}/cmdline", pid));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\0', at), text.size());
+    words.push_back(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+/// Returns true if the process runs fjordd for a node of the configuration `file`, as this user.
+bool is_node(pid_t pid, const ProcessName& name, const std::string& file) {
+  struct stat process {};
+  if (::stat(fmt::format("/proc/{}", pid).c_str(), &process) != 0 || process.st_uid != ::geteuid()) return false;
+  std::error_code error;
+  const std::string program = fs::read_symlink(fmt::format("/proc/{}/exe", pid), error).filename().string();
+  // A program that an upgrade has replaced is called so.
+  if (program != "fjordd" && program != "fjordd (deleted)") return false;
+  const std::vector<std::string> words = words_of(pid);
+  if (words.empty()) return true;  // The kernel has begun the program and not given it its arguments yet.
+  const auto has = [&](const char* option, auto is_wanted) {
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) {
+      if (words[i] == option && is_wanted(words[i + 1])) return true;
+    }
+    return false;
+  };
+  return has("--node", [&](const std::string& word) { return word == name.to_string(); }) &&
+         has("--config", [&](const std::string& word) { return word == file || fs::equivalent(word, file, error); });
 }
 
 /// Returns the path of fjordd in the folder of this program.
@@ -145,9 +196,11 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
 }  // namespace
 
 Status create_local_config(const std::string& directory, const std::string& name, const LocalShape& shape) {
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) return io_error(directory, error.value());
+  if (fs::exists(directory)) {
+    FJORD_TRY(check_own_folder(directory));
+  } else {
+    FJORD_TRY(make_private_folder(directory));
+  }
   FJORD_TRY_ASSIGN(const std::string yaml, make_local_yaml(shape));
   return write_text(directory + "/" + name, yaml);
 }
@@ -184,12 +237,10 @@ Result<LocalCluster> LocalCluster::open(const std::string& directory) {
                   fmt::format("{} holds no cluster; fjord local start --dir {} makes one", directory, directory));
   }
   const std::string absolute = fs::absolute(directory).lexically_normal().string();
+  // What another user has prepared could write to files of this user, or send signals to its processes.
+  FJORD_TRY(check_own_folder(absolute));
   FJORD_TRY_ASSIGN(config::ClusterConfig config, config::load_config(absolute + "/cluster.yaml"));
-  std::error_code error;
-  for (const char* folder : {"/logs", "/run"}) {
-    fs::create_directories(absolute + folder, error);
-    if (error) return io_error(absolute + folder, error.value());
-  }
+  for (const char* folder : {"/logs", "/run"}) FJORD_TRY(make_private_folder(absolute + folder));
   return LocalCluster(absolute, std::move(config));
 }
 
@@ -210,7 +261,8 @@ pid_t LocalCluster::running(ProcessName name) const {
   std::string start_time;
   in >> pid >> start_time;
   if (!in || pid <= 1 || start_time.empty()) return 0;
-  return start_time_of(pid) == start_time ? pid : 0;
+  if (start_time_of(pid) != start_time) return 0;
+  return is_ending(pid) || is_node(pid, name, directory_ + "/cluster.yaml") ? pid : 0;
 }
 
 Status LocalCluster::start(const std::vector<ProcessName>& names) const {
@@ -252,19 +304,35 @@ Status LocalCluster::start_here(ProcessName name) const {
   const std::string config_file = directory_ + "/cluster.yaml";
   const std::string node = name.to_string();
   const char* argv[] = {program.c_str(), "--config", config_file.c_str(), "--node", node.c_str(), nullptr};
-  const int log = ::open(log_file(name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
-  if (log < 0) return io_error(log_file(name), errno);
+  FJORD_TRY_ASSIGN(const int log, open_log(log_file(name)));
+  // Its end of the pipe closes when it has become fjordd, which running() looks for, or has ended.
+  int started[2];
+  if (::pipe2(started, O_CLOEXEC) != 0) {
+    ::close(log);
+    return io_error("pipe", errno);
+  }
   const pid_t pid = ::fork();
   if (pid == 0) become(argv, log);
   const int error = errno;
   ::close(log);
+  ::close(started[1]);
+  char none = 0;
+  while (pid > 0 && ::read(started[0], &none, 1) < 0 && errno == EINTR) {
+  }
+  ::close(started[0]);
   if (pid < 0) return io_error("fork", error);
   return write_text(pid_file(name), fmt::format("{} {}\n", pid, start_time_of(pid)));
 }
 
 bool LocalCluster::send_signal(ProcessName name, int signal) const {
   const pid_t pid = running(name);
-  return pid != 0 && ::kill(pid, signal) == 0;
+  if (pid == 0) return false;
+  // The descriptor names the process also if it ends now and its id is given to another one.
+  const auto process = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
+  if (process < 0) return errno == ENOSYS && ::kill(pid, signal) == 0;
+  const bool is_sent = running(name) == pid && ::syscall(SYS_pidfd_send_signal, process, signal, nullptr, 0) == 0;
+  ::close(process);
+  return is_sent;
 }
 
 std::vector<ProcessName> LocalCluster::stop(const std::vector<ProcessName>& names) const {

@@ -30,6 +30,37 @@ std::vector<std::string> listening_sockets(int port) {
   return found;
 }
 
+/// What /proc/PROCESS/stat says.
+struct ProcessStat {
+  std::string state;
+  std::string threads;
+  std::string start_time;
+
+  bool has_ended() const { return state.empty() || state == "X" || (state == "Z" && (threads == "0" || threads == "1")); }
+};
+
+ProcessStat stat_of(pid_t process) {
+  std::ifstream file(fmt::format("/proc/{}/stat", process));
+  std::string text;
+  std::getline(file, text, '\0');
+  ProcessStat stat;
+  const std::size_t name_end = text.rfind(')');  // The name before this bracket can contain any character.
+  if (name_end == std::string::npos) return stat;
+  std::istringstream fields(text.substr(name_end + 1));
+  // The numbers of the fields, from 1, in proc(5).
+  constexpr int kState = 3;
+  constexpr int kThreads = 20;
+  constexpr int kStartTime = 22;
+  for (int number = kState; number <= kStartTime; ++number) {
+    std::string field;
+    fields >> field;
+    if (number == kState) stat.state = field;
+    if (number == kThreads) stat.threads = field;
+    if (number == kStartTime) stat.start_time = field;
+  }
+  return stat;
+}
+
 }  // namespace
 
 bool listens(pid_t process, int port) {
@@ -46,28 +77,14 @@ bool listens(pid_t process, int port) {
 }
 
 std::string start_time_of(pid_t process) {
-  std::ifstream file(fmt::format("/proc/{}/stat", process));
-  std::string stat;
-  std::getline(file, stat, '\0');
-  const std::size_t name_end = stat.rfind(')');  // The name before this bracket can contain any character.
-  if (name_end == std::string::npos) return {};
-  std::istringstream fields(stat.substr(name_end + 1));
-  // The numbers of the fields, from 1, in proc(5).
-  constexpr int kState = 3;
-  constexpr int kThreads = 20;
-  constexpr int kStartTime = 22;
-  std::string state;
-  std::string threads;
-  std::string start_time;
-  for (int number = kState; number <= kStartTime; ++number) {
-    std::string field;
-    fields >> field;
-    if (number == kState) state = field;
-    if (number == kThreads) threads = field;
-    if (number == kStartTime) start_time = field;
-  }
-  const bool has_ended = state == "X" || (state == "Z" && (threads == "0" || threads == "1"));
-  return has_ended ? std::string() : start_time;
+  const ProcessStat stat = stat_of(process);
+  return stat.has_ended() ? std::string() : stat.start_time;
+}
+
+bool is_ending(pid_t process) {
+  std::error_code error;
+  const auto program = std::filesystem::read_symlink(fmt::format("/proc/{}/exe", process), error);
+  return program.empty() && error == std::errc::no_such_file_or_directory && !stat_of(process).has_ended();
 }
 
 }  // namespace fjord::cli

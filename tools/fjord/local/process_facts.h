@@ -14,4 +14,8 @@ bool listens(pid_t process, int port);
 /// whose first thread has ended is still there, with its ports and locks, until its last thread has ended.
 std::string start_time_of(pid_t process);
 
+/// Returns true if the process is about to end: it does not tell its program any more, but may still have ports and
+/// locks.
+bool is_ending(pid_t process);
+
 }  // namespace fjord::cli

@@ -46,6 +46,7 @@ struct ProcessConfig {
 /// reference page docs/reference/configuration.md is generated from it.
 struct ClusterConfig {
   bool allow_remote = false;
+  bool allow_shared_folders = false;
   std::int64_t redundancy = 0;
   std::int64_t distribution_bits = 0;
   std::string groups;
