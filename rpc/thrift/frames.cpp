@@ -55,6 +55,11 @@ std::optional<std::string_view> FrameInput::next() {
   return frame;
 }
 
+void FrameInput::clear() {
+  buffer_.reset();
+  capacity_ = begin_ = end_ = 0;
+}
+
 void FrameOutput::add(std::string frame) {
   char length[kLengthBytes];
   for (std::size_t i = 0; i < kLengthBytes; ++i) {

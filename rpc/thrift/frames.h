@@ -26,6 +26,10 @@ class FrameInput {
   std::optional<std::string_view> next();
   /// Returns true if the next frame is longer than the limit. No later frame can be read then.
   bool too_long() const { return too_long_; }
+  /// Returns the number of received bytes that next() has not returned.
+  std::size_t size() const { return end_ - begin_; }
+  /// Drops these bytes, and frees their memory.
+  void clear();
 
  private:
   std::unique_ptr<char[]> buffer_;

@@ -47,9 +47,25 @@ struct RpcServerMetrics : RpcMetrics {
       : RpcMetrics(registry, "server"),
         reading_paused(
             registry.counter("fjord_rpc_reading_paused_total",
-                             "How often a connection was not read from because it had too much unanswered.")) {}
+                             "How often a connection was not read from because it had too much unanswered.")),
+        ended_idle(ended(registry, "idle")),
+        ended_slow(ended(registry, "slow")),
+        ended_full(ended(registry, "full")),
+        ended_memory(ended(registry, "memory")) {}
 
   Counter& reading_paused;
+  Counter& ended_idle;
+  Counter& ended_slow;
+  Counter& ended_full;
+  Counter& ended_memory;
+
+ private:
+  static Counter& ended(MetricRegistry& registry, const std::string& reason) {
+    return registry.counter("fjord_rpc_ended_connections_total",
+                            "Connections that the server ended: idle ones, those that sent a part of a message and no "
+                            "more (slow), and those that were too many (full) or took too much memory.",
+                            {{"reason", reason}});
+  }
 };
 
 }  // namespace fjord::rpc

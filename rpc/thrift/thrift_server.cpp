@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "connection_table.h"
 #include "fjord/common/log.h"
 #include "fjord/rpc/thrift_transport.h"
 #include "io_loop.h"
@@ -21,13 +22,36 @@ namespace {
 
 /// Time that a peer has to close its end after the goodbye, so that a peer that never does cannot delay the shutdown.
 constexpr std::chrono::milliseconds kGoodbyeTime{200};
+/// Connections are looked at several times in each of the times after which they end, and not less often than this.
+constexpr Duration kCheckIntervalMax = milliseconds(250);
+constexpr Duration kCheckIntervalMin = milliseconds(5);
+constexpr int kChecksInTime = 4;
+
+Duration check_interval(const ThriftServerOptions& options) {
+  return std::clamp(std::min(options.frame_timeout, options.idle_timeout) / kChecksInTime, kCheckIntervalMin,
+                    kCheckIntervalMax);
+}
+
+ConnectionTable::Limits limits_of(const ThriftServerOptions& options) {
+  constexpr std::size_t kReservedMin = 8;
+  constexpr std::size_t kReservedPart = 16;
+  constexpr std::size_t kHalfFramePart = 4;
+  return {.clients_max = options.connections_max,
+          .reserved = std::max(kReservedMin, options.connections_max / kReservedPart),
+          .bytes_max = std::max(options.received_bytes_max, 2 * options.max_frame_bytes),
+          .half_frame_bytes_max = std::max(options.received_bytes_max / kHalfFramePart, options.max_frame_bytes)};
+}
 
 }  // namespace
 
 class ThriftServer::Impl {
  public:
   Impl(const ThriftServerOptions& options, std::vector<Service*> services, MetricRegistry& registry)
-      : options_(options), services_(std::move(services)), metrics_(registry) {
+      : options_(options),
+        services_(std::move(services)),
+        metrics_(registry),
+        table_(limits_of(options)),
+        check_interval_(check_interval(options)) {
     if (options_.shared_threads == nullptr) {
       options_.shared_threads = std::make_shared<IoThreads>("rpc-server", options.io_threads);
     }
@@ -42,6 +66,7 @@ class ThriftServer::Impl {
     for (const auto& loop : loops_) {
       loop->io.run_and_settle([this, &loop = *loop] {
         loop.draining = true;
+        loop.next_check.reset();
         if (&loop == loops_[0].get()) {
           accept_again_.reset();
           acceptor_.reset();
@@ -73,6 +98,7 @@ class ThriftServer::Impl {
     if (error) return Status(StatusCode::IoError, "cannot listen on " + options_.address + ": " + error.message());
     address_ = options_.address.substr(0, colon) + ":" + std::to_string(bound.port());
     loops_[0]->io.inbox()->submit([this] { accept(); });
+    for (const auto& loop : loops_) loop->io.inbox()->submit([this, raw = loop.get()] { check_later(*raw); });
     return Status::ok();
   }
 
@@ -94,8 +120,9 @@ class ThriftServer::Impl {
 
  private:
   struct Loop {
-    explicit Loop(IoLoop& io_loop) : io(io_loop) {}
+    explicit Loop(IoLoop& io_loop) : io(io_loop), next_check(std::make_unique<asio::steady_timer>(io_loop.context())) {}
     IoLoop& io;
+    std::unique_ptr<asio::steady_timer> next_check;  ///< Used by the loop's thread only.
     /// Used by the loop's thread only.
     std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;
     bool draining = false;  ///< Takes no connections any more. Used by the loop's thread only.
@@ -120,13 +147,29 @@ class ThriftServer::Impl {
       drain_.undrained += loop.connections.size();
       drain_.open += loop.connections.size();
     }
-    // A copy, because draining a connection may close it and remove it from the map.
-    std::vector<std::shared_ptr<ServerConnection>> connections;
-    for (const auto& [raw, connection] : loop.connections) connections.push_back(connection);
-    for (const auto& connection : connections) connection->drain();
+    for (const auto& connection : connections_of(loop)) connection->drain();
     const std::lock_guard lock(drain_.mutex);
     --drain_.loops_left;
     drain_.changed.notify_all();
+  }
+
+  /// Returns a copy, for calls that may close connections and so remove them from the map.
+  static std::vector<std::shared_ptr<ServerConnection>> connections_of(const Loop& loop) {
+    std::vector<std::shared_ptr<ServerConnection>> connections;
+    connections.reserve(loop.connections.size());
+    for (const auto& [raw, connection] : loop.connections) connections.push_back(connection);
+    return connections;
+  }
+
+  void check_later(Loop& loop) {
+    if (loop.draining) return;
+    loop.next_check->expires_after(std::chrono::steady_clock::duration(check_interval_));
+    loop.next_check->async_wait([this, &loop](const boost::system::error_code& cancelled) {
+      if (cancelled || loop.draining) return;
+      const auto now = ConnectionTable::Clock::now();
+      for (const auto& connection : connections_of(loop)) connection->check(now);
+      check_later(loop);
+    });
   }
 
   void count_down(std::size_t Drain::*number) {
@@ -164,16 +207,17 @@ class ThriftServer::Impl {
   void start(Loop& loop, tcp::socket socket) {
     if (loop.draining) return;
     auto connection = std::make_shared<ServerConnection>(
-        std::move(socket), ServerConnection::Context{options_, services_, metrics_, loop.io.inbox(),
+        std::move(socket), ServerConnection::Context{options_, services_, metrics_, loop.io.inbox(), table_,
                                                      [this] { count_down(&Drain::undrained); },
                                                      [this, &loop](ServerConnection* c) { on_closed(loop, c); }});
-    loop.connections.emplace(connection.get(), connection);
-    connection->start();
+    if (connection->start()) loop.connections.emplace(connection.get(), connection);
   }
 
   ThriftServerOptions options_;  // Holds the threads, which the loops refer to.
   const std::vector<Service*> services_;
   RpcServerMetrics metrics_;
+  ConnectionTable table_;
+  const Duration check_interval_;
   Address address_;
   Drain drain_;  // Declared before the loops, whose handlers use it.
   std::vector<std::unique_ptr<Loop>> loops_;

@@ -235,6 +235,10 @@ void add_distributor_keys(std::vector<Key>& all) {
                            "What is worth a line on standard error.", store_text(&ClusterConfig::log_level)));
 }
 
+  all.push_back(number_key("rpc.connections_max", &ClusterConfig::connections_max));
+  all.push_back(number_key("rpc.frame_timeout_ms", &ClusterConfig::frame_timeout_ms));
+  all.push_back(number_key("rpc.idle_timeout_ms", &ClusterConfig::idle_timeout_ms));
+  all.push_back(number_key("rpc.received_bytes_max", &ClusterConfig::received_bytes_max));
 std::string number_text(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15) return std::to_string(static_cast<std::int64_t>(value));
   return fmt::format("{}", value);

@@ -1,6 +1,9 @@
 #include "process_runtime.h"
 
+#include <algorithm>
+
 #include "fjord/common/log.h"
+#include "fjord/common/open_files.h"
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/rpc/thrift_transport.h"
 
@@ -39,6 +42,13 @@ Status ProcessRuntime::serve(const config::ClusterConfig& config, config::Proces
   options.address = process.address;
   options.shared_threads = io_threads_;
   options.max_frame_bytes = static_cast<std::size_t>(config.frame_bytes_max);
+  // The other files that a process needs have to be there whatever its peers do.
+  constexpr std::uint64_t kFilesPart = 4;
+  options.connections_max = std::min(static_cast<std::size_t>(config.connections_max),
+                                     static_cast<std::size_t>(open_files_max() / kFilesPart));
+  options.received_bytes_max = static_cast<std::size_t>(config.received_bytes_max);
+  options.frame_timeout = milliseconds(config.frame_timeout_ms);
+  options.idle_timeout = milliseconds(config.idle_timeout_ms);
   options.other_calls = other_calls;
   auto server = rpc::ThriftServer::listen(options, std::move(services), metrics_);
   if (!server) return server.error().with_context(name.to_string() + ": address");

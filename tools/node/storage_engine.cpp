@@ -1,9 +1,11 @@
 #include "storage_engine.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 
 #include "fjord/common/log.h"
+#include "fjord/common/open_files.h"
 #include "fjord/storage/leveldb/leveldb_provider.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 
@@ -16,6 +18,13 @@ constexpr std::size_t kLeveldbCacheBytes = std::size_t{256} << 20;  // for all s
 
 spi::Durability durability_of(const config::ClusterConfig& config) {
   return config.durability == "sync" ? spi::Durability::Sync : spi::Durability::Process;
+}
+
+/// Returns how many files a stripe may keep open: half of those that the process may open are for its stripes.
+unsigned files_of_stripe(const config::ClusterConfig& config, unsigned stripes) {
+  constexpr std::uint64_t kLeast = 16;
+  const std::uint64_t share = std::max(kLeast, open_files_max() / 2 / stripes);
+  return static_cast<unsigned>(std::min(static_cast<std::uint64_t>(config.open_files_max), share));
 }
 
 void say_what_was_opened(unsigned stripe, Duration spent, const SlotfileStats& stats) {
@@ -34,7 +43,7 @@ storage::ProviderFactory slotfile_factory(const config::ClusterConfig& config, c
   options.limits.file_bytes_max = static_cast<std::uint64_t>(config.slotfile_bytes_max);
   options.limits.entries_max = static_cast<std::uint32_t>(config.entries_max);
   options.limits.slotfiles_max = static_cast<std::uint32_t>(config.slotfiles_max);
-  options.open_files_max = static_cast<unsigned>(config.open_files_max);
+  options.open_files_max = files_of_stripe(config, stripes);
   options.change_durability = durability_of(config);
   options.background = &syncs;
   options.metrics = &runtime.metrics;
@@ -58,7 +67,7 @@ storage::ProviderFactory leveldb_factory(const config::ClusterConfig& config, co
   LeveldbOptions options;
   options.directory = directory;
   options.cache_bytes = kLeveldbCacheBytes / stripes;
-  options.open_files_max = static_cast<int>(config.open_files_max);
+  options.open_files_max = static_cast<int>(files_of_stripe(config, stripes));
   options.change_durability = durability_of(config);
   return [options, &env = runtime.env](unsigned stripe, unsigned of) {
     LeveldbOptions of_stripe = options;

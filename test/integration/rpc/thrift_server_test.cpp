@@ -23,7 +23,7 @@ namespace asio = boost::asio;
 class HoldingService final : public Service {
  public:
   bool handle(Request& request, Responder& respond) override {
-    if (!std::holds_alternative<CancelJob>(request)) return false;
+    if (!std::holds_alternative<CancelJob>(request) && !std::holds_alternative<Execute>(request)) return false;
     std::lock_guard lock(mutex_);
     if (echo) {
       respond(CancelJobReply{});
@@ -63,6 +63,13 @@ class RawClient {
     std::string result;
     for (int shift = 24; shift >= 0; shift -= 8) result.push_back(static_cast<char>(frame.size() >> shift));
     return result + frame;
+  }
+  /// Returns true if the connection has ended or ends now, in order or not.
+  bool is_closed() {
+    boost::system::error_code error;
+    char byte = 0;
+    asio::read(socket_, asio::buffer(&byte, 1), error);
+    return error.failed();
   }
   /// Returns the next frame; empty if the connection has ended.
   std::string receive() {
@@ -316,6 +323,174 @@ TEST_CASE("thrift transport: many threads call at once over several loops", "[rp
   for (std::thread& thread : threads) thread.join();
   CHECK(f.eventually([&] { return good == 8000; }));
   CHECK(f.counter("fjord_rpc_frames_received_total", "client") == 8000);
+}
+
+std::uint64_t ended(Fixture& f, const std::string& reason) {
+  return f.metrics.counter("fjord_rpc_ended_connections_total", "", {{"reason", reason}}).value();
+}
+
+double connections(Fixture& f) { return f.metrics.gauge("fjord_rpc_connections", "", {{"side", "server"}}).value(); }
+
+std::string length_of_frame(std::size_t bytes) { return RawClient::framed(std::string(bytes, 'x')).substr(0, 4); }
+
+TEST_CASE("thrift server: idle connections keep no other out", "[rpc]") {
+  ThriftServerOptions options;
+  options.connections_max = 20;
+  options.io_threads = 2;
+  Fixture f(options);
+  ThriftTransport transport({}, f.metrics);
+  CHECK(f.call(transport, f.server->address()) == StatusCode::Ok);
+  std::vector<std::unique_ptr<RawClient>> idle;
+  for (int i = 0; i < 200; ++i) idle.push_back(std::make_unique<RawClient>(f.server->address()));
+  CHECK(f.eventually([&] { return ended(f, "full") >= 173 && connections(f) <= 28; }));
+  // The client that has called before is still there, and another one comes in.
+  CHECK(f.call(transport, f.server->address()) == StatusCode::Ok);
+  CHECK(f.counter("fjord_rpc_broken_connections_total", "client") == 0);
+  ThriftTransport other({}, f.metrics);
+  CHECK(f.call(other, f.server->address()) == StatusCode::Ok);
+}
+
+TEST_CASE("thrift server: clients that wait for answers do not keep nodes out", "[rpc]") {
+  ThriftServerOptions options;
+  options.connections_max = 16;
+  Fixture f(options);
+  f.service.echo = false;
+  std::vector<std::unique_ptr<RawClient>> clients;
+  for (int i = 0; i < 16; ++i) {
+    clients.push_back(std::make_unique<RawClient>(f.server->address()));
+    clients.back()->send(RawClient::framed(encode_request(CancelJob{"a"}, 1)));
+  }
+  REQUIRE(f.eventually([&] { return f.service.held() == 16; }));
+  // The empty frame says that the call was not begun.
+  RawClient one_more(f.server->address());
+  one_more.send(RawClient::framed(encode_request(CancelJob{"a"}, 1)));
+  CHECK(one_more.receive().empty());
+  CHECK(ended(f, "full") == 1);
+  RawClient node(f.server->address());
+  node.send(RawClient::framed(encode_request(Poll{}, 7)));
+  CHECK(decode_reply(node.receive())->seqid == 7);
+  CHECK(f.service.held() == 16);
+  // With an answer in hand the longest idle client makes room.
+  for (Responder& respond : f.service.take()) respond(CancelJobReply{});
+  for (const auto& client : clients) CHECK_FALSE(client->receive().empty());
+  f.service.echo = true;
+  RawClient next(f.server->address());
+  next.send(RawClient::framed(encode_request(CancelJob{"a"}, 3)));
+  CHECK(decode_reply(next.receive())->seqid == 3);
+}
+
+TEST_CASE("thrift server: the rest of a frame has to come in time", "[rpc]") {
+  ThriftServerOptions options;
+  options.frame_timeout = milliseconds(100);
+  Fixture f(options);
+  const std::string whole = RawClient::framed(encode_request(CancelJob{"a"}, 5));
+  SECTION("a length alone") {
+    RawClient client(f.server->address());
+    client.send(length_of_frame(1000));
+    CHECK(client.is_closed());
+  }
+  SECTION("a half frame behind whole ones") {
+    RawClient client(f.server->address());
+    client.send(whole + whole + whole.substr(0, whole.size() - 1));
+    CHECK_FALSE(client.receive().empty());
+    CHECK_FALSE(client.receive().empty());
+    CHECK(client.is_closed());
+  }
+  SECTION("one byte after the other") {
+    RawClient client(f.server->address());
+    std::atomic<bool> is_over{false};
+    std::thread drip([&] {
+      client.send(length_of_frame(1'000'000));
+      while (!is_over) {
+        client.send("x");
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+    });
+    CHECK(client.is_closed());
+    is_over = true;
+    drip.join();
+  }
+  CHECK(f.eventually([&] { return ended(f, "slow") == 1 && connections(f) == 0; }));
+}
+
+TEST_CASE("thrift server: a client without calls is told goodbye, and finds its way back", "[rpc]") {
+  ThriftServerOptions options;
+  options.idle_timeout = milliseconds(100);
+  options.frame_timeout = milliseconds(100);
+  Fixture f(options);
+  f.service.echo = false;
+  RawClient silent(f.server->address());
+  RawClient waiting(f.server->address());
+  waiting.send(RawClient::framed(encode_request(CancelJob{"a"}, 5)));
+  RawClient node(f.server->address());
+  node.send(RawClient::framed(encode_request(Poll{}, 7)));
+  CHECK_FALSE(node.receive().empty());
+  CHECK(silent.receive().empty());
+  CHECK(f.eventually([&] { return connections(f) == 2; }));  // The node's, and the one whose answer is due.
+  for (Responder& respond : f.service.take()) respond(CancelJobReply{});
+  CHECK_FALSE(waiting.receive().empty());
+  f.service.echo = true;
+  ThriftTransport transport({}, f.metrics);
+  for (int i = 0; i < 2; ++i) {
+    CHECK(f.call(transport, f.server->address()) == StatusCode::Ok);
+    CHECK(f.eventually([&] { return connections(f) == 1; }));
+  }
+  // A server with retired connections still ends in order.
+  f.server->drain(seconds(60));
+}
+
+TEST_CASE("thrift server: frames that do not become whole take a bounded part of the memory", "[rpc]") {
+  ThriftServerOptions options;
+  options.received_bytes_max = 16u << 20;
+  options.max_frame_bytes = 4u << 20;
+  Fixture f(options);
+  ThriftTransport transport({}, f.metrics);
+  std::vector<std::unique_ptr<RawClient>> clients;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 8; ++i) clients.push_back(std::make_unique<RawClient>(f.server->address()));
+  for (const auto& client : clients) {
+    threads.emplace_back([&client] { client->send(length_of_frame(4u << 20) + std::string(3u << 20, 'x')); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  // 4 MiB are enough for one of them.
+  CHECK(f.eventually([&] { return ended(f, "memory") >= 7; }));
+  CHECK(f.call(transport, f.server->address()) == StatusCode::Ok);
+}
+
+TEST_CASE("thrift server: requests in work count with the memory that they take", "[rpc]") {
+  // 3 KB of a list with empty operations take a megabyte.
+  Execute execute;
+  execute.operations.resize(3000);
+  const std::string frame = encode_request(execute, 1);
+  const std::size_t bytes = decode_request(frame)->bytes;
+  CHECK(frame.size() < 4000);
+  CHECK(bytes >= 3000 * sizeof(Operation));
+  constexpr std::size_t kConnections = 4;
+  ThriftServerOptions options;
+  options.received_bytes_max = 8 * bytes;
+  options.max_frame_bytes = 10'000;
+  Fixture f(options);
+  f.service.echo = false;
+  std::vector<std::unique_ptr<RawClient>> clients;
+  std::string calls;
+  for (int i = 0; i < 100; ++i) calls += RawClient::framed(frame);
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    clients.push_back(std::make_unique<RawClient>(f.server->address()));
+    clients.back()->send(calls);
+  }
+  const auto paused = [&] { return f.metrics.counter("fjord_rpc_reading_paused_total", "").value(); };
+  CHECK(f.eventually([&] { return paused() >= kConnections; }));
+  CHECK(f.service.held() >= 8);
+  CHECK(f.service.held() <= 8 + kConnections);
+  // Memory that comes free is used, also by connections whose own requests were not answered.
+  std::size_t answered = 0;
+  CHECK(f.eventually([&] {
+    auto held = f.service.take();
+    answered += held.size();
+    CHECK(held.size() <= 8 + kConnections);
+    for (Responder& respond : held) respond(ExecuteReply{});
+    return answered == 100 * kConnections;
+  }));
 }
 
 TEST_CASE("thrift server: an address that cannot be had is an error", "[rpc]") {

@@ -228,14 +228,26 @@ inline constexpr SettingDeclaration kSettings[] = {
      "A connection that sends a longer frame is closed."},
     {"rpc.io_threads", Integer, 1, 1, 64, kAll, "rpc.io_threads", kStart,
      "Threads of a process for sockets, for each direction of calls."},
+    {"rpc.connections_max", Integer, 10'000, 16, 1'000'000, kAll, "rpc.connections_max", kStart,
+     "Connections of clients to the port for calls, at most a quarter of the files that the process may open. A sixteenth as "
+     "many more are kept for nodes of the cluster. Beyond them the connection ends that has been without a call for longest."},
     {"rpc.poll_us", Integer, 60, 0, 10'000, kAll, "rpc.poll_us", kStart,
      "Microseconds for which a thread for sockets looks for messages before it sleeps, while most of its waits are short. "
+    {"rpc.frame_timeout_ms", Time, 10 * kSecond, 50, kHour, kAll, "rpc.frame_timeout_ms", kStart,
+     "A connection is closed that sends a part of a message and then nothing for this time, or less than 64 KiB each second "
+     "beyond it."},
+    {"rpc.idle_timeout_ms", Time, 15 * kMinute, 50, kDay, kAll, "rpc.idle_timeout_ms", kStart,
+     "A client without a call for this time is told goodbye and its connection closed, after a minute at most before its "
+     "first call. It connects again for the next call. Nodes of the cluster stay connected."},
      "It takes processor time that no other thread wants, but which counts against the limit of a container; 0: it sleeps "
      "at once."},
     {"search.affinity_multipliers", Boolean, 1, 0, 1, kDistributor, "", kLive,
      "Replicas with more load than others are searched less often, by what they say of their load."},
     {"search.affinity_shadow", Boolean, 0, 0, 1, kDistributor, "", kLive,
      "A broker keeps a model of the cache of each storage node and searches a replica that has the lists of the query."},
+    {"rpc.received_bytes_max", Bytes, 512 * kMiB, kMiB, kTiB, kAll, "rpc.received_bytes_max", kStart,
+     "Memory of a process for received messages and their answers, of all connections to the port for calls. While it is used "
+     "up, no more is read. A quarter of it may be messages that have not arrived whole; beyond it the largest is given up."},
     {"search.affinity_table", Integer, 0, 0, kMany, kDistributor, "", kLive,
      "Number of the voting table by which replicas are chosen for searches (`fjord search affinity deploy`); 0: none."},
     {"search.cache_bytes", Bytes, 64 * kMiB, 0, kTiB, kStorage, "", kLive,

@@ -75,15 +75,23 @@ struct ThriftServerOptions {
   std::size_t max_frame_bytes = 64u << 20;
   /// Number of unanswered requests of a connection at which the server stops reading from it.
   std::size_t unanswered_max = 4096;
-  /// Bytes of unanswered requests and unsent answers of a connection at which the server stops reading from it.
+  /// Memory of unanswered requests and unsent answers of a connection at which the server stops reading from it.
   std::size_t unanswered_bytes_max = 64u << 20;
-  FrameService* other_calls = nullptr;  ///< Receives the calls that are not messages of rpc; outlives the server.
+  std::size_t connections_max = 10'000;  ///< Clients; a sixteenth as many more, 8 at least, are for nodes.
+  /// Memory of all connections for received bytes, requests and answers, two frames at least. A quarter of it, one
+  /// frame at least, may be frames that have not arrived whole.
+  std::size_t received_bytes_max = 512u << 20;
+  Duration frame_timeout = seconds(10);  ///< Longest time without a byte of a frame that has begun.
+  Duration idle_timeout = seconds(900);  ///< Longest time of a client without a call; at most 60 s before the first.
+  FrameService* other_calls = nullptr;   ///< Receives the calls that are not messages of rpc; outlives the server.
 };
 
 /// Answers framed Thrift calls in the protocol of the call, compact or binary.
 ///
 /// A frame that is too long or not a call closes its connection and no other. Answers leave in the order in which
-/// services give them, not in the order of the requests.
+/// services give them, not in the order of the requests. A connection ends, too, if it sends a part of a frame and no
+/// more, if it is a client's and idle, or if there are too many or they take too much memory (connection_table.h). A
+/// peer whose calls were all answered gets the goodbye of drain() before.
 ///
 /// Threading: Service::handle runs on an I/O thread, within an InlineScope (common/run_inline.h). Any thread may call a
 /// responder, also after the server is destroyed. Lifetime: services and `metrics` outlive it. The destructor closes

@@ -95,6 +95,10 @@ struct ClusterConfig {
   std::int64_t io_threads = 0;
   std::int64_t poll_us = 0;
   std::int64_t frame_bytes_max = 0;
+  std::int64_t connections_max = 0;
+  std::int64_t frame_timeout_ms = 0;
+  std::int64_t idle_timeout_ms = 0;
+  std::int64_t received_bytes_max = 0;
   std::string log_level;
 
   std::set<std::string> given;  ///< Paths of the keys that the file sets: "storage_options.entries_max".
