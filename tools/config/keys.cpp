@@ -239,6 +239,17 @@ void add_distributor_keys(std::vector<Key>& all) {
   all.push_back(number_key("rpc.frame_timeout_ms", &ClusterConfig::frame_timeout_ms));
   all.push_back(number_key("rpc.idle_timeout_ms", &ClusterConfig::idle_timeout_ms));
   all.push_back(number_key("rpc.received_bytes_max", &ClusterConfig::received_bytes_max));
+  all.push_back(choice_key("log.level", {"debug", "info", "warning", "error", "off"}, "info",
+                           "What is worth a line of the log.", store_text(&ClusterConfig::log_level)));
+  all.push_back(
+      text_key("log.directory", KeyType::Text, "",
+               "Folder in which each process writes its log to the file NODE.log. SIGHUP opens the file again, "
+               "for programs that rename it. Empty: standard error.",
+               store_text(&ClusterConfig::log_directory)));
+  all.push_back(number_key("log.file_bytes_max", &ClusterConfig::log_file_bytes_max));
+  all.push_back(number_key("log.files_max", &ClusterConfig::log_files_max));
+}
+
 std::string number_text(double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15) return std::to_string(static_cast<std::int64_t>(value));
   return fmt::format("{}", value);

@@ -273,6 +273,7 @@ void make_paths_absolute(ClusterConfig& config, const std::string& file) {
     if (!path.empty()) path = (base / path).lexically_normal().string();
   };
   fix(config.fleetcontroller.directory);
+  fix(config.log_directory);
   for (ProcessConfig& process : config.fleet_controllers) fix(process.directory);
   for (ProcessConfig& process : config.storage) fix(process.directory);
   for (ProcessConfig& process : config.gateways) {

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <memory>
 #include <string>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
 #include <vector>
@@ -16,6 +18,9 @@
 #include "fjord/common/fatal_signals.h"
 #include "fjord/common/free_memory.h"
 #include "fjord/common/log.h"
+#include "fjord/common/log_lines.h"
+#include "fjord/common/open_files.h"
+#include "fjord/common/private_folder.h"
 #include "fjord/common/random.h"
 #include "fjord/config/cluster_config.h"
 #include "fjord/fleetcontroller/zookeeper_state_store.h"
@@ -47,13 +52,14 @@ bool stays_without_terminal() {
 }
 
 /// Blocks the end signals. Every thread inherits the mask, so that only wait_for_end() receives them.
-sigset_t block_signals() {
+/// `has_log_file`: SIGHUP opens the log again instead.
+sigset_t block_signals(bool has_log_file) {
   std::signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  if (!stays_without_terminal()) sigaddset(&signals, SIGHUP);
+  if (has_log_file || !stays_without_terminal()) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }
@@ -63,10 +69,18 @@ constexpr fjord::Duration kControlledStopMax = fjord::seconds(1);
 
 /// Waits for an end signal and returns it. Meanwhile returns memory: the allocator does so only while the process
 /// allocates.
-int wait_for_end(const sigset_t& signals, const std::string& name) {
+/// With a log file SIGHUP opens it again, as programs expect that rename it.
+int wait_for_end(const sigset_t& signals, const std::string& name, bool has_log_file) {
   constexpr timespec kBetweenReturns{.tv_sec = 1, .tv_nsec = 0};
   int signal = -1;
-  while ((signal = sigtimedwait(&signals, nullptr, &kBetweenReturns)) < 0) fjord::return_old_free_memory();
+  while ((signal = sigtimedwait(&signals, nullptr, &kBetweenReturns)) < 0 || (signal == SIGHUP && has_log_file)) {
+    if (signal == SIGHUP) {
+      const fjord::Status status = fjord::log::reopen_file();
+      if (!status) fjord::log::error("fjordd", "the log cannot be opened again: {}", status.message());
+    }
+    fjord::return_old_free_memory();
+    fjord::log::write_repeats();
+  }
   fjord::log::info("fjordd", "{} ends on signal {}", name, signal);
   return signal;
 }
@@ -98,7 +112,23 @@ std::unique_ptr<fjord::fleetcontroller::ClusterStateStore> make_zookeeper_store(
   return std::make_unique<fjord::fleetcontroller::ZooKeeperStateStore>(options, fjord::Random(seed));
 }
 
-int run(const std::string& file, const std::vector<std::string>& node_texts) {
+/// Sends the log to its file. `given` is that of the command line. Returns false if there is none.
+fjord::Result<bool> open_log(const fjord::config::ClusterConfig& config, std::string given, const std::string& names) {
+  if (given.empty() && config.log_directory.empty()) return false;
+  if (given.empty()) {
+    const std::string& folder = config.log_directory;
+    std::error_code ignored;
+    FJORD_TRY(std::filesystem::exists(folder, ignored) ? fjord::check_own_folder(folder)
+                                                       : fjord::make_private_folder(folder));
+    given = folder + "/" + names + ".log";
+  }
+  FJORD_TRY(fjord::log::write_to_file({.path = given,
+                                       .bytes_max = static_cast<std::uint64_t>(config.log_file_bytes_max),
+                                       .files_max = static_cast<int>(config.log_files_max)}));
+  return true;
+}
+
+int run(const std::string& file, const std::vector<std::string>& node_texts, const std::string& log_file) {
   std::vector<fjord::config::ProcessName> names;
   for (const std::string& text : node_texts) {
     const auto name = fjord::config::ProcessName::parse(text);
@@ -110,7 +140,12 @@ int run(const std::string& file, const std::vector<std::string>& node_texts) {
   fjord::log::set_level(fjord::log::level_from_string(config->log_level));
   const std::string all = fmt::format("{}", fmt::join(node_texts, ", "));
   fjord::report_fatal_signals(all);
-  const sigset_t signals = block_signals();
+  fjord::raise_open_files_max();
+  // Other users of the machine have no part in what the nodes write.
+  ::umask(S_IRWXG | S_IRWXO);
+  const auto has_log_file = open_log(*config, log_file, fmt::format("{}", fmt::join(node_texts, "+")));
+  if (!has_log_file) return fail(has_log_file.error(), kFailed);
+  const sigset_t signals = block_signals(*has_log_file);
   std::vector<std::unique_ptr<fjord::Node>> nodes;
   for (const fjord::config::ProcessName& name : names) {
     auto node = fjord::Node::start(*config, name, &make_zookeeper_store);
@@ -120,7 +155,7 @@ int run(const std::string& file, const std::vector<std::string>& node_texts) {
     nodes.push_back(std::move(*node));
   }
   // SIGINT and SIGHUP end the process at once, for example because the whole cluster ends.
-  if (wait_for_end(signals, all) == SIGTERM) leave_cluster(nodes, all);
+  if (wait_for_end(signals, all, *has_log_file) == SIGTERM) leave_cluster(nodes, all);
   return 0;
 }
 
@@ -133,6 +168,7 @@ int main(int argc, char** argv) {
       "fjordd");
   std::string file;
   std::vector<std::string> nodes;
+  std::string log_file;
   std::string help_format;
   CLI::Option* config_option =
       app.add_option("--config", file, "The YAML file that describes the cluster")->type_name("FILE");
@@ -143,6 +179,9 @@ int main(int argc, char** argv) {
              "process, as distributors on a machine of many cores")
           ->type_name("NODE")
           ->allow_extra_args(false);
+  app.add_option("--log", log_file,
+                 "File for the log in place of log.directory or standard error; SIGHUP opens it again")
+      ->type_name("FILE");
   app.add_flag("--help-config{text}", help_format,
                "Lists all keys of the configuration file; =markdown prints the reference page")
       ->check(CLI::IsMember({"text", "markdown"}));
@@ -163,5 +202,5 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "fjordd: --config and --node are needed, see fjordd --help\n");
     return kUsage;
   }
-  return run(file, nodes);
+  return run(file, nodes, log_file);
 }

@@ -303,8 +303,10 @@ Status LocalCluster::start_here(ProcessName name) const {
   if (::access(program.c_str(), X_OK) != 0) return io_error(program, errno);
   const std::string config_file = directory_ + "/cluster.yaml";
   const std::string node = name.to_string();
-  const char* argv[] = {program.c_str(), "--config", config_file.c_str(), "--node", node.c_str(), nullptr};
-  FJORD_TRY_ASSIGN(const int log, open_log(log_file(name)));
+  const std::string log_path = log_file(name);
+  const char* argv[] = {program.c_str(), "--config", config_file.c_str(), "--node",
+                        node.c_str(),    "--log",    log_path.c_str(),    nullptr};
+  FJORD_TRY_ASSIGN(const int log, open_log(log_path));
   // Its end of the pipe closes when it has become fjordd, which running() looks for, or has ended.
   int started[2];
   if (::pipe2(started, O_CLOEXEC) != 0) {

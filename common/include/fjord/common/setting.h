@@ -194,6 +194,10 @@ inline constexpr SettingDeclaration kSettings[] = {
      "Subscriptions of Thrift clients that are open on a distributor. More are refused with BUSY."},
     {"gateway.visits_max", Integer, 64, 0, 100'000, kDistributor, "", kLive,
      "Visits of Thrift clients that are open on a distributor. More are refused with BUSY."},
+    {"log.file_bytes_max", Bytes, 64 * kMiB, 64 * kKiB, kTiB, kAll, "log.file_bytes_max", kStart,
+     "Size of a file of the log, in log.directory, at which the process begins a new one."},
+    {"log.files_max", Integer, 8, 1, 1000, kAll, "log.files_max", kStart,
+     "Files of the log of a process: NODE.log, and earlier ones as NODE.log.1, NODE.log.2 and so on. 1: the file is emptied."},
     {"maintenance.bytes_per_s", Bytes, 128 * kMiB, kKiB, kTiB, kStorage, "", kLive,
      "Bytes that a storage node moves for merges each second at most, sent and received together. It moves less while "
      "users wait longer than without merges."},
@@ -224,30 +228,30 @@ inline constexpr SettingDeclaration kSettings[] = {
     {"mapreduce.task_spill_bytes", Bytes, 16 * kGiB, 0, kTiB, kStorage, "", kLive,
      "Bytes that one map or reduce task writes to disk for groups beyond mapreduce.task_memory_bytes. A task that needs "
      "more fails with TOO_LARGE."},
-    {"rpc.frame_bytes_max", Bytes, 64 * kMiB, 64 * kKiB, kGiB, kAll, "rpc.frame_bytes_max", kStart,
-     "A connection that sends a longer frame is closed."},
-    {"rpc.io_threads", Integer, 1, 1, 64, kAll, "rpc.io_threads", kStart,
-     "Threads of a process for sockets, for each direction of calls."},
     {"rpc.connections_max", Integer, 10'000, 16, 1'000'000, kAll, "rpc.connections_max", kStart,
      "Connections of clients to the port for calls, at most a quarter of the files that the process may open. A sixteenth as "
      "many more are kept for nodes of the cluster. Beyond them the connection ends that has been without a call for longest."},
-    {"rpc.poll_us", Integer, 60, 0, 10'000, kAll, "rpc.poll_us", kStart,
-     "Microseconds for which a thread for sockets looks for messages before it sleeps, while most of its waits are short. "
+    {"rpc.frame_bytes_max", Bytes, 64 * kMiB, 64 * kKiB, kGiB, kAll, "rpc.frame_bytes_max", kStart,
+     "A connection that sends a longer frame is closed."},
     {"rpc.frame_timeout_ms", Time, 10 * kSecond, 50, kHour, kAll, "rpc.frame_timeout_ms", kStart,
      "A connection is closed that sends a part of a message and then nothing for this time, or less than 64 KiB each second "
      "beyond it."},
     {"rpc.idle_timeout_ms", Time, 15 * kMinute, 50, kDay, kAll, "rpc.idle_timeout_ms", kStart,
      "A client without a call for this time is told goodbye and its connection closed, after a minute at most before its "
      "first call. It connects again for the next call. Nodes of the cluster stay connected."},
+    {"rpc.io_threads", Integer, 1, 1, 64, kAll, "rpc.io_threads", kStart,
+     "Threads of a process for sockets, for each direction of calls."},
+    {"rpc.poll_us", Integer, 60, 0, 10'000, kAll, "rpc.poll_us", kStart,
+     "Microseconds for which a thread for sockets looks for messages before it sleeps, while most of its waits are short. "
      "It takes processor time that no other thread wants, but which counts against the limit of a container; 0: it sleeps "
      "at once."},
+    {"rpc.received_bytes_max", Bytes, 512 * kMiB, kMiB, kTiB, kAll, "rpc.received_bytes_max", kStart,
+     "Memory of a process for received messages and their answers, of all connections to the port for calls. While it is used "
+     "up, no more is read. A quarter of it may be messages that have not arrived whole; beyond it the largest is given up."},
     {"search.affinity_multipliers", Boolean, 1, 0, 1, kDistributor, "", kLive,
      "Replicas with more load than others are searched less often, by what they say of their load."},
     {"search.affinity_shadow", Boolean, 0, 0, 1, kDistributor, "", kLive,
      "A broker keeps a model of the cache of each storage node and searches a replica that has the lists of the query."},
-    {"rpc.received_bytes_max", Bytes, 512 * kMiB, kMiB, kTiB, kAll, "rpc.received_bytes_max", kStart,
-     "Memory of a process for received messages and their answers, of all connections to the port for calls. While it is used "
-     "up, no more is read. A quarter of it may be messages that have not arrived whole; beyond it the largest is given up."},
     {"search.affinity_table", Integer, 0, 0, kMany, kDistributor, "", kLive,
      "Number of the voting table by which replicas are chosen for searches (`fjord search affinity deploy`); 0: none."},
     {"search.cache_bytes", Bytes, 64 * kMiB, 0, kTiB, kStorage, "", kLive,

@@ -100,6 +100,9 @@ struct ClusterConfig {
   std::int64_t idle_timeout_ms = 0;
   std::int64_t received_bytes_max = 0;
   std::string log_level;
+  std::string log_directory;  ///< Empty: standard error.
+  std::int64_t log_file_bytes_max = 0;
+  std::int64_t log_files_max = 0;
 
   std::set<std::string> given;  ///< Paths of the keys that the file sets: "storage_options.entries_max".
 
