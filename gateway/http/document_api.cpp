@@ -193,9 +193,10 @@ void DocumentApi::visit(Call& call) {
   bool is_taken = false;
   if (wish->is_stream) {
     const StreamForm form = stream_form_of(call.request.header("accept"));
-    is_taken = threads_.run_stream([this, request = call.request, wish = std::move(*wish), form, reply = call.reply] {
-      stream_visit(client_, request, wish, form, reply);
-    });
+    is_taken = call.reply.take_stream() &&
+               threads_.run_stream([this, request = call.request, wish = std::move(*wish), form, reply = call.reply] {
+                 stream_visit(client_, request, wish, form, reply);
+               });
   } else {
     is_taken = threads_.run([this, request = call.request, wish = std::move(*wish), reply = call.reply] {
       reply(visit_chunk(client_, request, wish, stop_of(reply)));

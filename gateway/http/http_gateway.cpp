@@ -21,6 +21,7 @@
 #include "fjord/library/client.h"
 #include "fjord/library/detail/client_core.h"
 #include "http/router.h"
+#include "http/stream_threads.h"
 #include "http/transport/http_connection.h"
 #include "http/transport/http_server.h"
 #include "http/transport/tls.h"
@@ -33,7 +34,6 @@ using asio::ip::tcp;
 
 constexpr int kVisitThreads = 16;
 constexpr int kVisitsWaitingMax = 64;
-constexpr int kStreamThreads = 32;
 
 /// Threads for visits. They are few: more visits at once do not make a cluster faster. Streams have threads of their
 /// own, as they last as long as a slow reader likes.
@@ -44,15 +44,13 @@ class PoolOfVisits final : public VisitThreads {
   void end() {
     begin_end();
     pool_.join();
-    streams_pool_.join();
+    streams_.end();
   }
   bool is_ending() const override { return is_ending_; }
   bool run(std::function<void()> task) override {
     return run_in(pool_, in_progress_, kVisitThreads + kVisitsWaitingMax, std::move(task));
   }
-  bool run_stream(std::function<void()> task) override {
-    return run_in(streams_pool_, streams_, kStreamThreads, std::move(task));
-  }
+  bool run_stream(std::function<void()> task) override { return streams_.run(std::move(task)); }
 
  private:
   static bool run_in(asio::thread_pool& pool, std::atomic<int>& count, int most, std::function<void()> task) {
@@ -69,10 +67,9 @@ class PoolOfVisits final : public VisitThreads {
   }
 
   std::atomic<int> in_progress_{0};
-  std::atomic<int> streams_{0};
   std::atomic<bool> is_ending_{false};
   asio::thread_pool pool_{kVisitThreads};
-  asio::thread_pool streams_pool_{kStreamThreads};
+  StreamThreads streams_;
 };
 
 std::string addresses_of(const std::vector<std::string>& distributors) {

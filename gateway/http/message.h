@@ -24,6 +24,7 @@ struct HttpRequest {
   std::string body;
   std::vector<HttpHeader> headers = {};  ///< Names in lower case.
   std::string request_id = {};           ///< Names the request in the log and in the answer.
+  std::string client = {};               ///< Whom the client's address belongs to: the address, or its first 64 bits.
 
   /// Returns the value of a header; empty if there is none. `name` is in lower case.
   std::string_view header(std::string_view name) const;

@@ -21,6 +21,7 @@ class AnswerSink {
   virtual void cut() = 0;
   virtual bool is_open() const = 0;
   virtual void on_stop(std::function<void()> stop) = 0;
+  virtual bool take_stream() { return true; }
 };
 
 /// The answer of one request, in one piece or in many, whatever the protocol of the connection. Copies are the same
@@ -53,6 +54,10 @@ class HttpReply {
   void end() const { owner_->sink->end(); }
   /// Ends a streamed answer so that the client sees that its body is not whole. Before begin(): answers 500.
   void cut() const { owner_->sink->cut(); }
+
+  /// Takes one of the long answers that the client may have at the same time, until this one has ended. Returns false
+  /// if it has all of them. Call it before the work on an answer that lasts as long as the client likes.
+  bool take_stream() const { return owner_->sink->take_stream(); }
 
   /// Returns false once the client has gone away; then nothing is sent any more.
   bool is_open() const { return owner_->sink->is_open(); }

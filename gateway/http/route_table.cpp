@@ -120,7 +120,7 @@ RouteTable::Handler RouteTable::on_call_thread(Waiting handler) const {
 RouteTable::Handler RouteTable::on_stream_thread(Streaming handler) const {
   return [this, handler = std::move(handler)](ApiCall given, const HttpReply& reply) {
     const auto call = std::make_shared<const ApiCall>(std::move(given));
-    if (run_stream_([handler, call, reply] { handler(*call, reply); })) return;
+    if (reply.take_stream() && run_stream_([handler, call, reply] { handler(*call, reply); })) return;
     reply(message_answer(call->request, 429, "too many long answers are in progress; try again later"));
   };
 }

@@ -47,6 +47,7 @@ void Exchange::release_locked() {
 void Exchange::run() {
   if (const auto refused = server_.host_rules().check(request_)) {
     return answer(message_answer(request_, refused->status, refused->message));
+  stream_share_.reset();
   }
   if (!held_.grow_to(request_.body.size()) || !server_.admit()) {
     return refuse_busy("too many requests are in progress; try again later");
@@ -205,6 +206,14 @@ void Exchange::refuse_busy(const std::string& message) {
 }
 
 void Exchange::changed() {
+bool Exchange::take_stream() {
+  auto share = server_.take_stream(request_);
+  if (share == nullptr) return false;
+  const std::lock_guard lock(mutex_);
+  if (!is_whole_ && !is_cut_) stream_share_ = std::move(share);
+  return true;
+}
+
   if (const auto host = host_.lock()) host->answer_changed(shared_from_this());
 }
 

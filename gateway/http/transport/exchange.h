@@ -53,6 +53,7 @@ class Exchange final : public AnswerSink, public std::enable_shared_from_this<Ex
   void cut() override;
   bool is_open() const override { return !is_away_; }
   void on_stop(std::function<void()> stop) override;
+  bool take_stream() override;
 
   /// Answers 429 a little later: some clients repeat a refused request at once, and this keeps both sides from a busy
   /// loop.
@@ -117,6 +118,7 @@ class Exchange final : public AnswerSink, public std::enable_shared_from_this<Ex
   std::function<void(bool)> then_ FJORD_GUARDED_BY(mutex_);
   std::function<void()> stop_ FJORD_GUARDED_BY(mutex_);
   bool is_admitted_ FJORD_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<StreamShares::Share> stream_share_ FJORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace fjord::gateway

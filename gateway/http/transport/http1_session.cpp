@@ -83,6 +83,7 @@ bool Http1Session::parse_head() {
     lines_ = 0;
     request_ = {};
     request_.request_id = server_.new_request_id();
+    request_.client = host_.client();
     wire_bytes_ = 0;
   }
   if (checked_ == 0) input_.erase(0, empty_lines_bytes(input_));

@@ -193,6 +193,7 @@ int Http2Session::begin_headers(std::int32_t id) {
   }
   auto stream = std::make_unique<Stream>(server_, id);
   stream->request.request_id = server_.new_request_id();
+  stream->request.client = host_.client();
   if (streams_.empty()) next_check_ = stream->begun + kCheckInterval;
   streams_.emplace(id, std::move(stream));
   return 0;

@@ -26,12 +26,28 @@ constexpr std::size_t kLingerBytesMax = std::size_t{128} << 20;
 constexpr auto kLingerTime = std::chrono::seconds(5);
 constexpr std::size_t kKeptOutCapacity = 4 << 10;
 
+/// Returns the address of the peer. Of an IPv6 address it is the network, as its other half is the client's choice.
+std::string client_of(const tcp::socket& socket) {
+  namespace ip = boost::asio::ip;
+  error_code error;
+  const tcp::endpoint peer = socket.remote_endpoint(error);
+  if (error) return {};
+  if (peer.address().is_v4()) return peer.address().to_string();
+  if (peer.address().to_v6().is_v4_mapped()) {
+    return ip::make_address_v4(ip::v4_mapped, peer.address().to_v6()).to_string();
+  }
+  ip::address_v6::bytes_type bytes = peer.address().to_v6().to_bytes();
+  std::fill(bytes.begin() + 8, bytes.end(), 0);
+  return ip::make_address_v6(bytes).to_string();
+}
+
 }  // namespace
 
 HttpConnection::HttpConnection(tcp::socket socket, HttpServer& server, TlsContext* tls)
     : socket_(std::move(socket)),
       timer_(socket_.get_executor()),
       server_(server),
+      client_(client_of(socket_)),
       tls_(tls == nullptr ? nullptr : std::make_unique<TlsFilter>(*tls)) {}
 
 HttpConnection::~HttpConnection() = default;

@@ -39,6 +39,7 @@ class HttpConnection final : public SessionHost,
   void answer_changed(std::shared_ptr<Exchange> exchange) override;
   void later(std::chrono::milliseconds after, std::function<void()> task) override;
   std::weak_ptr<ExchangeHost> weak_host() override { return weak_from_this(); }
+  std::string client() const override { return client_; }
 
  private:
   /// Runs a step on the strand, then delivers answers, sends, and waits for what comes next.
@@ -65,6 +66,7 @@ class HttpConnection final : public SessionHost,
   boost::asio::ip::tcp::socket socket_;
   boost::asio::steady_timer timer_;
   HttpServer& server_;
+  const std::string client_;
   std::unique_ptr<TlsFilter> tls_;
   std::unique_ptr<Session> session_;
   std::string first_;  ///< Bytes that arrived before the protocol is known.

@@ -20,6 +20,7 @@
 #include "http/reply.h"
 #include "http/transport/access_log.h"
 #include "http/transport/host_rules.h"
+#include "http/transport/stream_shares.h"
 
 namespace fjord::gateway {
 
@@ -61,6 +62,10 @@ class HttpServer {
   /// Counts one of the requests in progress. Returns false if there are too many.
   bool admit();
   void end_admitted() { requests_.fetch_sub(1); }
+  /// Takes one of the long answers of a request's client; null if it has all of them.
+  std::unique_ptr<StreamShares::Share> take_stream(const HttpRequest& request) {
+    return stream_shares_.take(request.client, handlers_.group_of(request.target));
+  }
   /// Runs a task that takes long, on a thread that serves no sockets.
   void run_aside(std::function<void()> task);
 
@@ -92,6 +97,7 @@ class HttpServer {
   std::atomic<bool> is_ending_{false};
   std::atomic<std::size_t> requests_{0};
   std::atomic<std::size_t> held_bytes_{0};
+  StreamShares stream_shares_;
 
   mutable std::mutex mutex_;
   std::map<ServedConnection*, std::shared_ptr<ServedConnection>> connections_ FJORD_GUARDED_BY(mutex_);

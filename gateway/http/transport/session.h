@@ -15,6 +15,8 @@ class SessionHost : public ExchangeHost {
  public:
   /// Returns the connection, to which its exchanges report.
   virtual std::weak_ptr<ExchangeHost> weak_host() = 0;
+  /// Returns what HttpRequest::client is for the requests of the connection.
+  virtual std::string client() const { return {}; }
 };
 
 /// The protocol of a connection, without sockets: bytes come in, bytes go out. Exchanges make the answers.
