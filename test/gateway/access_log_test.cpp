@@ -57,6 +57,29 @@ void add(AccessLog& log, const std::string& id, const std::string& target = "/a"
   log.add({.request = request, .status = 200, .bytes = 5, .took = std::chrono::microseconds(7), .protocol = "HTTP/2"});
 }
 
+TEST_CASE("access log: problems only") {
+  Written written;
+  {
+    AccessLog log([&](std::string_view lines) { written.write(lines); }, 1 << 20, true);
+    const auto add_one = [&](const std::string& id, unsigned status, int ms, const std::string& target) {
+      const HttpRequest request{.method = "GET", .target = target, .body = {}, .request_id = id};
+      log.add({.request = request,
+               .status = status,
+               .bytes = 5,
+               .took = std::chrono::milliseconds(ms),
+               .protocol = "HTTP/2"});
+    };
+    const std::string document = "/document/v1/a/b/docid/c";
+    for (const unsigned status : {200U, 204U, 308U, 404U, 412U}) add_one("usual", status, 999, document);
+    for (const unsigned status : {400U, 421U, 429U, 499U, 500U, 504U}) add_one("bad", status, 1, document);
+    add_one("elsewhere", 404, 1, "/a");
+    add_one("slow", 200, 1000, document);
+  }
+  const auto lines = written.lines();
+  CHECK(lines.size() == 8);
+  for (const std::string& line : lines) CHECK_FALSE(line.starts_with("usual"));
+}
+
 TEST_CASE("access log: all lines of all threads are written, many at once") {
   constexpr int kThreads = 4;
   constexpr int kLines = 3000;

@@ -127,8 +127,10 @@ void add_gateway_keys(std::vector<Key>& all) {
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::certificate)));
   all.push_back(text_key("gateways[].key", KeyType::Text, "", "File with the private key of the certificate in PEM.",
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::key)));
-  all.push_back(text_key("gateways[].access_log", KeyType::Boolean, "true", "A line in the log for each request.",
-                         store_list_text(&ClusterConfig::gateways, &ProcessConfig::access_log)));
+  all.push_back(choice_key("gateways[].access_log", {"true", "problems", "false"}, "problems",
+                           "Lines in the log for all requests; `problems`: for those that failed or took a second or "
+                           "more. Documents that are not there and false conditions are not failures.",
+                           store_list_text(&ClusterConfig::gateways, &ProcessConfig::access_log)));
   all.push_back(text_key("gateways[].console_edits", KeyType::Boolean, "true",
                          "The console may change and remove single documents. The document API may in any case.",
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::console_edits)));

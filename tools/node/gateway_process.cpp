@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "fjord/common/log.h"
+#include "fjord/common/open_files.h"
 #include "fjord/gateway/http_gateway.h"
 #include "fjord/node/node.h"
 #include "process_runtime.h"
@@ -22,6 +23,10 @@ class GatewayProcess final : public Node {
     options.console_edits = process.console_edits != "false";
     options.confirm_removals = process.confirm_removals != "false";
     options.access_log = process.access_log != "false";
+    options.logs_problems_only = process.access_log != "true";
+    constexpr std::uint64_t kFilesPart = 2;
+    options.connections_max =
+        std::min(options.connections_max, static_cast<std::size_t>(open_files_max() / kFilesPart));
     for (std::size_t at = 0; at < process.allowed_hosts.size();) {
       const std::size_t end = std::min(process.allowed_hosts.find(',', at), process.allowed_hosts.size());
       options.allowed_hosts.push_back(process.allowed_hosts.substr(at, end - at));

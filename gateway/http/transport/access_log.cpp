@@ -14,6 +14,16 @@ namespace {
 constexpr auto kPause = std::chrono::milliseconds(10);
 constexpr std::size_t kBytesAtOnce = 256 << 10;
 constexpr std::size_t kTargetBytesMax = 1000;
+constexpr auto kLong = std::chrono::seconds(1);
+
+bool is_problem(const EndedRequest& ended) {
+  constexpr unsigned kNotFound = 404;
+  constexpr unsigned kConditionFalse = 412;
+  constexpr unsigned kFirstFailure = 400;
+  const bool is_of_document = ended.request.target.starts_with("/document/v1/");
+  const bool is_usual = is_of_document && (ended.status == kNotFound || ended.status == kConditionFalse);
+  return ended.took >= kLong || (ended.status >= kFirstFailure && !is_usual);
+}
 
 /// Appends the target as one word of printable ASCII, cut to a length for the log.
 void append_target(fmt::memory_buffer& to, std::string_view target) {
@@ -35,8 +45,8 @@ void append_target(fmt::memory_buffer& to, std::string_view target) {
 
 }  // namespace
 
-AccessLog::AccessLog(std::function<void(std::string_view)> write, std::size_t waiting_bytes_max)
-    : write_(std::move(write)), waiting_bytes_max_(waiting_bytes_max) {
+AccessLog::AccessLog(std::function<void(std::string_view)> write, std::size_t waiting_bytes_max, bool has_problems_only)
+    : write_(std::move(write)), waiting_bytes_max_(waiting_bytes_max), has_problems_only_(has_problems_only) {
   thread_ = std::thread([this] {
     const SignalStack signal_stack;
     run();
@@ -54,7 +64,7 @@ AccessLog::~AccessLog() {
 }
 
 void AccessLog::add(const EndedRequest& ended) {
-  if (!log::enabled(log::Level::Info)) return;
+  if (!log::enabled(log::Level::Info) || (has_problems_only_ && !is_problem(ended))) return;
   const HttpRequest& request = ended.request;
   fmt::memory_buffer line;
   const auto append = [&](std::string_view text) { line.append(text); };

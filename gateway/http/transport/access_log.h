@@ -25,14 +25,17 @@ struct EndedRequest {
   bool is_away = false;  ///< The client went away before the end.
 };
 
-/// The access log: a line for each request. A thread of its own writes the lines of 10 ms together; the process that is
-/// killed loses those.
+/// The access log: a line for each request, or for each that failed or took long. A thread of its own writes the lines
+/// of 10 ms together; the process that is killed loses those.
 ///
 /// Threading: any thread. Lifetime: the destructor writes what is left.
 class AccessLog {
  public:
   /// `write` takes whole lines; it is called on one thread, and may wait for a disk.
-  explicit AccessLog(std::function<void(std::string_view)> write, std::size_t waiting_bytes_max = std::size_t{4} << 20);
+  /// `has_problems_only`: requests that were answered well within a second have no line. A document that is not there
+  /// and a false condition are good answers.
+  explicit AccessLog(std::function<void(std::string_view)> write, std::size_t waiting_bytes_max = std::size_t{4} << 20,
+                     bool has_problems_only = false);
   ~AccessLog();
   AccessLog(const AccessLog&) = delete;
   AccessLog& operator=(const AccessLog&) = delete;
@@ -45,6 +48,7 @@ class AccessLog {
 
   const std::function<void(std::string_view)> write_;
   const std::size_t waiting_bytes_max_;
+  const bool has_problems_only_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::condition_variable has_room_;

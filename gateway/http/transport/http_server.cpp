@@ -15,6 +15,8 @@ namespace {
 
 /// A stop waits this long for answers in progress.
 constexpr auto kDrainTime = std::chrono::seconds(5);
+/// Bytes of the access log that may wait for the disk.
+constexpr std::size_t kLinesWaitingMax = std::size_t{4} << 20;
 
 }  // namespace
 
@@ -38,7 +40,9 @@ HttpServer::HttpServer(HttpGatewayOptions options, HttpHandlers handlers, Metric
       request_seconds_(metrics.histogram("fjord_http_request_seconds",
                                          "From the header of a request of an HTTP client to the end of its answer.")),
       id_prefix_(Random::from_system().next()),
-      access_log_(options_.access_log ? std::make_unique<AccessLog>(log::write_lines) : nullptr) {}
+      access_log_(options_.access_log
+                      ? std::make_unique<AccessLog>(log::write_lines, kLinesWaitingMax, options_.logs_problems_only)
+                      : nullptr) {}
 
 std::string HttpServer::new_request_id() { return fmt::format("{:016x}-{}", id_prefix_, next_id_.fetch_add(1)); }
 

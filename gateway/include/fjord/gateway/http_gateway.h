@@ -43,7 +43,8 @@ struct HttpGatewayOptions {
   int streams_max = 512;                 ///< Requests in progress on one HTTP/2 connection.
   bool console_edits = true;             ///< The console may change and remove documents.
   bool confirm_removals = true;          ///< A removal by selection has to say how many documents it may remove.
-  bool access_log = true;                ///< A line in the log for each request.
+  bool access_log = true;                ///< Lines in the log for requests.
+  bool logs_problems_only = false;       ///< Only for those that failed or took long.
   int io_threads = 2;
 };
 

@@ -36,7 +36,7 @@ struct ProcessConfig {
   std::string tls_address;       ///< Gateways: host:port of HTTP with TLS; empty: none.
   std::string certificate;       ///< Gateways: file for tls_address.
   std::string key;               ///< Gateways: file for tls_address.
-  std::string access_log;        ///< Gateways: "true" or "false".
+  std::string access_log;        ///< Gateways: "true", "problems" or "false".
   std::string console_edits;     ///< Gateways: "true" or "false".
   std::string confirm_removals;  ///< Gateways: "true" or "false".
   std::string allowed_hosts;     ///< Gateways: "a,b"; empty: by the addresses.
