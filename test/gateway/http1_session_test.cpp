@@ -67,6 +67,23 @@ TEST_CASE("http1: a cut answer has no last chunk and ends the connection") {
   CHECK(world.session->is_over());
 }
 
+TEST_CASE("http1: a target with the host of the request is served, and no cache keeps the answer") {
+  Http1World world;
+  CHECK(world.exchange("GET HTTP://X:80/a?b HTTP/1.1\r\nHost: x:80\r\n\r\n").empty());
+  REQUIRE(world.given.size() == 1);
+  CHECK(world.given[0].request.target == "/a?b");
+  world.given[0].reply({.body = "x", .headers = {{"X-Content-Type-Options", "nosniff"}}});
+  const std::string sent = world.pump();
+  CHECK(sent.find("\r\nCache-Control: no-store\r\n") != std::string::npos);
+  const std::size_t at = sent.find("\r\nX-Content-Type-Options: nosniff\r\n");
+  REQUIRE(at != std::string::npos);
+  CHECK(sent.find("X-Content-Type-Options", at + 10) == std::string::npos);
+  Http1World kept;
+  kept.exchange(kGet);
+  kept.given[0].reply({.headers = {{"Cache-Control", "max-age=5"}}});
+  CHECK(kept.pump().find("no-store") == std::string::npos);
+}
+
 TEST_CASE("http1: a request that nobody answers gets 500") {
   Http1World world;
   world.exchange(kGet);
@@ -155,6 +172,10 @@ TEST_CASE("http1: requests that others may read differently are refused") {
       {"\x16\x03\x01 hello of TLS", 400},
       {"GET /a HTTP/2.0\r\nHost: x\r\n\r\n", 400},
       {"GET /a HTTP/1.1\r\n\r\n", 400},
+      {"GET http://y/a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"GET http://x:81/a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"GET http://u@x/a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
+      {"GET http:///a HTTP/1.1\r\nHost: x\r\n\r\n", 400},
       {"GET /a HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400},
       {"GET /a HTTP/1.1\r\nHost: x y\r\n\r\n", 400},
       {"GET a HTTP/1.1\r\nHost: x\r\n\r\n", 400},

@@ -140,8 +140,10 @@ void add_gateway_keys(std::vector<Key>& all) {
                          store_list_text(&ClusterConfig::gateways, &ProcessConfig::confirm_removals)));
   all.push_back(
       text_key("gateways[].allowed_hosts", KeyType::Text, "",
-               "Names and addresses that requests may name as their host, separated by commas; `*`: any. Empty: "
-               "those of loopback if it listens on loopback only, else any.",
+               "Names and addresses that requests may name as their host, each perhaps with a port, separated by "
+               "commas; `*`: any. Pages of these sites may change documents; without a port in the list it is a site "
+               "without one. Empty: those of loopback, and if it listens elsewhere, too, any address, the name of the "
+               "machine and the name in `address`.",
                store_list_text(&ClusterConfig::gateways, &ProcessConfig::allowed_hosts)));
 }
 
@@ -233,10 +235,6 @@ void add_distributor_keys(std::vector<Key>& all) {
   all.push_back(number_key("rpc.io_threads", &ClusterConfig::io_threads));
   all.push_back(number_key("rpc.poll_us", &ClusterConfig::poll_us));
   all.push_back(number_key("rpc.frame_bytes_max", &ClusterConfig::frame_bytes_max));
-  all.push_back(choice_key("log.level", {"debug", "info", "warning", "error", "off"}, "info",
-                           "What is worth a line on standard error.", store_text(&ClusterConfig::log_level)));
-}
-
   all.push_back(number_key("rpc.connections_max", &ClusterConfig::connections_max));
   all.push_back(number_key("rpc.frame_timeout_ms", &ClusterConfig::frame_timeout_ms));
   all.push_back(number_key("rpc.idle_timeout_ms", &ClusterConfig::idle_timeout_ms));

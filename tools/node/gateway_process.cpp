@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <unistd.h>
 
 #include "fjord/common/log.h"
 #include "fjord/common/open_files.h"
@@ -24,6 +26,10 @@ class GatewayProcess final : public Node {
     options.confirm_removals = process.confirm_removals != "false";
     options.access_log = process.access_log != "false";
     options.logs_problems_only = process.access_log != "true";
+    std::array<char, 256> name_of_machine{};
+    if (::gethostname(name_of_machine.data(), name_of_machine.size() - 1) == 0) {
+      options.machine_name = name_of_machine.data();
+    }
     constexpr std::uint64_t kFilesPart = 2;
     options.connections_max =
         std::min(options.connections_max, static_cast<std::size_t>(open_files_max() / kFilesPart));

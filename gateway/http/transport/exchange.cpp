@@ -18,6 +18,11 @@ constexpr std::size_t kCompressedAtOnceMax = 64 << 10;
 constexpr std::size_t kUnpackedAtOnceMax = 16 << 10;
 constexpr auto kBusyDelay = std::chrono::milliseconds(20);
 
+bool has_header(const HttpAnswer& head, std::string_view name) {
+  return std::any_of(head.headers.begin(), head.headers.end(),
+                     [&](const HttpHeader& header) { return header.name == name; });
+}
+
 bool is_compressible(const HttpAnswer& head) {
   const auto is_encoding = [](const HttpHeader& header) { return header.name == "Content-Encoding"; };
   if (std::any_of(head.headers.begin(), head.headers.end(), is_encoding)) return false;
@@ -42,12 +47,12 @@ Exchange::~Exchange() { release_locked(); }
 
 void Exchange::release_locked() {
   if (std::exchange(is_admitted_, false)) server_.end_admitted();
+  stream_share_.reset();
 }
 
 void Exchange::run() {
   if (const auto refused = server_.host_rules().check(request_)) {
     return answer(message_answer(request_, refused->status, refused->message));
-  stream_share_.reset();
   }
   if (!held_.grow_to(request_.body.size()) || !server_.admit()) {
     return refuse_busy("too many requests are in progress; try again later");
@@ -102,6 +107,9 @@ void Exchange::begin_locked(HttpAnswer& head, bool is_whole) {
   head_ = std::move(head);
   has_length_ = is_whole;
   length_ = body.size();
+  // Answers have documents in them, which no cache may keep; and no text of theirs may run as something else.
+  if (!has_header(head_, "Cache-Control")) head_.headers.push_back({"Cache-Control", "no-store"});
+  if (!has_header(head_, "X-Content-Type-Options")) head_.headers.push_back({"X-Content-Type-Options", "nosniff"});
   const bool has_body = request_.method != "HEAD" && head_.status != 204 && head_.status != 304;
   const bool is_large = !is_whole || body.size() >= kCompressedBytesMin;
   if (has_body && is_large && is_compressible(head_) && accepts_gzip(request_.header("accept-encoding"))) {
@@ -198,14 +206,6 @@ void Exchange::on_stop(std::function<void()> stop) {
   stop();
 }
 
-void Exchange::refuse_busy(const std::string& message) {
-  const auto host = host_.lock();
-  if (host == nullptr) return;
-  host->later(kBusyDelay,
-              [self = shared_from_this(), message] { self->answer(message_answer(self->request_, 429, message)); });
-}
-
-void Exchange::changed() {
 bool Exchange::take_stream() {
   auto share = server_.take_stream(request_);
   if (share == nullptr) return false;
@@ -214,6 +214,14 @@ bool Exchange::take_stream() {
   return true;
 }
 
+void Exchange::refuse_busy(const std::string& message) {
+  const auto host = host_.lock();
+  if (host == nullptr) return;
+  host->later(kBusyDelay,
+              [self = shared_from_this(), message] { self->answer(message_answer(self->request_, 429, message)); });
+}
+
+void Exchange::changed() {
   if (const auto host = host_.lock()) host->answer_changed(shared_from_this());
 }
 

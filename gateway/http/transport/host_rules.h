@@ -13,6 +13,9 @@ namespace fjord::gateway {
 /// a browser, which may come under a name of their own that leads here (DNS rebinding), or send requests that need no
 /// permission (cross-site request forgery).
 ///
+/// A gateway on loopback answers to the names of loopback. Another one without a list answers to addresses, which need
+/// no lookup that leads elsewhere, to the name of its machine, and to those that it was configured to listen on.
+///
 /// Threading: any thread.
 class HostRules {
  public:
@@ -26,10 +29,20 @@ class HostRules {
   std::optional<Refusal> check(const HttpRequest& request) const;
 
  private:
-  bool is_own(std::string_view authority) const;
+  struct Name {
+    std::string name;  ///< In lower case.
+    std::string port;  ///< Empty: none was named.
+  };
+  static Name parse(std::string_view authority);
+  bool is_own(const Name& host) const;
+  /// Returns true for the site of a page that is in the list. Another program on the same machine is not.
+  bool may_change(std::string_view site) const;
+  std::optional<Refusal> check_page(const HttpRequest& request, std::string_view host) const;
 
-  std::vector<std::string> names_;  ///< In lower case, without port.
+  std::vector<Name> names_;         ///< From the configuration.
+  std::vector<std::string> known_;  ///< Without names_: further names.
   bool is_any_ = false;
+  bool is_local_ = false;  ///< Listens on loopback only.
 };
 
 }  // namespace fjord::gateway

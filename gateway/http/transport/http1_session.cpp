@@ -149,6 +149,7 @@ Status Http1Session::read_head() {
   is_http10_ = head.version() == 10;
   keep_alive_ = head.keep_alive() && !has_ended_ && !is_draining_;
   if (head.version() != 11 && !is_http10_) return {StatusCode::InvalidArgument, "the version is not 1.0 or 1.1"};
+  const std::string target = request_.target;
   FJORD_TRY(to_path(request_.target));
   for (const auto& field : head) add_header(request_.headers, view_of(field.name_string()), view_of(field.value()));
   FJORD_TRY(
@@ -156,6 +157,9 @@ Status Http1Session::read_head() {
   const std::size_t hosts = head.count(beast_http::field::host);
   if (hosts > 1 || (hosts == 0 && !is_http10_) || (hosts == 1 && !is_host(request_.header("host")))) {
     return {StatusCode::InvalidArgument, "expected one header Host with a name and perhaps a port"};
+  }
+  if (hosts == 1 && !names_host(target, request_.header("host"))) {
+    return {StatusCode::InvalidArgument, "the target names another host than the header Host"};
   }
   const std::string_view expected = request_.header("expect");
   goes_on_ = !expected.empty() && !is_http10_;

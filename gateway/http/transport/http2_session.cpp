@@ -266,6 +266,9 @@ void Http2Session::start(Stream& stream) {
   if (host.empty()) host = stream.authority;
   if (!is_same_host || !is_host(host)) return refuse(stream, 400, "malformed request: expected one host in :authority");
   if (request.header("host").empty()) fjord::gateway::add_header(request.headers, "host", stream.authority);
+  if (!names_host(request.target, request.header("host"))) {
+    return refuse(stream, 400, "malformed request: :path names another host than :authority");
+  }
   if (const Status status = to_path(request.target); !status) {
     return refuse(stream, 400, "malformed request: " + status.message());
   }

@@ -45,6 +45,16 @@ bool is_host(std::string_view text) {
   return text[end] == ':' && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
+bool names_host(std::string_view target, std::string_view host) {
+  if (target.starts_with('/')) return true;
+  const std::size_t slashes = target.find("://");
+  if (slashes == std::string_view::npos) return true;
+  const std::string_view rest = target.substr(slashes + 3);
+  const std::string_view named = rest.substr(0, rest.find_first_of("/?#"));
+  return std::equal(named.begin(), named.end(), host.begin(), host.end(),
+                    [](char a, char b) { return lower(a) == lower(b); });
+}
+
 Status to_path(std::string& target) {
   if (target.starts_with('/') || target == "*") return Status::ok();
   for (const std::string_view scheme : {"http://", "https://"}) {

@@ -20,6 +20,9 @@ bool is_host(std::string_view text);
 /// nor "*".
 Status to_path(std::string& target);
 
+/// Returns true if the target names no host, or this one. Others may serve a request with two hosts by either.
+bool names_host(std::string_view target, std::string_view host);
+
 /// Checks the bytes of an HTTP/1.1 header from `begin` on: lines end with CR and LF, none is folded, and no byte is
 /// zero. Other programs may read a header without these rules as another request. Errors: InvalidArgument.
 Status check_head_bytes(std::string_view head, std::size_t begin);

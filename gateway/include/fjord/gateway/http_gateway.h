@@ -28,8 +28,10 @@ struct HttpGatewayOptions {
   std::vector<std::string> metrics_shown;  ///< Addresses of the nodes' metrics.
   std::vector<std::string> metrics_nodes;  ///< Names of these nodes, in their order.
   std::vector<OtherProcess> others;        ///< Fleet controllers and gateways, this one too.
-  /// Accepted values of the Host header; "*" accepts any. Empty: HostRules derives them from the addresses.
+  /// Accepted values of the Host header, each perhaps with a port; "*" accepts any. Empty: HostRules derives them from
+  /// the addresses and `machine_name`.
   std::vector<std::string> allowed_hosts;
+  std::string machine_name;                   ///< Name of the machine in its network.
   std::size_t header_bytes_max = 256 << 10;   ///< 431 above it. A continuation token stands in the request line.
   std::size_t headers_max = 200;              ///< Lines of a header; 431 above it.
   std::size_t body_bytes_max = 100 << 20;     ///< 413 above it, also for what a compressed body contains.
