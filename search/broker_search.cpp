@@ -15,6 +15,10 @@ namespace {
 constexpr Duration kAbsentFor = milliseconds(25);
 /// Shortest time limit of a call. The limit of a call leaves time to ask another node if this one does not answer.
 constexpr Duration kCallLeast = milliseconds(20);
+/// Longest time limit of a search, that of the setting search.timeout.
+constexpr Duration kTimeMost = seconds(60);
+/// More answers of nodes that are asked again and again are told in the last one of the node.
+constexpr std::size_t kReportsMax = 1000;
 
 }  // namespace
 
@@ -31,7 +35,8 @@ BrokerSearch::BrokerSearch(BrokerContext& context, rpc::Search request, std::fun
       request_(std::move(request)),
       done_(std::move(done)),
       began_(context.clock.now()) {
-  deadline_ = began_ + milliseconds(request_.timeout_ms == 0 ? context.timeout_ms.value() : request_.timeout_ms);
+  const Duration wanted = milliseconds(request_.timeout_ms == 0 ? context.timeout_ms.value() : request_.timeout_ms);
+  deadline_ = began_ + std::min(wanted, kTimeMost);
 }
 
 void BrokerSearch::start() {
@@ -198,8 +203,18 @@ void BrokerSearch::on_answer(std::uint16_t node, const SliceSet& slices, Monoton
     take_slices(node, slices, *answer, report);
   }
   if (!report.status) note_missing(report.status);
-  nodes_.push_back(std::move(report));
+  add_report(std::move(report));
   ask();
+}
+
+void BrokerSearch::add_report(rpc::SearchNode report) {
+  const auto last =
+      std::find_if(nodes_.rbegin(), nodes_.rend(), [&](const rpc::SearchNode& one) { return one.node == report.node; });
+  if (nodes_.size() < kReportsMax || last == nodes_.rend()) {
+    nodes_.push_back(std::move(report));
+  } else {
+    *last = std::move(report);
+  }
 }
 
 void BrokerSearch::take_slices(std::uint16_t node, const SliceSet& slices, rpc::SearchSlicesReply& answer,

@@ -82,6 +82,7 @@ class BrokerSearch : public std::enable_shared_from_this<BrokerSearch> {
   void ask_distributor(std::uint16_t distributor, const std::vector<std::size_t>& slices);
   void on_homes(const std::vector<std::size_t>& slices, MonotonicTime asked_at,
                 const Result<rpc::GetBucketNodesReply>& answer);
+  void add_report(rpc::SearchNode report);
   void note_searched(std::size_t slice);
   void note_missing(const Status& why);
   void finish(std::optional<Status> error);
