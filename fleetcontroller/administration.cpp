@@ -188,7 +188,7 @@ Inquiry Administration::inquiry_for(const rpc::ChangeNodes& request) const {
     const auto is_there = [&](const auto& all) {
       return std::find(all.begin(), all.end(), request.address) != all.end();
     };
-    const bool is_wrong = request.address.find(':') == std::string::npos || request.nodes.size() != 1;
+    const bool is_wrong = !is_node_address(request.address) || request.nodes.size() != 1;
     // run_nodes() reports what is wrong with the request itself.
     if (is_wrong || is_there(table.storage) || is_there(table.distributors)) inquiry.address.clear();
     return inquiry;

@@ -19,6 +19,11 @@ using rpc::NodeAction;
 
 Status invalid(std::string message) { return {StatusCode::InvalidArgument, std::move(message)}; }
 
+Status bad_address(std::string_view what) {
+  return invalid(
+      fmt::format("expected the address of {} as host:port, a name or an address and a number to 65535", what));
+}
+
 /// Calls `change` for the group that directly holds the node. Returns false if there is none.
 bool with_group_of(DistributionGroup& group, std::uint16_t index,
                    const std::function<void(DistributionGroup&)>& change) {
@@ -262,7 +267,7 @@ class NodeChange {
 
   Status add() {
     if (request_.nodes.size() != 1) return invalid("one node at a time is added");
-    if (request_.address.find(':') == std::string::npos) return invalid("expected the address of the node, host:port");
+    if (!is_node_address(request_.address)) return bad_address("the node");
     for (const std::vector<std::string>* list : {&changed.nodes.storage, &changed.nodes.distributors}) {
       if (std::find(list->begin(), list->end(), request_.address) != list->end()) {
         return {StatusCode::AlreadyExists, "there is a node at " + request_.address};
@@ -324,8 +329,7 @@ class NodeChange {
 
   Status replace() {
     if (ids_.size() != 1) return invalid("one node at a time is replaced");
-    if (request_.address.find(':') == std::string::npos)
-      return invalid("expected the address of the new one, host:port");
+    if (!is_node_address(request_.address)) return bad_address("the new one");
     const NodeFacts& node = *facts_.find(ids_[0]);
     if (node.is_fresh && is_available(node.state)) reply.refusals.push_back(ids_[0].to_string() + " is up and serves");
     if (!is_available(node.state) && ids_[0].type == NodeType::Storage) add_refusals(why_not_forget(facts_));
@@ -416,6 +420,21 @@ class NodeChange {
 };
 
 }  // namespace
+
+bool is_node_address(std::string_view address) {
+  constexpr std::size_t kBytesMax = 255;
+  constexpr std::string_view kOfNames = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  const std::size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos || colon == 0 || address.size() > kBytesMax) return false;
+  std::uint16_t port = 0;
+  const char* const end = address.data() + address.size();
+  const auto [stop, error] = std::from_chars(address.data() + colon + 1, end, port);
+  if (error != std::errc() || stop != end) return false;
+  const std::string_view host = address.substr(0, colon);
+  if (!host.starts_with('[')) return host.find_first_not_of(kOfNames) == std::string_view::npos;
+  return host.size() > 2 && host.ends_with(']') &&
+         host.substr(1, host.size() - 2).find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
+}
 
 rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& facts, const rpc::ChangeNodes& request,
                                    std::int64_t unix_us) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string_view>
+
 #include "cluster_record.h"
 #include "fjord/rpc/operator_messages.h"
 #include "stop_check.h"
@@ -21,5 +23,8 @@ bool is_ordered(const ClusterRecord& record, const ClusterState& active, NodeId 
 
 /// Returns the name of the leaf group of a storage node; empty: it is in no group.
 std::string group_of(const DistributionConfig& distribution, std::uint16_t index);
+
+/// Returns true for host:port with a name or an address as host: nothing else may reach logs, pages and resolvers.
+bool is_node_address(std::string_view address);
 
 }  // namespace fjord::fleetcontroller

@@ -1,6 +1,7 @@
 // The parser of the configuration file. Only this file of the module uses yaml-cpp.
 
 #include <algorithm>
+#include <arpa/inet.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -196,9 +197,13 @@ Status check_stripes_and_groups(const ClusterConfig& config, const std::string& 
   return Status::ok();
 }
 
+/// A name such as 127.example.org is none of loopback: it leads where its owner likes.
 bool is_loopback(const std::string& address) {
   const std::string host = address.substr(0, address.rfind(':'));
-  return host == "localhost" || host == "[::1]" || host.rfind("127.", 0) == 0;
+  in_addr number{};
+  constexpr std::uint32_t kLoopbackNet = 127;
+  return host == "localhost" || host == "[::1]" ||
+         (::inet_pton(AF_INET, host.c_str(), &number) == 1 && ntohl(number.s_addr) >> 24 == kLoopbackNet);
 }
 
 Status check_processes(const ClusterConfig& config, const std::string& file) {
