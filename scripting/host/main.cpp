@@ -36,7 +36,10 @@ int main(int argc, char** argv) {
   }
   const std::uint64_t memory_bytes = std::strtoull(argv[1], nullptr, 10);
   const std::chrono::milliseconds call_time(std::strtoll(argv[2], nullptr, 10));
-  fjord::scripting::limit_process(memory_bytes, std::strtoull(argv[3], nullptr, 10));
+  if (!fjord::scripting::limit_process(memory_bytes, std::strtoull(argv[3], nullptr, 10))) {
+    std::fprintf(stderr, "fjord-script-host: the kernel refuses the limits of the process, so no script runs here\n");
+    return 3;
+  }
   if (!fjord::scripting::allow_computing_only()) {
     std::fprintf(stderr, "fjord-script-host: the kernel has no seccomp filters, so no script runs here\n");
     return 3;

@@ -1,7 +1,9 @@
 #include "sandbox.h"
 
+#include <algorithm>
 #include <csignal>
 #include <seccomp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 
@@ -21,22 +23,27 @@ constexpr bool kHasSanitizer = true;
 constexpr bool kHasSanitizer = false;
 #endif
 
-void limit(int what, std::uint64_t most) {
-  const rlimit both{most, most};
-  ::setrlimit(static_cast<__rlimit_resource>(what), &both);
+bool limit(int what, std::uint64_t most) {
+  const auto resource = static_cast<__rlimit_resource>(what);
+  rlimit now{};
+  if (::getrlimit(resource, &now) != 0) return false;
+  // A process without rights cannot go above the hard limit, which is then low enough.
+  const rlim_t both = std::min<rlim_t>(most, now.rlim_max);
+  const rlimit limited{both, both};
+  return ::setrlimit(resource, &limited) == 0;
 }
 
 }  // namespace
 
-void limit_process(std::uint64_t memory_bytes, std::uint64_t cpu_seconds) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-  limit(RLIMIT_CPU, cpu_seconds);
-  limit(RLIMIT_CORE, 0);
+bool limit_process(std::uint64_t memory_bytes, std::uint64_t cpu_seconds) {
+  bool ok = ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
+  ok = limit(RLIMIT_CPU, cpu_seconds) && ok;
+  ok = limit(RLIMIT_CORE, 0) && ok;
   if (!kHasSanitizer) {
-    limit(RLIMIT_AS, 2 * memory_bytes + kOwnMemoryBytes);
-    limit(RLIMIT_FSIZE, 0);
+    ok = limit(RLIMIT_AS, 2 * memory_bytes + kOwnMemoryBytes) && ok;
+    ok = limit(RLIMIT_FSIZE, 0) && ok;
   }
-  limit(RLIMIT_NOFILE, ChildProcess::kSocket + 1);
+  return limit(RLIMIT_NOFILE, ChildProcess::kSocket + 1) && ok;
 }
 
 bool allow_computing_only() {
@@ -50,7 +57,9 @@ bool allow_computing_only() {
   }
   // Allows memory, the clock without vDSO, the locks of malloc, and the exit of the process.
   allow(SCMP_SYS(brk));
-  allow(SCMP_SYS(mmap));
+  // Memory is never a program: without this a fault in the interpreter could run what a script has written.
+  ok = ok &&
+       ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(mmap), 1, SCMP_A2(SCMP_CMP_MASKED_EQ, PROT_EXEC, 0)) == 0;
   allow(SCMP_SYS(munmap));
   allow(SCMP_SYS(mremap));
   allow(SCMP_SYS(madvise));

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@ namespace {
 int end_of(void (*what)(), std::uint64_t cpu_seconds = 10) {
   const pid_t child = ::fork();
   if (child == 0) {
-    limit_process(std::uint64_t{1} << 30, cpu_seconds);
+    if (!limit_process(std::uint64_t{1} << 30, cpu_seconds)) ::_exit(78);
     if (!allow_computing_only()) ::_exit(77);
     what();
     ::_exit(0);
@@ -39,6 +40,21 @@ TEST_CASE("sandbox: a process may compute and use memory, and ends with the firs
   CHECK(end_of([] {
           const char byte = 0;
           static_cast<void>(::write(ChildProcess::kSocket - 1, &byte, 1));
+        }) == SIGSYS);
+}
+
+TEST_CASE("sandbox: memory cannot become a program") {
+  const auto map = [](int permissions) {
+    void* const at = ::mmap(nullptr, 4096, permissions, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ::_exit(at == MAP_FAILED ? 1 : 0);
+  };
+  static const auto mapped = map;
+  CHECK(end_of([] { mapped(PROT_READ | PROT_WRITE); }) == -1000);
+  CHECK(end_of([] { mapped(PROT_READ | PROT_EXEC); }) == SIGSYS);
+  CHECK(end_of([] { mapped(PROT_READ | PROT_WRITE | PROT_EXEC); }) == SIGSYS);
+  CHECK(end_of([] {
+          void* const at = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+          ::_exit(::mprotect(at, 4096, PROT_READ | PROT_EXEC) == 0 ? 0 : 1);
         }) == SIGSYS);
 }
 
