@@ -1,7 +1,12 @@
 #include "fjord/plugins/plugin_directory.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "fjord/common/log.h"
 #include "plugin_application.h"
@@ -24,7 +29,23 @@ Result<std::vector<std::string>> library_files(const std::string& directory) {
   return files;
 }
 
+/// Checks that only this user and root can change the library: it runs with all that this process may do. Errors:
+/// InvalidArgument; IoError.
+Status check_owner(const std::string& path) {
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return {StatusCode::IoError, path + ": " + std::strerror(errno)};
+  const bool is_trusted = found.st_uid == ::geteuid() || found.st_uid == 0;
+  if (is_trusted && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0) return Status::ok();
+  return {StatusCode::InvalidArgument,
+          fmt::format(
+              "{} has the owner {} and the mode {:04o}: expected root or user {}, and that others cannot change it; "
+              "run chmod go-w {}",
+              path, found.st_uid, found.st_mode & 07777, ::geteuid(), path)};
+}
+
 Result<HostAnswer> describe(const PluginOptions& options, const std::string& file) {
+  FJORD_TRY(check_owner(options.directory));
+  if (const Status status = check_owner(file); !status) return Status(StatusCode::InvalidArgument, status.message());
   FJORD_TRY_ASSIGN(const std::unique_ptr<PluginProcess> process, PluginProcess::start(options, file));
   return process->call(
       {}, kDescribeTimeout, [] { return false; }, [](const HostAnswer&) {});
@@ -53,7 +74,7 @@ Result<std::vector<rpc::PluginLibrary>> load_plugins(const PluginOptions& option
   const auto shared = std::make_shared<PluginContext>(options, metrics);
   for (const std::string& file : files) {
     rpc::PluginLibrary& library = libraries.emplace_back();
-    library.file = file;
+    library.file = std::filesystem::path(file).filename().string();  // Where it is concerns no caller.
     const Result<HostAnswer> offered = describe(options, file);
     if (!offered && offered.error().code() == StatusCode::IoError) return offered.error();
     library.problem = offered ? taken_name(*offered, visitors, applications) : offered.error().message();
