@@ -28,7 +28,9 @@ Status errno_status(int error, std::string_view operation, const std::string& pa
   if (error == ENOSPC || error == EDQUOT) code = StatusCode::NoSpace;
   if (error == ENOENT) code = StatusCode::NotFound;
   if (error == EEXIST) code = StatusCode::AlreadyExists;
-  std::string message = path;
+  // Callers from other machines see the message. They know a node's files by their names in its folder.
+  const std::filesystem::path whole(path);
+  std::string message = (whole.parent_path().filename() / whole.filename()).string();
   message.append(": ").append(operation).append(": ").append(std::generic_category().message(error));
   return Status(code, std::move(message));
 }
