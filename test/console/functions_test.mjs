@@ -63,6 +63,11 @@ test("CSV quotes what has commas, quotes and ends of lines", () => {
   assert.equal(csvOf(answer), 'city,n\r\n"a,b",1\r\n"say ""x""",\r\n"two\nlines",2.5\r\n');
 });
 
+test("a text of a CSV file is not a formula", () => {
+  const answer = { columns: ["=x", "n"], rows: [["=HYPERLINK(1)", -1], ["+1", 2], ["-1", 3], ["@a", 4], ["\tb", 5], ["a=b", 6]] };
+  assert.equal(csvOf(answer), "'=x,n\r\n'=HYPERLINK(1),-1\r\n'+1,2\r\n'-1,3\r\n'@a,4\r\n'\tb,5\r\na=b,6\r\n");
+});
+
 test("the path of a document has its place", () => {
   assert.equal(pathOf("id:shop:item::a b/c"), "/document/v1/shop/item/docid/a%20b%2Fc");
   assert.equal(pathOf("id:shop:item:n=12:x"), "/document/v1/shop/item/number/12/x");

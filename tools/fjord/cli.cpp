@@ -5,7 +5,9 @@
 #include <fmt/format.h>
 #include <iostream>
 #include <system_error>
+#include <unistd.h>
 
+#include "output/terminal_text.h"
 #include "output/yaml_text.h"
 
 namespace fjord::cli {
@@ -36,7 +38,7 @@ int failure_code(const Status& status) {
   return code == kUsage ? static_cast<int>(kFailed) : code;
 }
 
-void complain(const std::string& message) { std::fprintf(stderr, "fjord: %s\n", message.c_str()); }
+void complain(const std::string& message) { std::fprintf(stderr, "fjord: %s\n", terminal_text(message).c_str()); }
 
 int report(const Status& status) {
   complain(status.to_string());
@@ -98,8 +100,11 @@ void note_output_error() {
 }
 
 void write_out(const std::string& text) {
+  static const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  const std::string shown = is_terminal ? terminal_text(text) : std::string();
+  const std::string& written = is_terminal ? shown : text;
   errno = 0;
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size()) note_output_error();
+  if (std::fwrite(written.data(), 1, written.size(), stdout) != written.size()) note_output_error();
 }
 
 }  // namespace

@@ -58,7 +58,9 @@ function download(name: string, type: string, content: string) {
 
 export function csvOf(answer: AggregateAnswer): string {
   const quote = (cell: Cell) => {
-    const value = cell === null ? "" : typeof cell === "string" ? cell : JSON.stringify(cell);
+    const text = cell === null ? "" : typeof cell === "string" ? cell : JSON.stringify(cell);
+    // A spreadsheet takes a text that begins so for a formula. It shows one behind an apostrophe as it is.
+    const value = typeof cell === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
   };
   return [answer.columns, ...answer.rows].map((row) => row.map(quote).join(",")).join("\r\n") + "\r\n";
