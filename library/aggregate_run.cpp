@@ -98,11 +98,13 @@ Result<std::vector<std::vector<Cell>>> cells_of(const AggregatePlan& plan,
 std::string estimate_of(std::string_view json) {
   if (!json.starts_with('{')) return std::string(json);
   rapidjson::Document estimate;
-  estimate.Parse<rapidjson::kParseFullPrecisionFlag>(json.data(), json.size());
+  estimate.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json.data(), json.size());
   if (estimate.HasParseError() || !estimate.IsObject() || !estimate.HasMember("estimate")) return std::string(json);
+  const rapidjson::Value& value = estimate["estimate"];
+  if (value.IsObject() || value.IsArray()) return std::string(json);  // No estimate; may be nested to any depth.
   rapidjson::StringBuffer buffer;
   rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  estimate["estimate"].Accept(writer);
+  value.Accept(writer);
   return {buffer.GetString(), buffer.GetSize()};
 }
 

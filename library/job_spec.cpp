@@ -159,7 +159,7 @@ JobPassRequest JobPassRequest::of_aggregation(AggregateRequest aggregation) {
 
 Result<JobPassRequest> JobPassRequest::from_json(const std::string& json) {
   rapidjson::Document document;
-  document.Parse(json.data(), json.size());
+  document.Parse<rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError() || !document.IsObject()) return wrong("not a JSON object: " + json);
   if (document.HasMember("application")) return application_from_json(document);
   FJORD_TRY_ASSIGN(AggregateSpec spec, AggregateSpec::from_json(json, false));

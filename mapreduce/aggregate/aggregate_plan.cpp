@@ -550,7 +550,7 @@ Status set_cell(Document& document, const Field& field, ColumnKind kind, const r
 Result<bool> AggregatePlan::passes_having(std::string_view row) const {
   if (having_ == nullptr) return true;
   rapidjson::Document json;
-  json.Parse<rapidjson::kParseFullPrecisionFlag>(row.data(), row.size());
+  json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(row.data(), row.size());
   if (json.HasParseError() || !json.IsArray() || json.Size() != columns_.size()) return no_row();
   // No field holds an integer of more than 64 bits: in this row such a column is a floating-point number.
   std::vector<bool> is_wide;
@@ -593,7 +593,7 @@ Result<ScalarView> scalar_of(std::string_view cell, ColumnKind kind, Texts& text
     value.string = cell.substr(1, cell.size() - 2);
   } else if (cell.front() == '"' || cell.front() == '{') {
     rapidjson::Document json;
-    json.Parse<rapidjson::kParseFullPrecisionFlag>(cell.data(), cell.size());
+    json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(cell.data(), cell.size());
     if (json.HasParseError()) return no_row();
     const rapidjson::Value& one = plain(json);
     if (one.IsString()) {

@@ -1,22 +1,15 @@
 #include "key_reducer.h"
 
+#include <fmt/format.h>
 #include <limits>
-#include <rapidjson/memorystream.h>
-#include <rapidjson/reader.h>
 
 #include "fjord/common/check.h"
+#include "fjord/document/json.h"
 #include "fjord/mapreduce/one_result.h"
 #include "keys.h"
 
 namespace fjord::mapreduce {
 namespace {
-
-bool is_json(const std::string& text) {
-  rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::BaseReaderHandler<> nothing;
-  rapidjson::Reader reader;
-  return !reader.Parse<rapidjson::kParseValidateEncodingFlag>(stream, nothing).IsError();
-}
 
 /// Maximum number of keys, and of bytes (approximately), in one call of BatchFunctions::reduce().
 constexpr std::size_t kReduceKeys = 1000;
@@ -59,10 +52,9 @@ class KeptTuples {
   std::vector<KeyedValues> all_;
 };
 
-Status no_result(std::string_view key) {
-  return Status(
-      StatusCode::InvalidArgument,
-      "the application gave more than one result, or one that is not JSON, for the key " + printable_key(key));
+Status no_result(std::string_view key, std::string_view why) {
+  return Status(StatusCode::InvalidArgument,
+                fmt::format("the result of the application for the key {}: {}", printable_key(key), why));
 }
 
 }  // namespace
@@ -73,8 +65,10 @@ Result<std::optional<std::string>> reduce_key(Application& application, const Tu
     return status.with_context("key " + printable_key(tuple.key));
   }
   if (result.count == 0) return std::optional<std::string>();
+  if (result.count > 1) return no_result(tuple.key, "there is more than one");
   // A JSON writer made the rows of aggregations, so they need no check.
-  if (result.count > 1 || (!application.is_aggregation() && !is_json(result.value))) return no_result(tuple.key);
+  if (application.is_aggregation()) return std::optional<std::string>(std::move(result.value));
+  if (const Status json = check_json(result.value); !json) return no_result(tuple.key, json.message());
   return std::optional<std::string>(std::move(result.value));
 }
 
@@ -113,7 +107,7 @@ Status KeyReducer::reduce_many() {
   FJORD_CHECK(results.size() == keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (!results[i]) continue;
-    if (!is_json(*results[i])) return no_result(keys[i].key);
+    if (const Status json = check_json(*results[i]); !json) return no_result(keys[i].key, json.message());
     ready_.emplace_back(keys[i].key, std::move(*results[i]));
   }
   return Status::ok();

@@ -11,7 +11,7 @@
 namespace fjord::mapreduce {
 
 /// Returns the result of one key, a JSON value, or nullopt if it has none. Errors: those of JobFunctions::reduce(),
-/// with the key; InvalidArgument if the application emits more than one result, or a result that is not JSON.
+/// with the key; InvalidArgument if the application emits more than one result, or one that check_json() refuses.
 Result<std::optional<std::string>> reduce_key(Application& application, const Tuple& tuple);
 
 /// Reduces the keys of a source, one by one, or in batches if the application has BatchFunctions. Lifetime:

@@ -24,7 +24,7 @@ void write_text(Writer& json, std::string_view text) {
 /// Returns the number of an estimate, an object that also has its error. Other JSON is returned unchanged.
 std::string number_of(std::string_view json) {
   rapidjson::Document estimate;
-  estimate.Parse<rapidjson::kParseNumbersAsStringsFlag>(json.data(), json.size());
+  estimate.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseNumbersAsStringsFlag>(json.data(), json.size());
   if (estimate.HasParseError() || !estimate.IsObject() || !estimate.HasMember("estimate")) return std::string(json);
   const rapidjson::Value& number = estimate["estimate"];
   return number.IsString() ? std::string(number.GetString(), number.GetStringLength()) : std::string(json);

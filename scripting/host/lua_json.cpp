@@ -13,7 +13,8 @@ constexpr const char* kNotUtf8 =
 
 }  // namespace
 
-void push_json(lua_State* lua, const rapidjson::Value& value) {
+void push_json(lua_State* lua, const rapidjson::Value& value, int depth) {
+  if (depth > kDepthMax) luaL_error(lua, "a value is nested too deep");
   luaL_checkstack(lua, 4, "a value is nested too deep");
   if (value.IsString()) {
     lua_pushlstring(lua, value.GetString(), value.GetStringLength());
@@ -27,14 +28,14 @@ void push_json(lua_State* lua, const rapidjson::Value& value) {
     lua_createtable(lua, static_cast<int>(value.Size()), 0);
     lua_Integer at = 0;
     for (const rapidjson::Value& element : value.GetArray()) {
-      push_json(lua, element);
+      push_json(lua, element, depth + 1);
       lua_rawseti(lua, -2, ++at);
     }
   } else if (value.IsObject()) {
     lua_createtable(lua, 0, static_cast<int>(value.MemberCount()));
     for (const auto& member : value.GetObject()) {
       lua_pushlstring(lua, member.name.GetString(), member.name.GetStringLength());
-      push_json(lua, member.value);
+      push_json(lua, member.value, depth + 1);
       lua_rawset(lua, -3);
     }
   } else {

@@ -14,8 +14,9 @@ namespace fjord::scripting {
 /// Maximum nesting depth of objects and arrays.
 inline constexpr int kDepthMax = 64;
 
-/// Pushes a value: objects and arrays become tables, null becomes nil. Raises a Lua error if memory runs out.
-void push_json(lua_State* lua, const rapidjson::Value& value);
+/// Pushes a value: objects and arrays become tables, null becomes nil. `depth`: the levels above it. Raises a Lua error
+/// if memory runs out or the value is nested deeper than kDepthMax.
+void push_json(lua_State* lua, const rapidjson::Value& value, int depth = 0);
 
 /// Writes a value as JSON, with the same text for equal values: the keys of a table are sorted, 1 and 1.0 differ,
 /// floats have the shortest form that reads back to the same number.

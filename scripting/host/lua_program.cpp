@@ -166,7 +166,7 @@ std::string LuaProgram::map(std::string_view id, std::string_view fields, std::s
 bool LuaProgram::parse(std::string_view json) {
   json_.SetNull();
   json_allocator_.Clear();
-  return !json_.Parse<rapidjson::kParseFullPrecisionFlag>(json.data(), json.size()).HasParseError();
+  return !json_.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json.data(), json.size()).HasParseError();
 }
 
 void LuaProgram::push_value(lua_State* lua) {

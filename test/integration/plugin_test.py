@@ -198,7 +198,7 @@ with fjord.Client(sys.argv[1]) as client:
             cluster.deploy(SCHEMA)
             feed = "".join(f'{{"put": "id:test:item::{i}", "fields": {{"count": {i}}}}}\n' for i in range(2000))
             cluster.must("feed", "-", stdin=feed)
-            pids = [path.read_text() for path in sorted(cluster.directory.glob("run/storage.*.pid"))]
+            pids = [path.read_text() for path in sorted(cluster.directory.glob("run/*.pid"))]
             sums = {str(digit): sum(i for i in range(2000) if i % 10 == digit and i != 77) for digit in range(10)}
             for how, why in {"throws": "a bad day", "crashes": "signal 6", "loops": "did not return", "leaks": "bad_alloc"}.items():
                 arguments = ["sums", "--type", "item", "--param", f"how={how}", "--param", "at=77", "--wait", "-o", "json"]
@@ -215,8 +215,19 @@ with fjord.Client(sys.argv[1]) as client:
                 self.assertIn("id:test:item::77", failed.json()["error"])
             reduced = cluster.fjord("job", "run", "sums", "--type", "item", "--param", "how=reduce throws", "--wait", "-o", "json")
             self.assertIn('key "5": reduce() threw an exception: a bad key', reduced.json()["error"])
-            self.assertEqual([path.read_text() for path in sorted(cluster.directory.glob("run/storage.*.pid"))], pids)
+            self.check_hostile_results(cluster)
+            self.assertEqual([path.read_text() for path in sorted(cluster.directory.glob("run/*.pid"))], pids)
             cluster.wait_healthy()
+
+    def check_hostile_results(self, cluster):
+        """What reduce() returns is read in the node itself, in storage nodes or in the distributor."""
+        for shuffle in ("store", "direct"):
+            for how, why in {"brackets": "more than 64", "nested lists": "more than 64", "zeros": "JSON, byte 0", "no UTF-8": "not UTF-8"}.items():
+                failed = cluster.fjord("job", "run", "sums", "--type", "item", "--param", f"how={how}", "--shuffle", shuffle, "--wait", "-o", "json")
+                self.assertEqual(failed.code, harness.FAILED, str(failed))
+                self.assertIn(why, failed.json()["error"])
+        for file in cluster.directory.glob("run/*.pid"):
+            self.assertTrue(pathlib.Path("/proc", file.read_text().split()[0], "exe").exists(), f"{file.name}: its process has ended")
 
     def visit(self, cluster, one_in):
         visited = cluster.must("visit", "--type", "item", "--visitor", "sample", "--param", f"one_in={one_in}")

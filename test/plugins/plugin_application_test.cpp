@@ -175,6 +175,40 @@ TEST_CASE("plugin application: what reduce and combine do wrong fails the task w
   CHECK_THAT(rows.error().message(), Catch::Contains(said));
 }
 
+TEST_CASE("plugin application: a result is JSON of at most 64 levels, and any other fails the task and nothing else") {
+  const auto [how, said] = GENERATE(table<std::string, std::string>({
+      {"brackets", "more than 64 objects and arrays"},
+      {"nested lists", "more than 64 objects and arrays"},
+      {"nested objects", "more than 64 objects and arrays"},
+      {"65 levels", "more than 64 objects and arrays"},
+      {"zeros", "JSON, byte 0"},
+      {"a zero behind", "a zero byte"},
+      {"no UTF-8", "not UTF-8"},
+      {"two values", "JSON, byte"},
+      {"nothing", "JSON, byte"},
+  }));
+  World world;
+  const Documents documents(world, 20);
+  const auto application = world.make({{"how", how}});
+  const auto table = make_accumulator(*application);
+  REQUIRE(map_all(*table, documents.views));
+  const auto rows = reduce_all(*application, *table->drain(0));
+  CAPTURE(how);
+  REQUIRE_FALSE(rows);
+  CHECK(rows.error().code() == StatusCode::InvalidArgument);
+  CHECK_THAT(rows.error().message(), Catch::Contains(said) && Catch::Contains("for the key 0"));
+  CHECK(rows.error().message().size() < 1000);
+}
+
+TEST_CASE("plugin application: a result of 64 levels is taken") {
+  World world;
+  const Documents documents(world, 1);
+  const auto application = world.make({{"how", "64 levels"}});
+  const auto table = make_accumulator(*application);
+  REQUIRE(map_all(*table, documents.views));
+  CHECK(reduce_all(*application, *table->drain(0)));
+}
+
 TEST_CASE("plugin application: keys without results have none, and headers are enough for who says so") {
   PluginOptions options;
   options.applications_start_at_once = true;

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -20,6 +21,27 @@ using fjord::mapreduce::Emitter;
 using fjord::mapreduce::JobFunctions;
 using fjord::mapreduce::ResultEmitter;
 using fjord::plugins::ApplicationContext;
+
+std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
+
+/// What reduce() gives in place of a sum.
+const std::map<std::string, std::string> kBadResults = {
+    {"brackets", std::string(2'000'000, '[')},
+    {"nested lists", nested(2'000'000)},
+    {"nested objects",
+     [] {
+       std::string text;
+       for (int i = 0; i < 500'000; ++i) text += "{\"a\":";
+       return text;
+     }()},
+    {"65 levels", nested(65)},
+    {"64 levels", nested(64)},
+    {"zeros", std::string(2'000'000, '\0')},
+    {"a zero behind", std::string("1\0 2", 4)},
+    {"no UTF-8", "\"\xff\""},
+    {"two values", "1 2"},
+    {"nothing", ""},
+};
 
 /// Sums `count` by its last digit, and misbehaves as parameter `how` says at the document whose count is `at`.
 class Sums final : public JobFunctions {
@@ -47,6 +69,10 @@ class Sums final : public JobFunctions {
     if (how_ == "reduce sleeps") std::this_thread::sleep_for(std::chrono::milliseconds(150));
     if (how_ == "two results") result.emit("1");
     if (how_ == "no result") return Status::ok();
+    if (const auto bad = kBadResults.find(how_); bad != kBadResults.end()) {
+      result.emit(bad->second);
+      return Status::ok();
+    }
     long long sum = 0;
     for (const std::string_view value : values) sum += std::stoll(std::string(value));
     result.emit(std::to_string(sum));

@@ -5,6 +5,7 @@
 
 #include "commands/commands.h"
 #include "commands/json_argument.h"
+#include "fjord/document/json.h"
 #include "output/json_text.h"
 
 namespace fjord::cli {
@@ -22,9 +23,10 @@ std::string dump(const rapidjson::Value& value) {
 /// Returns the fields in `text`, which is an object of fields or {"put": id, "fields": {...}}, as `get` prints it.
 /// `kind` is the name of the id's member, "put" or "update". Errors: InvalidId if the text has another id.
 Result<std::string> fields_of(const std::string& text, const std::string& id, const char* kind = "put") {
+  // The document parser reports malformed texts, because its messages contain the position.
+  if (!check_json(text)) return text;
   rapidjson::Document json;
   json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(), text.size());
-  // The document parser reports malformed texts, because its messages contain the position.
   if (json.HasParseError() || !json.IsObject()) return text;
   const auto put = json.FindMember(kind);
   const auto fields = json.FindMember("fields");

@@ -27,6 +27,11 @@ struct FeedOperation {
 /// Maximum nesting depth of objects and arrays.
 inline constexpr int kJsonDepthMax = 64;
 
+/// Returns OK if the text is one value of JSON and nothing more. Takes no more stack than kJsonDepthMax levels need, so
+/// the text may come from anyone. Errors: InvalidArgument with the offset: not JSON, not UTF-8, a zero byte or text
+/// after the value, nesting deeper than kJsonDepthMax.
+Status check_json(std::string_view json);
+
 /// Reads {"put": "<id>", "fields": {...}}, {"update": "<id>", "fields": {...}} or {"remove": "<id>"}, members in any
 /// order. Each may have a "condition", whose text is not checked here; put and update may have "create": true. The id
 /// names the document type; ids of the old schemes name none and need a member "type". Errors, each with the offset in
