@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "aimd_window.h"
+#include "fjord/client/own_types.h"
 #include "fjord/common/check.h"
 #include "fjord/common/thread_annotations.h"
 #include "latency_histogram.h"
@@ -131,6 +132,15 @@ namespace {
 
 template <typename State>
 void start(const std::shared_ptr<State>& state, rpc::Operation operation, std::uint64_t tag, std::size_t bytes) {
+  if (Status refused = state->options.writes_own_types ? Status::ok() : check_users_write(operation); !refused) {
+    state->client.executor().post([state, tag, bytes, submitted = state->client.clock().now(), refused]() mutable {
+      OperationOutcome outcome;
+      outcome.outcome = Outcome::NotApplied;
+      outcome.status = std::move(refused);
+      state->on_outcome(tag, bytes, submitted, std::move(outcome));
+    });
+    return;
+  }
   if (operation.priority == rpc::Priority::Default) operation.priority = state->options.priority;
   state->client.execute(std::move(operation), state->options.timeout,
                         [state, tag, bytes, submitted = state->client.clock().now()](OperationOutcome outcome) {

@@ -11,6 +11,7 @@
 #include "bulk_buckets.h"
 #include "fjord/client/feeder.h"
 #include "fjord/client/operations.h"
+#include "fjord/client/own_types.h"
 #include "fjord/common/hash.h"
 #include "fjord/document/docblock.h"
 #include "fjord/document/document_format.h"
@@ -98,6 +99,7 @@ class BulkWriter {
     Feeder::Options feed;
     feed.timeout = options_.timeout;
     feed.priority = rpc::Priority::Background;
+    feed.writes_own_types = true;  // session_of() has decided which.
     if (options_.in_flight != 0) feed.window_operations = options_.in_flight;
     feed.on_result = [this](std::uint64_t tag, const OperationOutcome& outcome) { on_result(tag, outcome); };
     feed.on_room = [this] { note(&BulkWriter::has_room_); };
@@ -189,7 +191,12 @@ Result<BulkStart> start_of(ClientCore& core, const BulkChange& change, const std
   return start;
 }
 
-/// Returns the options of the visit. Errors: UnknownType; those of the selection and of the changes.
+/// Returns true for those of Fjord's own types whose documents are there for users, who also remove them when they need
+/// them no more: results of jobs and recorded queries.
+bool is_for_users(std::string_view own_type) { return own_type == "fjord_result" || own_type == "fjord_queries"; }
+
+/// Returns the options of the visit. Errors: Unauthorized for one of Fjord's own types; UnknownType; those of the
+/// selection and of the changes.
 Result<visitors::VisitorSessionOptions> session_of(ClientCore& core, const BulkChange& change,
                                                    const BulkOptions& options) {
   FJORD_TRY(core.refresh());
@@ -198,6 +205,10 @@ Result<visitors::VisitorSessionOptions> session_of(ClientCore& core, const BulkC
   const DocumentType* const type = types->find(type_name);
   if (type == nullptr && !options.all_types) {
     return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", type_name));
+  }
+  if (is_own_type(type_name) && (change.changes || !is_for_users(type_name))) {
+    return Status(StatusCode::Unauthorized,
+                  fmt::format("documents of type {} are Fjord's own and are not changed by selection", type_name));
   }
   FJORD_TRY_ASSIGN(DocumentQuery query, DocumentQuery::make(type_name, change.selection, {}, *types));
   if (change.changes && type != nullptr) {

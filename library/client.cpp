@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include "fjord/client/operations.h"
+#include "fjord/client/own_types.h"
 #include "fjord/common/retry.h"
 #include "fjord/document/json.h"
 #include "fjord/library/admin.h"
 #include "fjord/library/bulk.h"
 #include "fjord/library/detail/bulk_run.h"
 #include "fjord/library/detail/client_core.h"
+#include "fjord/library/detail/own_documents.h"
 #include "fjord/library/detail/transfers.h"
 #include "fjord/library/jobs.h"
 #include "fjord/library/subscription.h"
@@ -46,7 +48,8 @@ WriteResult write_result(OperationOutcome outcome, bool may_be_repeat) {
 }
 static_assert(static_cast<int>(WriteOutcome::InDoubt) == static_cast<int>(Outcome::InDoubt));
 
-Pending<WriteResult> write(ClientCore& core, rpc::Operation operation, WriteOptions options) {
+/// Writes a document of any type.
+Pending<WriteResult> write_any(ClientCore& core, rpc::Operation operation, WriteOptions options) {
   if (!core.settings_error()) return failed<WriteResult>(core.settings_error());
   operation.condition = std::move(options.condition);
   if (options.required_version) operation.required_version = options.required_version->us;
@@ -61,6 +64,11 @@ Pending<WriteResult> write(ClientCore& core, rpc::Operation operation, WriteOpti
                           done(write_result(std::move(outcome), may_be_repeat));
                         });
   return Pending<WriteResult>(std::move(state));
+}
+
+Pending<WriteResult> write(ClientCore& core, rpc::Operation operation, WriteOptions options) {
+  if (const Status refused = check_users_write(operation); !refused) return failed<WriteResult>(refused);
+  return write_any(core, std::move(operation), std::move(options));
 }
 
 /// Returns a field set for `fields`; prepends the id's type to plain field names.
@@ -204,6 +212,10 @@ Pending<WriteResult> Client::update_json(std::string id, std::string changes, Wr
 }
 Pending<WriteResult> Client::remove(std::string id, WriteOptions options) {
   return write(*core_, remove_operation(std::move(id)), std::move(options));
+}
+
+Pending<WriteResult> put_own(Client& client, const Document& document, WriteOptions options) {
+  return write_any(client.core(), put_operation(document.id().str(), encode(document)), std::move(options));
 }
 
 Result<std::shared_ptr<const DocumentTypeRepo>> Client::types() {

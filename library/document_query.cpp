@@ -55,11 +55,11 @@ Result<DocumentQuery> DocumentQuery::make(const std::string& type, const std::st
   }
   // Leaves out the documents of jobs and of searches. The latter are named by id, because a storage node of an earlier
   // version does not know their types.
-  const std::string of_type = type.empty()
-                                  ? "not fjord_tuples and not fjord_job and not id = \"id:fjord:fjord_affinity:*\""
-                                    " and not id = \"id:fjord:fjord_synonyms:*\""
-                                    " and not id = \"id:fjord:fjord_queries:*\""
-                                  : type;
+  const std::string of_type = type.empty() ? "not fjord_tuples and not fjord_job and not fjord_result"
+                                             " and not id = \"id:fjord:fjord_affinity:*\""
+                                             " and not id = \"id:fjord:fjord_synonyms:*\""
+                                             " and not id = \"id:fjord:fjord_queries:*\""
+                                           : type;
   query.selection = selection.empty() ? of_type : fmt::format("({}) and ({})", of_type, selection);
   if (const auto parsed = Selection::parse(selection, types); !parsed) return parsed.error();
   return query;

@@ -112,6 +112,17 @@ def test_a_wrong_argument_is_named(client, space, arguments, error, text):
     assert text in str(caught.value)
 
 
+def test_documents_of_fjords_own_types_are_read_only(client):
+    own = "id:fjord:fjord_job:n=1:mine"
+    for write in (lambda: client.put(own, {}), lambda: client.update(own, {}), lambda: client.remove(own)):
+        with pytest.raises(fjord.Unauthorized, match="fjord_job are Fjord's own"):
+            write()
+    stats = client.feed([(own, {"job": "x"})])
+    assert stats.failed_by_code == {"UNAUTHORIZED": 1}
+    with pytest.raises(fjord.NotFound):
+        client.get(own)
+
+
 def test_a_document_that_is_not_there(client, space):
     with pytest.raises(fjord.NotFound) as caught:
         client.get(space(1))

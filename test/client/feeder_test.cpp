@@ -2,6 +2,9 @@
 
 #include "aimd_window.h"
 #include "client_world.h"
+#include "fjord/client/operations.h"
+#include "fjord/client/own_types.h"
+#include "fjord/rpc/cluster_snapshot.h"
 #include "latency_histogram.h"
 
 namespace fjord::test {
@@ -221,6 +224,41 @@ TEST_CASE("quantiles of latencies are exact to three percent", "[feeder]") {
   }
   CHECK(latencies.quantile_seconds(1) == 0.1);
   CHECK(latencies.max_seconds() == 0.1);
+}
+
+TEST_CASE("a feed refuses writes of Fjord's own types without sending them, unless it is to write them", "[feeder]") {
+  const auto types = DocumentTypeRepo::build(rpc::builtin_schemas()).value();
+  const DocumentType& job = *types->find("fjord_job");
+  // An id of an old scheme names no type; the written bytes do.
+  const DocumentId old = DocumentId::parse("userdoc:fjord:1:record").value();
+  const std::vector<rpc::Operation> writes = {
+      put_json_operation("id:fjord:fjord_job:n=1:record", "{}"), update_json_operation("id:x:fjord_tuples::a", "{}"),
+      remove_operation("id:results:fjord_result:n=1:a/b"),       remove_operation("id:fjord:fjord_affinity::a"),
+      remove_operation("id:fjord:fjord_queries:n=1:a"),          remove_operation("id:fjord:fjord_synonyms:n=1:a"),
+      put_operation(old.str(), encode(Document(job, old))),      update_operation(DocumentUpdate(job, old)),
+  };
+  ClientWorld world;
+  Feeder::Options options;
+  options.writes_own_types = GENERATE(false, true);
+  const bool refuses = !options.writes_own_types;
+  std::vector<StatusCode> codes;
+  options.on_result = [&](std::uint64_t, const OperationOutcome& outcome) {
+    codes.push_back(outcome.status.code());
+    CHECK((!refuses || outcome.outcome == Outcome::NotApplied));
+  };
+  Feeder feeder(*world.client, std::move(options));
+  for (const rpc::Operation& write : writes) {
+    CAPTURE(write.id);
+    CHECK(check_users_write(write).code() == StatusCode::Unauthorized);
+    rpc::Operation copy = write;
+    REQUIRE(feeder.try_submit(copy));
+  }
+  world.run();
+  CHECK(feeder.pending() == 0);
+  CHECK(std::count(codes.begin(), codes.end(), StatusCode::Unauthorized) ==
+        (refuses ? static_cast<std::ptrdiff_t>(writes.size()) : 0));
+  CHECK(check_users_write(get_operation("id:fjord:fjord_job:n=1:record")));
+  CHECK(check_users_write(remove_operation("id:n:fjord_mine::1")));
 }
 
 }  // namespace fjord::test

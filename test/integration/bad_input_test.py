@@ -67,6 +67,29 @@ class BadInputTest(unittest.TestCase):
         self.check(self.cluster.fjord("put", "id:t:thing::1", "/nowhere/x.json"), NOT_FOUND, "/nowhere/x.json")
         self.assertEqual(self.stored(), set())
 
+    def test_documents_of_fjords_own_types_are_read_only(self):
+        for name in ("fjord_job", "fjord_tuples", "fjord_result", "fjord_affinity", "fjord_queries", "fjord_synonyms"):
+            one, said = f"id:fjord:{name}::mine", f"documents of type {name} are Fjord's own"
+            self.check(self.cluster.fjord("put", one, "-", stdin="{}"), FAILED, "UNAUTHORIZED", said)
+            self.check(self.cluster.fjord("update", one, "-", stdin="{}"), FAILED, "UNAUTHORIZED", said)
+            self.check(self.cluster.fjord("remove", one), FAILED, "UNAUTHORIZED", said)
+            lines = [{"put": one, "fields": {}}, {"update": one, "fields": {}}, {"remove": one}]
+            fed = self.cluster.fjord("feed", "-", stdin="".join(json.dumps(each) + "\n" for each in lines))
+            self.check(fed, FAILED, "UNAUTHORIZED")
+            # An id of an old scheme names no type.
+            old = json.dumps({"put": "userdoc:fjord:1:mine", "type": name, "fields": {}})
+            self.check(self.cluster.fjord("feed", "-", stdin=old), FAILED, "UNAUTHORIZED")
+            self.assertEqual(self.cluster.documents("--type", name), {})
+
+    def test_visitors_of_jobs_are_not_for_users(self):
+        unknown = self.cluster.fjord("visit", "--type", "thing", "--visitor", "nothing")
+        self.check(unknown, USAGE, 'no visitor "nothing"; there are: dump')
+        self.assertNotIn("mapreduce", unknown.err)
+        self.cluster.must("put", "id:t:thing::1", "-", stdin='{"name": "x"}')
+        for name in ("mapreduce.map", "mapreduce.reduce", "mapreduce.put", "mapreduce.remove"):
+            self.check(self.cluster.fjord("visit", "--type", "thing", "--visitor", name), USAGE, "for jobs only")
+        self.assertEqual(self.stored(), {"id:t:thing::1"})
+
     def test_document_that_is_not_there(self):
         self.cluster.must("put", "id:t:thing::1", "-", stdin='{"name": "x"}')
         finished = self.check(self.cluster.fjord("get", "id:t:thing::2", "id:t:thing::1"), NOT_FOUND, "id:t:thing::2", "NOT_FOUND")

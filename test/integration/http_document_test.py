@@ -108,6 +108,20 @@ class HttpDocumentTest(unittest.TestCase):
         line = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n"
         self.assertIn(b'"code":"TOO_LARGE"', raw_exchange(self.port, line + b"X: " + b"y" * (300 << 10) + b"\r\n\r\n"))
 
+    def test_documents_of_fjords_own_types_are_read_only(self):
+        for name in ("fjord_job", "fjord_tuples", "fjord_result", "fjord_affinity", "fjord_queries", "fjord_synonyms"):
+            one = f"/document/v1/fjord/{name}/docid/mine"
+            for method, body in (("POST", {"fields": {}}), ("PUT", {"fields": {}}), ("DELETE", None)):
+                refused = self.must(403, method, one, body)
+                self.assertEqual(refused["code"], "UNAUTHORIZED")
+                self.assertIn(f"documents of type {name} are Fjord's own", refused["message"])
+            self.must(404, "GET", one)
+            every = f"/document/v1/fjord/{name}/docid/?cluster=fjord&selection=true"
+            self.must(200, "GET", every)
+            self.must(403, "PUT", every, {"fields": {}})
+            # Results and recorded queries are there for users, who also remove them.
+            self.must(200 if name in ("fjord_result", "fjord_queries") else 403, "DELETE", every + "&confirm=all")
+
     def test_large_documents(self):
         """The message to the distributor bounds a document, before the body does."""
         for megabytes in (3, 40, 60):

@@ -76,6 +76,9 @@ class ThriftVisitTest(unittest.TestCase):
                         self.assertGreater(read.timestamp_us, put.timestamp_us)
                         self.assertTrue(must(calls.writeDocument(WriteDocument(kind=OperationKind.REMOVE, id=name))).existed)
                         self.assertEqual(name_of(calls.readDocument(ReadDocument(id=name)).status), "NOT_FOUND")
+                    for kind in (OperationKind.PUT, OperationKind.UPDATE, OperationKind.REMOVE):
+                        own = WriteDocument(kind=kind, id="id:fjord:fjord_job:n=1:x", json="{}")
+                        self.assertEqual(name_of(calls.writeDocument(own).status), "UNAUTHORIZED")
                     bad = calls.readDocument(ReadDocument(id="no id"))
                     self.assertEqual((name_of(bad.status), bad.status.node), ("INVALID_ID", f"distributor.{number}"))
                     self.assertEqual(name_of(calls.writeDocument(WriteDocument(id=identity(1))).status), "INVALID_ARGUMENT")

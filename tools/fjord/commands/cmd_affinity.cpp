@@ -11,6 +11,7 @@
 #include "fjord/affinity/training.h"
 #include "fjord/library/admin.h"
 #include "fjord/library/detail/input_file.h"
+#include "fjord/library/detail/own_documents.h"
 #include "fjord/library/search.h"
 #include "fjord/library/visit.h"
 #include "fjord/search/broker_documents.h"
@@ -341,7 +342,7 @@ Status store_table(Client& client, std::uint64_t number, const std::string& byte
     WriteOptions options;
     if (part == 0) options.required_version = Timestamp{0};
     options.create = true;
-    const WriteResult written = client.put(document, options);
+    const WriteResult written = put_own(client, document, options);
     if (written.status.code() == StatusCode::TestAndSetFailed) {
       return {StatusCode::TestAndSetFailed, fmt::format("there is a voting table {} already", number)};
     }

@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "fjord/library/admin.h"
 #include "fjord/library/detail/input_file.h"
+#include "fjord/library/detail/own_documents.h"
 #include "fjord/search/broker_documents.h"
 #include "fjord/search/synonyms.h"
 #include "output/json_text.h"
@@ -40,7 +41,7 @@ Result<std::uint64_t> free_number(Client& client) {
 Status store_list(Client& client, std::uint64_t number, const std::string& text) {
   FJORD_TRY_ASSIGN(const auto types, client.types());
   FJORD_TRY_ASSIGN(const Document document, search::synonyms_document(*types, number, text));
-  const WriteResult written = client.put(document, {.required_version = Timestamp{0}, .create = true});
+  const WriteResult written = put_own(client, document, {.required_version = Timestamp{0}, .create = true});
   if (written.status.code() == StatusCode::TestAndSetFailed) {
     return {StatusCode::TestAndSetFailed, fmt::format("there is a list {} of synonyms already", number)};
   }

@@ -42,6 +42,8 @@ class Feeder {
     /// Maximum bytes of pending operations; a single operation can exceed it if it is alone.
     std::size_t window_bytes = std::size_t{16} << 20;
     Duration timeout{0};  ///< Timeout of each operation; 0: the client's default.
+    /// Writes documents of Fjord's own types too (own_types.h); else their operations end as Unauthorized, not applied.
+    bool writes_own_types = false;
     /// Priority of operations that name none; Default: the client's.
     rpc::Priority priority = rpc::Priority::Default;
     /// Called on the client's executor for each operation, in the order of the results; `tag` is the argument of
