@@ -29,6 +29,9 @@ Result<visitors::VisitorSessionOptions> session_options(const VisitOptions& opti
     return Status(StatusCode::InvalidArgument,
                   fmt::format("slices is {}: expected 1 to {}", options.slices, kSlicesMax));
   }
+  if (options.visitor.starts_with("mapreduce.")) {
+    return Status(StatusCode::InvalidArgument, fmt::format("the visitor \"{}\" is for jobs only", options.visitor));
+  }
   visitors::VisitorSessionOptions session;
   session.selection = query.selection;
   session.field_set = options.ids_only ? "[id]" : query.field_set;

@@ -26,6 +26,11 @@ void VisitorRegistry::add(std::string name, VisitorFactory factory) {
   FJORD_CHECK(is_new);
 }
 
+void VisitorRegistry::add_internal(std::string name, VisitorFactory factory) {
+  internal_.insert(name);
+  add(std::move(name), std::move(factory));
+}
+
 const VisitorFactory* VisitorRegistry::find(std::string_view name) const {
   const auto it = factories_.find(name);
   return it == factories_.end() ? nullptr : &it->second;
@@ -33,7 +38,9 @@ const VisitorFactory* VisitorRegistry::find(std::string_view name) const {
 
 std::vector<std::string> VisitorRegistry::names() const {
   std::vector<std::string> names;
-  for (const auto& [name, factory] : factories_) names.push_back(name);
+  for (const auto& [name, factory] : factories_) {
+    if (!internal_.contains(name)) names.push_back(name);
+  }
   return names;
 }
 

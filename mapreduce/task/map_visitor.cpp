@@ -195,16 +195,16 @@ void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationReg
   }
   using visitors::Parameters;
   using visitors::VisitContext;
-  registry.add(kMapVisitor, [shared](VisitContext& context, const Parameters& parameters) {
+  registry.add_internal(kMapVisitor, [shared](VisitContext& context, const Parameters& parameters) {
     return make_map_visitor(shared, context, parameters);
   });
-  registry.add(kReduceVisitor, [shared](VisitContext& context, const Parameters& parameters) {
+  registry.add_internal(kReduceVisitor, [shared](VisitContext& context, const Parameters& parameters) {
     return make_reduce_visitor(shared, context, parameters);
   });
-  registry.add(kPutVisitor, [shared](VisitContext& context, const Parameters& parameters) {
+  registry.add_internal(kPutVisitor, [shared](VisitContext& context, const Parameters& parameters) {
     return make_put_visitor(shared, context, parameters);
   });
-  registry.add(kRemoveVisitor, [shared](VisitContext& context, const Parameters& parameters) {
+  registry.add_internal(kRemoveVisitor, [shared](VisitContext& context, const Parameters& parameters) {
     return make_remove_visitor(shared, context, parameters);
   });
 }

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -97,12 +98,16 @@ class VisitorRegistry {
  public:
   /// Each name is added once.
   void add(std::string name, VisitorFactory factory);
+  /// Adds a visitor that Fjord's own services start; names() leaves it out.
+  void add_internal(std::string name, VisitorFactory factory);
   /// Null if the registry has no such visitor.
   const VisitorFactory* find(std::string_view name) const;
+  /// Returns the names that are there for users.
   std::vector<std::string> names() const;
 
  private:
   std::map<std::string, VisitorFactory, std::less<>> factories_;
+  std::set<std::string> internal_;
 };
 
 /// Adds "dump", which passes docblocks to the client unchanged and takes no parameters.
