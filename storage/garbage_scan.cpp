@@ -67,16 +67,17 @@ void GarbageScan::step() {
 Result<bool> GarbageScan::read_some() {
   std::size_t documents = 0;
   std::size_t bytes = 0;
+  std::uint64_t steps = 0;
   const auto look_at = [&](const EntryView& entry) {
     ++documents;
     bytes += entry.header.size() + entry.body.size();
     const Result<DocumentView> view = DocumentView::open(*snapshot_->types(), entry.header, entry.body);
-    if (view && view->type() != nullptr && rules_.is_garbage(*view)) {
+    if (view && view->type() != nullptr && rules_.is_garbage(*view, &steps)) {
       reply_.ids.emplace_back(view->id());
       reply_.types.push_back(view->type()->name());
     }
     reply_.more = reply_.ids.size() >= request_.max_ids;
-    return !reply_.more && documents < kStepDocuments && bytes < kStepBytes;
+    return !reply_.more && documents < kStepDocuments && bytes < kStepBytes && steps < Selection::kPauseSteps;
   };
   const Result<bool> left = iterator_->visit(look_at);
   context_.budget.charge(context_.clock.now(), bytes, MaintenanceBudget::Direction::Scan,

@@ -37,15 +37,17 @@ struct ChangeReader::Question {
   }
 
   /// Adds an entry as the subscriber sees it. A document that does not match becomes a removed entry, because it may
-  /// have matched before.
-  Status add(const EntryView& entry, DocBlockBuilder& into) const {
+  /// have matched before. Adds the steps of the selection to `steps`. Errors: Corruption; those of
+  /// Selection::try_evaluate().
+  Status add(const EntryView& entry, DocBlockBuilder& into, std::uint64_t& steps) const {
     if (entry.removed) {
-      if (!spi::is_token_id(entry.id) && selection.evaluate_id(entry.id) != Match::False) into.add(entry);
+      if (!spi::is_token_id(entry.id) && selection.evaluate_id(entry.id, 0, &steps) != Match::False) into.add(entry);
       return Status::ok();
     }
     const Result<DocumentView> view = DocumentView::open(*types, entry.header, entry.body);
     if (!view) return view.error();
-    if (selection.matches(*view)) {
+    FJORD_TRY_ASSIGN(const Match match, selection.try_evaluate(*view, &steps));
+    if (match == Match::True) {
       if (!fields) {
         into.add(entry);
         return Status::ok();
@@ -56,7 +58,7 @@ struct ChangeReader::Question {
       projected.header = part.header;
       projected.body = part.body;
       into.add(projected);
-    } else if (selection.evaluate_id(view->id()) != Match::False) {
+    } else if (selection.evaluate_id(view->id(), 0, &steps) != Match::False) {
       into.add({.gid = entry.gid,
                 .timestamp = entry.timestamp,
                 .removed = true,
@@ -105,18 +107,20 @@ Status check_whole(spi::PersistenceProvider& provider, BucketId bucket) {
   return more.status();
 }
 
-/// Reads entries until the block is full. Entries with equal timestamps stay together. Returns the number of
-/// entries.
+/// Reads entries until the block is full or the selection has taken a turn. Entries with equal timestamps stay
+/// together. Returns the number of entries.
 template <typename Question>
 Result<std::size_t> read_fresh(spi::PersistenceProvider& provider, BucketId bucket, const Past& past,
                                const Question& question, std::size_t bytes_max, DocBlockBuilder& into) {
   constexpr std::size_t kAtOnce = 64;
   std::size_t at = 0;
+  std::uint64_t steps = 0;
+  const auto has_room = [&] { return into.size() < bytes_max && steps < Selection::kPauseSteps; };
   const auto is_boundary = [&] {
     return at == 0 || at == past.fresh.size() || past.fresh[at - 1].timestamp != past.fresh[at].timestamp;
   };
-  while (at < past.fresh.size() && (into.size() < bytes_max || !is_boundary())) {
-    const std::size_t wanted = into.size() < bytes_max ? std::min(kAtOnce, past.fresh.size() - at) : 1;
+  while (at < past.fresh.size() && (has_room() || !is_boundary())) {
+    const std::size_t wanted = has_room() ? std::min(kAtOnce, past.fresh.size() - at) : 1;
     std::vector<GlobalId> gids;
     for (std::size_t i = 0; i < wanted; ++i) gids.push_back(past.fresh[at + i].gid);
     DocBlockBuilder stored;
@@ -124,7 +128,7 @@ Result<std::size_t> read_fresh(spi::PersistenceProvider& provider, BucketId buck
     at += done;
     const std::string bytes = stored.take();
     DocBlockReader reader(bytes);
-    while (const auto entry = reader.next()) FJORD_TRY(question.add(*entry, into));
+    while (const auto entry = reader.next()) FJORD_TRY(question.add(*entry, into, steps));
     if (!reader.ok()) return Status(StatusCode::Corruption, "a block of documents is malformed");
   }
   return at;

@@ -115,17 +115,18 @@ struct ServerVisitor::StripeIterator {
     if (!options.include_removed && wanted.contains(PositionRange::of(parts.back()))) {
       return iterator->next(block, bytes_max);
     }
+    std::uint64_t steps = 0;
     return iterator->visit([&](const EntryView& entry) {
-      if (wants(options, entry)) block.add(entry);
-      return block.size() < bytes_max;
+      if (wants(options, entry, steps)) block.add(entry);
+      return block.size() < bytes_max && steps < Selection::kPauseSteps;
     });
   }
 
-  bool wants(const spi::IterateOptions& options, const EntryView& entry) const {
+  bool wants(const spi::IterateOptions& options, const EntryView& entry, std::uint64_t& steps) const {
     if (!wanted.contains(position_of(entry.gid))) return false;
     if (!entry.removed) return true;
     if (spi::is_token_id(entry.id)) return false;
-    return options.selection == nullptr || options.selection->evaluate_id(entry.id) != Match::False;
+    return options.selection == nullptr || options.selection->evaluate_id(entry.id, 0, &steps) != Match::False;
   }
 };
 

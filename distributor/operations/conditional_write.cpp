@@ -87,8 +87,8 @@ Status ConditionalWrite::check_condition(const DocumentView* view, std::int64_t 
     return Status(StatusCode::TestAndSetFailed,
                   fmt::format("there is no document {} for the condition {}", operation_.id, text));
   }
-  const Match match =
-      condition_->needs_now() ? condition_->with_now(now_seconds).evaluate(*view) : condition_->evaluate(*view);
+  FJORD_TRY_ASSIGN(const Match match, condition_->needs_now() ? condition_->with_now(now_seconds).try_evaluate(*view)
+                                                              : condition_->try_evaluate(*view));
   if (match == Match::True) return Status::ok();
   return Status(StatusCode::TestAndSetFailed, fmt::format("the condition {} is {} for {}", text,
                                                           match == Match::False ? "false" : "invalid", operation_.id));
@@ -126,7 +126,7 @@ ConditionalWrite::Decision ConditionalWrite::decide(const rpc::OperationResult& 
   if (!decision.status) return decision;
   decision.status = check_condition(existing, now_seconds);
   if (!decision.status) {
-    if (existing != nullptr) {
+    if (existing != nullptr && decision.status.code() == StatusCode::TestAndSetFailed) {
       decision.status = Status(StatusCode::TestAndSetFailed,
                                fmt::format("{}, version {}", decision.status.message(), stored.timestamp_us));
     }

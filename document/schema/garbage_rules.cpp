@@ -28,9 +28,9 @@ bool GarbageRules::needs_body() const {
   return std::any_of(keep_by_type_.begin(), keep_by_type_.end(), [](const auto& of) { return of.second.needs_body(); });
 }
 
-bool GarbageRules::is_garbage(const DocumentView& document) const {
+bool GarbageRules::is_garbage(const DocumentView& document, std::uint64_t* steps) const {
   const auto keep = keep_by_type_.find(document.type_id());
-  return keep != keep_by_type_.end() && keep->second.evaluate(document) == Match::False;
+  return keep != keep_by_type_.end() && keep->second.evaluate(document, steps) == Match::False;
 }
 
 std::string GarbageRules::condition(const DocumentType& type) {

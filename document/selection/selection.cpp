@@ -60,18 +60,40 @@ Result<Selection> Selection::parse(std::string_view text, const DocumentTypeRepo
   return Selection(std::make_shared<selection::Compiled>(std::move(root)));
 }
 
-Match Selection::evaluate(const DocumentView& document) const {
-  selection::Scratch scratch;
-  return compiled_->root->evaluate({document.id(), document.type_id(), &document, now_, scratch});
+namespace {
+
+/// Evaluates within the budget of a selection. Empty: it was exceeded.
+std::optional<Match> evaluate_within(const selection::Condition& root, std::string_view id, std::uint32_t type_id,
+                                     const DocumentView* view, std::optional<std::int64_t> now, std::uint64_t* steps) {
+  selection::Scratch scratch(Selection::kStepsMax);
+  const Match match = root.evaluate({id, type_id, view, now, scratch});
+  if (steps != nullptr) *steps += scratch.budget().spent();
+  return scratch.budget().is_exceeded() ? std::nullopt : std::optional(match);
 }
 
-Match Selection::evaluate_id(std::string_view document_id, std::uint32_t type_id) const {
+}  // namespace
+
+Result<Match> Selection::try_evaluate(const DocumentView& document, std::uint64_t* steps) const {
+  const auto match = evaluate_within(*compiled_->root, document.id(), document.type_id(), &document, now_, steps);
+  if (match) return *match;
+  return Status(
+      StatusCode::InvalidSelection,
+      fmt::format("the selection needs more than {} steps for the document {}: its texts are too long for what "
+                  "is searched in them",
+                  kStepsMax, document.id()));
+}
+
+Match Selection::evaluate(const DocumentView& document, std::uint64_t* steps) const {
+  return evaluate_within(*compiled_->root, document.id(), document.type_id(), &document, now_, steps)
+      .value_or(Match::Invalid);
+}
+
+Match Selection::evaluate_id(std::string_view document_id, std::uint32_t type_id, std::uint64_t* steps) const {
   if (type_id == 0) {
     const auto parts = selection::IdParts::split(document_id);
     if (parts && parts->type) type_id = stable_id(*parts->type);
   }
-  selection::Scratch scratch;
-  return compiled_->root->evaluate({document_id, type_id, nullptr, now_, scratch});
+  return evaluate_within(*compiled_->root, document_id, type_id, nullptr, now_, steps).value_or(Match::Invalid);
 }
 
 Selection Selection::with_now(std::int64_t seconds) const {

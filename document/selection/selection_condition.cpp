@@ -59,7 +59,7 @@ class Existence final : public Condition {
  public:
   explicit Existence(std::unique_ptr<Expression> field) : field_(std::move(field)) {}
   Match evaluate(const Context& context) const override {
-    return compare(field_->evaluate(context), CompareOp::NotEqual, Value::null());
+    return compare(field_->evaluate(context), CompareOp::NotEqual, Value::null(), context.scratch.budget());
   }
   void print(Printer& out) const override {
     if (out.is_explicit) out.text += '(';
@@ -83,15 +83,16 @@ class Comparison final : public Condition {
     if (right_constant_) right_constant_->value().pattern = pattern_.get();
   }
   Match evaluate(const Context& context) const override {
+    Budget& budget = context.scratch.budget();
     if (right_constant_ && !left_constant_) {
       const Value& right = right_constant_->value();
       if (right.kind == Value::Kind::Integer) {
         if (const auto left = left_->integer(context)) return compare(*left, op_, right.integer);
       }
-      return compare(left_->evaluate(context), op_, right);
+      return compare(left_->evaluate(context), op_, right, budget);
     }
     return compare(left_constant_ ? left_constant_->value() : left_->evaluate(context), op_,
-                   right_constant_ ? right_constant_->value() : right_->evaluate(context));
+                   right_constant_ ? right_constant_->value() : right_->evaluate(context), budget);
   }
   void print(Printer& out) const override {
     if (out.is_explicit) out.text += '(';
@@ -168,7 +169,7 @@ class Junction final : public Condition {
     Match result = negate(decider_);
     for (const auto& part : parts_) {
       const Match match = part->evaluate(context);
-      if (match == decider_) return match;
+      if (match == decider_ || !context.scratch.budget().spend(1)) return match;
       if (match == Match::Invalid) result = match;
     }
     return result;

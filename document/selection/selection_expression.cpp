@@ -73,7 +73,10 @@ class BoolLiteral final : public Expression {
 class IdExpression final : public Expression {
  public:
   explicit IdExpression(IdPart part) : part_(part) {}
-  Value evaluate(const Context& context) const override { return id_part_of(context.id, part_, context.scratch); }
+  Value evaluate(const Context& context) const override {
+    if (!context.scratch.budget().spend(steps_of_bytes(context.id.size()))) return Value::invalid();
+    return id_part_of(context.id, part_, context.scratch);
+  }
   void print(Printer& out) const override { out.text += to_string(part_); }
   std::optional<IdPart> id_part() const override { return part_; }
   ValueKind kind() const override {
@@ -103,12 +106,12 @@ class FieldExpression final : public Expression {
   }
   Value evaluate(const Context& context) const override {
     if (context.view == nullptr || !has_field(*context.view)) return Value::invalid();
-    const std::optional<FieldSlice> slice = context.view->field(field_);
-    return slice ? resolve(*slice, steps_) : Value::null();
+    const std::optional<FieldSlice> slice = find_in(context);
+    return slice ? resolve(*slice, steps_, context.scratch.budget()) : Value::null();
   }
   std::optional<std::int64_t> integer(const Context& context) const override {
     if (!steps_.empty() || context.view == nullptr || !has_field(*context.view)) return std::nullopt;
-    const std::optional<FieldSlice> slice = context.view->field(field_);
+    const std::optional<FieldSlice> slice = find_in(context);
     return slice && slice->is_integer() ? std::optional(slice->as_int64()) : std::nullopt;
   }
   void print(Printer& out) const override {
@@ -127,6 +130,11 @@ class FieldExpression final : public Expression {
   }
 
  private:
+  std::optional<FieldSlice> find_in(const Context& context) const {
+    const DocumentType* const type = context.view->type();
+    if (!context.scratch.budget().spend(type == nullptr ? 1 : 1 + type->fields().size())) return std::nullopt;
+    return context.view->field(field_);
+  }
   bool has_field(const DocumentView& view) const {
     if (std::binary_search(types_.ids().begin(), types_.ids().end(), view.type_id())) return true;
     // The document's type may come from a later schema than the selection, which then does not know its id.
@@ -245,7 +253,7 @@ class Arithmetic final : public Expression {
 }  // namespace
 
 ConstantValue::ConstantValue(const Expression& expression) {
-  Scratch scratch;
+  Scratch scratch(Selection::kStepsMax);
   value_ = expression.evaluate({{}, 0, nullptr, {}, scratch});
   string_ = value_.string;
   value_.string = string_;

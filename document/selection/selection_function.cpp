@@ -116,6 +116,7 @@ Value call(Function function, const Value& value, Scratch& scratch) {
       return text ? Value::of_string(*text) : Value::invalid();
     }
     case Function::Hash: {
+      if (!scratch.budget().spend(steps_of_bytes(value.string.size()))) return Value::invalid();
       const auto hash = hash_of(value);
       return hash ? Value::of(static_cast<std::int64_t>(*hash & static_cast<std::uint64_t>(kIntegerMax)))
                   : Value::invalid();

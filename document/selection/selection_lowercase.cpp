@@ -6,6 +6,7 @@
 namespace fjord::selection {
 
 std::optional<std::string_view> lowercase(std::string_view text, Scratch& scratch) {
+  if (!scratch.budget().spend(text.size())) return std::nullopt;
   const bool is_ascii = std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
   // A character of two bytes can become one of three.
   char* const begin = scratch.take(is_ascii ? text.size() : text.size() + text.size() / 2 + 1);
@@ -15,6 +16,8 @@ std::optional<std::string_view> lowercase(std::string_view text, Scratch& scratc
     for (const char c : text) *end++ = c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c;
     return std::string_view(begin, text.size());
   }
+  constexpr std::size_t kStepsOfByte = 8;
+  if (!scratch.budget().spend(kStepsOfByte * text.size())) return std::nullopt;
   while (!text.empty()) {
     utf8proc_int32_t character = 0;
     const utf8proc_ssize_t bytes = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),

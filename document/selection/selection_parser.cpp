@@ -1,5 +1,6 @@
 #include "selection_parser.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 #include <optional>
 #include <span>
@@ -56,6 +57,7 @@ class Parser {
     if (current().kind == TokenKind::End) return make_constant(true);
     FJORD_TRY_ASSIGN(Operand operand, parse_or());
     if (current().kind != TokenKind::End) return unexpected(expected_after(operand));
+    for (Regex* const regex : regexes_) regex->share_memory(regexes_.size());
     return to_condition(std::move(operand));
   }
 
@@ -186,15 +188,25 @@ class Parser {
     std::optional<ConstantValue> constant;
     if (is_pattern && right.is_constant()) constant.emplace(right);
     const bool is_text = constant && constant->value().kind == Value::Kind::String;
-    if (op == CompareOp::Glob && is_text) return Pattern::glob(constant->value().string);
+    if (op == CompareOp::Glob && is_text) {
+      auto glob = Pattern::glob(constant->value().string);
+      if (!glob) return error_at(column, glob.error().message());
+      return glob;
+    }
     if (op != CompareOp::Regex) return std::unique_ptr<const Pattern>();
     if (!is_text) return error_at(column, "expected a regular expression in quotes after '=~'");
-    if (++regexes_ > Selection::kRegexesMax) {
+    if (regexes_.size() == Selection::kRegexesMax) {
       return error_at(column, fmt::format("more than {} regular expressions", Selection::kRegexesMax));
     }
-    auto pattern = Pattern::regex(constant->value().string);
-    if (!pattern) return error_at(column, pattern.error().message());
-    return pattern;
+    auto regex = Regex::compile(constant->value().string);
+    if (!regex) return error_at(column, regex.error().message());
+    regexes_.push_back(regex->get());
+    instructions_max_ = std::max(instructions_max_, (*regex)->instructions());
+    if (instructions_max_ * regexes_.size() > kInstructionsMax) {
+      return error_at(column, fmt::format("{} regular expressions of up to {} instructions are too large together",
+                                          regexes_.size(), instructions_max_));
+    }
+    return std::unique_ptr<const Pattern>(std::move(*regex));
   }
 
   Result<Operand> parse_sum() {
@@ -435,7 +447,8 @@ class Parser {
   const DocumentType* type_;
   int depth_ = 0;
   int leaves_ = 0;
-  int regexes_ = 0;
+  std::vector<Regex*> regexes_;
+  std::size_t instructions_max_ = 0;  ///< The largest number of one of them.
 };
 
 }  // namespace

@@ -1,3 +1,7 @@
+// Regular expressions. RE2 takes time proportional to the text as long as its automaton (DFA) fits into memory. If not,
+// it goes on with one (NFA) that costs the size of the program for each byte. Its hooks tell when that is about to
+// happen, and end the search there.
+
 #include "selection_pattern.h"
 
 #include <fmt/format.h>
@@ -5,93 +9,126 @@
 #include <re2/re2.h>
 #include <string>
 
+#include "fjord/document/selection.h"
+
+namespace re2::hooks {
+// The shared library of some systems hides these; then they are null, and the size of the text is all that limits the
+// time.
+__attribute__((weak)) void SetDFAStateCacheResetHook(DFAStateCacheResetCallback* cb);
+__attribute__((weak)) void SetDFASearchFailureHook(DFASearchFailureCallback* cb);
+}  // namespace re2::hooks
+
 namespace fjord::selection {
 namespace {
 
-/// Maximum memory of a compiled regular expression and its caches, in bytes.
-constexpr std::int64_t kRegexBytesMax = 4 << 20;
+/// Memory of the automata of a selection, and of one of them. A text can fill it in about a nanosecond for each byte.
+constexpr std::size_t kSharedMemory = std::size_t{1} << 20;
+constexpr std::size_t kMemoryMax = kSharedMemory / 2;
+constexpr std::size_t kRegexBytesMax = std::size_t{16} << 10;
+/// Up to this product of text and program a search may go on without the automaton: about half a millisecond.
+constexpr std::uint64_t kSlowProductMax = 1 << 15;
+/// Steps for each instruction and byte without the automaton.
+constexpr std::uint64_t kSlowSteps = 16;
+/// Product of text and program that is searched if RE2 has no hooks.
+constexpr std::uint64_t kUnwatchedMax = std::uint64_t{1} << 24;
 
-/// Most globs are a text with an asterisk at one or both ends, which needs no backtracking.
-class Glob final : public Pattern {
+/// The search that runs on this thread.
+struct Search {
+  Budget& budget;
+  std::uint64_t reset_steps;  ///< Steps in which the memory of the automaton has been filled.
+  std::uint64_t product;      ///< Bytes of the text times instructions of the program.
+};
+thread_local Search* current_search = nullptr;
+
+/// Ends a search. RE2 calls the hooks where it holds nothing but objects with destructors, so an exception may pass.
+struct TooManySteps {};
+
+void on_reset(const re2::hooks::DFAStateCacheReset&) {
+  if (current_search == nullptr) return;
+  if (!current_search->budget.spend(current_search->reset_steps)) throw TooManySteps();
+}
+
+void on_failure(const re2::hooks::DFASearchFailure&) {
+  if (current_search == nullptr) return;
+  const std::uint64_t product = current_search->product;
+  if (product > kSlowProductMax || !current_search->budget.spend(product * kSlowSteps)) throw TooManySteps();
+}
+
+/// Returns false if this RE2 has no hooks.
+bool set_hooks() {
+  if (re2::hooks::SetDFAStateCacheResetHook == nullptr) return false;
+  re2::hooks::SetDFAStateCacheResetHook(&on_reset);
+  re2::hooks::SetDFASearchFailureHook(&on_failure);
+  return true;
+}
+
+bool has_hooks() {
+  static const bool has = set_hooks();
+  return has;
+}
+
+class Re2Regex final : public Regex {
  public:
-  explicit Glob(std::string_view text) {
-    const std::size_t begin = std::min(text.find_first_not_of('*'), text.size());
-    const std::size_t end = text.find_last_not_of('*') + 1;
-    open_left_ = begin > 0;
-    open_right_ = end < text.size();
-    text_ = text.substr(begin, begin < end ? end - begin : 0);
-    is_plain_ = text_.find_first_of("*?") == std::string::npos;
-    if (!is_plain_) text_ = text;
+  explicit Re2Regex(std::string_view text) : text_(text) { make(kMemoryMax); }
+
+  const RE2& regex() const { return *regex_; }
+  std::size_t instructions() const override { return static_cast<std::size_t>(regex_->ProgramSize()); }
+
+  void share_memory(std::size_t expressions) override {
+    if (kSharedMemory / expressions < memory_) make(kSharedMemory / expressions);
   }
 
-  bool matches(std::string_view text) const override {
-    if (!is_plain_) return glob_matches(text, text_);
-    if (open_left_ && open_right_) return text.find(text_) != std::string_view::npos;
-    if (open_left_) return text.ends_with(text_);
-    return open_right_ ? text.starts_with(text_) : text == text_;
+  bool matches(std::string_view text, Budget& budget) const override {
+    const std::uint64_t product = text.size() * instructions();
+    const bool is_watched = has_hooks();
+    if (text.size() > Selection::kRegexTextMax || (!is_watched && product > kUnwatchedMax)) {
+      return budget.exceed(), false;
+    }
+    if (!budget.spend(text.size() + instructions())) return false;
+    Search search{budget, memory_, product};
+    current_search = &search;
+    bool is_match = false;
+    try {
+      is_match = regex_->Match(re2::StringPiece(text.data(), text.size()), 0, text.size(), RE2::UNANCHORED, nullptr, 0);
+    } catch (const TooManySteps&) {
+      budget.exceed();
+    }
+    current_search = nullptr;
+    return is_match;
   }
 
  private:
+  void make(std::size_t memory) {
+    RE2::Options options;
+    options.set_log_errors(false);
+    options.set_never_capture(true);
+    options.set_max_mem(static_cast<std::int64_t>(memory));
+    memory_ = memory;
+    regex_ = std::make_unique<RE2>(re2::StringPiece(text_), options);
+  }
+
   std::string text_;
-  bool open_left_ = false;
-  bool open_right_ = false;
-  bool is_plain_ = false;
+  std::size_t memory_ = 0;
+  std::unique_ptr<RE2> regex_;
 };
 
-class Regex final : public Pattern {
- public:
-  Regex(std::string_view text, const RE2::Options& options) : regex_(re2::StringPiece(text), options) {}
-  const RE2& regex() const { return regex_; }
-  bool matches(std::string_view text) const override {
-    return regex_.Match(re2::StringPiece(text), 0, text.size(), RE2::UNANCHORED, nullptr, 0);
-  }
-
- private:
-  RE2 regex_;
-};
+Status unusable(std::string_view why) {
+  return {StatusCode::InvalidSelection, fmt::format("not a regular expression: {}", why)};
+}
 
 }  // namespace
 
-std::unique_ptr<const Pattern> Pattern::glob(std::string_view text) { return std::make_unique<Glob>(text); }
-
-Result<std::unique_ptr<const Pattern>> Pattern::regex(std::string_view text) {
-  RE2::Options options;
-  options.set_log_errors(false);
-  options.set_never_capture(true);
-  options.set_max_mem(kRegexBytesMax);
-  auto compiled = std::make_unique<Regex>(text, options);
-  if (!compiled->regex().ok()) {
-    return Status(StatusCode::InvalidSelection, fmt::format("not a regular expression: {}", compiled->regex().error()));
+Result<std::unique_ptr<Regex>> Regex::compile(std::string_view text) {
+  if (text.size() > kRegexBytesMax) {
+    return unusable(fmt::format("{} bytes are more than the limit of {}", text.size(), kRegexBytesMax));
   }
-  return std::unique_ptr<const Pattern>(std::move(compiled));
-}
-
-bool glob_matches(std::string_view text, std::string_view pattern) {
-  const auto is_continuation = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-  std::size_t t = 0;
-  std::size_t p = 0;
-  std::optional<std::size_t> star;  // the pattern after the last '*', tried at ever later positions of the text
-  std::size_t retry = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = ++p;
-      retry = t;
-    } else if (p < pattern.size() && pattern[p] == '?') {
-      ++p;
-      for (++t; t < text.size() && is_continuation(text[t]);) ++t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star) {
-      p = *star;
-      for (++retry; retry < text.size() && is_continuation(text[retry]);) ++retry;
-      t = retry;
-    } else {
-      return false;
-    }
+  auto compiled = std::make_unique<Re2Regex>(text);
+  if (!compiled->regex().ok()) return unusable(compiled->regex().error());
+  if (compiled->instructions() > Selection::kRegexInstructionsMax) {
+    return unusable(fmt::format("it is too large: its program has {} instructions, and {} are the limit",
+                                compiled->instructions(), Selection::kRegexInstructionsMax));
   }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
+  return std::unique_ptr<Regex>(std::move(compiled));
 }
 
 }  // namespace fjord::selection

@@ -4,20 +4,26 @@
 #include <memory>
 #include <vector>
 
+#include "selection_budget.h"
+
 namespace fjord::selection {
 
-/// Memory for the texts that one evaluation computes, freed with it. The first bytes need no allocation. Threading:
-/// confined to the evaluation.
+/// Budget of one evaluation, and memory for the texts that it computes, freed with it. The first bytes need no
+/// allocation. Threading: confined to the evaluation.
 class Scratch {
  public:
   static constexpr std::size_t kBytesMax = 64 << 20;
 
-  Scratch() {}  // NOLINT: leaves the inline bytes as they are
+  explicit Scratch(std::uint64_t steps_max = UINT64_MAX)
+      : budget_(steps_max) {}  // NOLINT: leaves the inline bytes as they are
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// Invalidates everything that take() returned.
-  void clear() {
+  Budget& budget() { return budget_; }
+
+  /// Invalidates everything that take() returned, and begins a new budget.
+  void clear(std::uint64_t steps_max) {
+    budget_ = Budget(steps_max);
     inline_taken_ = 0;
     taken_ = 0;
     if (!blocks_.empty()) blocks_.clear();
@@ -25,7 +31,7 @@ class Scratch {
 
   /// Null if the evaluation would need more than kBytesMax in total.
   char* take(std::size_t bytes) {
-    if (bytes > kBytesMax - taken_) return nullptr;
+    if (bytes > kBytesMax - taken_ || !budget_.spend(steps_of_bytes(bytes))) return nullptr;
     taken_ += bytes;
     if (bytes <= kInlineBytes - inline_taken_) {
       char* const begin = inline_ + inline_taken_;
@@ -39,6 +45,7 @@ class Scratch {
  private:
   static constexpr std::size_t kInlineBytes = 512;
 
+  Budget budget_;
   char inline_[kInlineBytes];
   std::size_t inline_taken_ = 0;
   std::size_t taken_ = 0;

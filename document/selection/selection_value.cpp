@@ -1,5 +1,6 @@
 #include "selection_value.h"
 
+#include <algorithm>
 #include <cmath>
 #include <compare>
 #include <optional>
@@ -10,6 +11,8 @@ namespace {
 
 /// Limit of the recursion, above the depth of values that the format allows; reached only by malformed values.
 constexpr int kDepthMax = 40;
+/// Steps of one element of a collection, or of one comparison.
+constexpr std::uint64_t kElementSteps = 8;
 
 bool is_several(const Value& value) { return value.kind == Value::Kind::Collection || value.kind == Value::Kind::Each; }
 bool is_number(const Value& value) { return value.kind == Value::Kind::Integer || value.kind == Value::Kind::Double; }
@@ -91,25 +94,26 @@ const FieldSlice& main_slice(const ElementCursor& at, TypeTag tag) {
 }
 
 /// The value of `several` for the current element of `at`; may again be several values.
-Value element_of(const Value& several, const ElementCursor& at) {
+Value element_of(const Value& several, const ElementCursor& at, Budget& budget) {
   std::span<const PathStep> steps = several.steps;
   if (several.kind != Value::Kind::Each || several.slice.tag != TypeTag::Map) {
-    return resolve(main_slice(at, several.slice.tag), steps);
+    return resolve(main_slice(at, several.slice.tag), steps, budget);
   }
   // `.key` and `.value` select the keys or values of a map; other members are members of its values.
   const bool is_key = steps[0].name == "key";
   const bool is_side = is_key || steps[0].name == "value";
   if (is_side) steps = steps.subspan(1);
-  return resolve(is_key ? at.key() : at.value(), steps);
+  return resolve(is_key ? at.key() : at.value(), steps, budget);
 }
 
-/// Calls `visit(value)` for each set value until it returns false.
+/// Calls `visit(value)` for each set value until it returns false, or the budget is exceeded.
 template <typename Visit>
-bool for_each(const Value& value, const Visit& visit, int depth = 0) {
+bool for_each(const Value& value, Budget& budget, const Visit& visit, int depth = 0) {
   if (depth > kDepthMax) return true;
   if (!is_several(value)) return value.kind == Value::Kind::Null || visit(value);
   for (ElementCursor at(value.slice); at.next();) {
-    if (!for_each(element_of(value, at), visit, depth + 1)) return false;
+    if (!budget.spend(kElementSteps) || !for_each(element_of(value, at, budget), budget, visit, depth + 1))
+      return false;
   }
   return true;
 }
@@ -117,17 +121,17 @@ bool for_each(const Value& value, const Visit& visit, int depth = 0) {
 /// Walks the same values as for_each() one by one, to compare two lists in parallel.
 class ValueCursor {
  public:
-  explicit ValueCursor(const Value& several) { enter(several); }
+  ValueCursor(const Value& several, Budget& budget) : budget_(budget) { enter(several); }
 
-  /// Returns the next value that is set; nothing at the end.
+  /// Returns the next value that is set; nothing at the end, or if the budget is exceeded.
   std::optional<Value> next() {
-    while (!levels_.empty()) {
+    while (!levels_.empty() && budget_.spend(kElementSteps)) {
       Level& level = levels_.back();
       if (!level.at.next()) {
         levels_.pop_back();
         continue;
       }
-      const Value value = element_of(level.several, level.at);
+      const Value value = element_of(level.several, level.at, budget_);
       if (!is_several(value)) {
         if (value.kind != Value::Kind::Null) return value;
       } else if (levels_.size() <= static_cast<std::size_t>(kDepthMax)) {
@@ -145,20 +149,21 @@ class ValueCursor {
 
   void enter(const Value& several) { levels_.push_back({several, ElementCursor(several.slice)}); }
 
+  Budget& budget_;
   std::vector<Level> levels_;
 };
 
-bool has_any(const Value& value) {
-  return !for_each(value, [](const Value&) { return false; });
+bool has_any(const Value& value, Budget& budget) {
+  return !for_each(value, budget, [](const Value&) { return false; });
 }
 
-Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth);
+Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth, Budget& budget);
 
 /// Equality: both have the same number of elements, and all are equal. Order: the same number, and each pair is in
 /// order.
-Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth) {
-  if (left.tag != right.tag) return Match::Invalid;
-  if (op == CompareOp::NotEqual) return negate(compare_whole(left, CompareOp::Equal, right, depth));
+Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth, Budget& budget) {
+  if (left.tag != right.tag || budget.is_exceeded()) return Match::Invalid;
+  if (op == CompareOp::NotEqual) return negate(compare_whole(left, CompareOp::Equal, right, depth, budget));
   if (left.tag == TypeTag::Struct) {
     FieldCursor a(left.bytes);
     FieldCursor b(right.bytes);
@@ -167,7 +172,8 @@ Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& righ
       const bool has_b = b.next();
       if (!has_a || !has_b) return to_match(has_a == has_b);
       if (a.field_id() != b.field_id()) return Match::False;
-      if (const Match match = compare_slices(a.slice(), op, b.slice(), depth + 1); match != Match::True) return match;
+      if (const Match match = compare_slices(a.slice(), op, b.slice(), depth + 1, budget); match != Match::True)
+        return match;
     }
   }
   ElementCursor a(left);
@@ -175,9 +181,11 @@ Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& righ
   if (a.count() != b.count()) return Match::False;
   while (a.next() && b.next()) {
     if (left.tag != TypeTag::Array) {
-      if (const Match match = compare_slices(a.key(), op, b.key(), depth + 1); match != Match::True) return match;
+      if (const Match match = compare_slices(a.key(), op, b.key(), depth + 1, budget); match != Match::True)
+        return match;
     }
-    if (const Match match = compare_slices(a.value(), op, b.value(), depth + 1); match != Match::True) return match;
+    if (const Match match = compare_slices(a.value(), op, b.value(), depth + 1, budget); match != Match::True)
+      return match;
   }
   return Match::True;
 }
@@ -191,9 +199,21 @@ Match compare_bucket(const Value& bucket, CompareOp op, const Value& other) {
   return to_match((container.is_valid() && container.contains(inner)) == (op != CompareOp::NotEqual));
 }
 
-Match compare_single(const Value& left, CompareOp op, const Value& right) {
-  if (left.kind == Value::Kind::Absent && right.kind == Value::Kind::Null) return compare_single(right, op, right);
-  if (left.kind == Value::Kind::Null && right.kind == Value::Kind::Absent) return compare_single(left, op, left);
+Match compare_texts(std::string_view left, CompareOp op, const Value& right, Budget& budget) {
+  if (right.pattern != nullptr) return to_match(right.pattern->matches(left, budget));
+  if (op == CompareOp::Glob) return to_match(glob_matches(left, right.string, budget));
+  if (!budget.spend(steps_of_bytes(std::min(left.size(), right.string.size())))) return Match::Invalid;
+  return holds(op, left.compare(right.string) <=> 0);
+}
+
+Match compare_single(const Value& left, CompareOp op, const Value& right, Budget& budget) {
+  if (!budget.spend(kElementSteps)) return Match::Invalid;
+  if (left.kind == Value::Kind::Absent && right.kind == Value::Kind::Null) {
+    return compare_single(right, op, right, budget);
+  }
+  if (left.kind == Value::Kind::Null && right.kind == Value::Kind::Absent) {
+    return compare_single(left, op, left, budget);
+  }
   if (left.kind == Value::Kind::Absent || right.kind == Value::Kind::Absent) return Match::Invalid;
   if (left.kind == Value::Kind::Null || right.kind == Value::Kind::Null) {
     const bool both = left.kind == right.kind;
@@ -202,34 +222,34 @@ Match compare_single(const Value& left, CompareOp op, const Value& right) {
   }
   if (is_number(left) && is_number(right)) return holds(op, order_of(left, right));
   if (left.kind == Value::Kind::String && right.kind == Value::Kind::String) {
-    if (right.pattern != nullptr) return to_match(right.pattern->matches(left.string));
-    if (op == CompareOp::Glob) return to_match(glob_matches(left.string, right.string));
-    return holds(op, left.string.compare(right.string) <=> 0);
+    return compare_texts(left.string, op, right, budget);
   }
   if (left.kind == Value::Kind::Bucket) return compare_bucket(left, op, right);
   if (right.kind == Value::Kind::Bucket) return compare_bucket(right, op, left);
   return Match::Invalid;
 }
 
-Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth) {
-  if (depth > kDepthMax) return Match::Invalid;
+Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth, Budget& budget) {
+  if (depth > kDepthMax || !budget.spend(kElementSteps)) return Match::Invalid;
   const bool left_whole = is_collection(left.tag) || left.tag == TypeTag::Struct;
   const bool right_whole = is_collection(right.tag) || right.tag == TypeTag::Struct;
-  if (left_whole && right_whole) return compare_whole(left, op, right, depth);
-  return compare_single(resolve(left, {}), op, resolve(right, {}));
+  if (left_whole && right_whole) return compare_whole(left, op, right, depth, budget);
+  return compare_single(resolve(left, {}, budget), op, resolve(right, {}, budget), budget);
 }
 
 /// Equality: both lists have the same number of values, and all are equal. Order: the same number, and each pair of
 /// values is in order. A list without set values counts as null.
-Match compare_lists(const Value& left, CompareOp op, const Value& right) {
-  if (op == CompareOp::NotEqual) return negate(compare_lists(left, CompareOp::Equal, right));
-  ValueCursor a(left);
-  ValueCursor b(right);
+Match compare_lists(const Value& left, CompareOp op, const Value& right, Budget& budget) {
+  if (op == CompareOp::NotEqual) return negate(compare_lists(left, CompareOp::Equal, right, budget));
+  ValueCursor a(left, budget);
+  ValueCursor b(right, budget);
   std::optional<Value> one = a.next();
   std::optional<Value> other = b.next();
-  if (!one || !other) return compare_single(one.value_or(Value::null()), op, other.value_or(Value::null()));
+  if (!one || !other) {
+    return compare_single(one.value_or(Value::null()), op, other.value_or(Value::null()), budget);
+  }
   for (; one && other; one = a.next(), other = b.next()) {
-    if (const Match match = compare(*one, op, *other); match != Match::True) return match;
+    if (const Match match = compare(*one, op, *other, budget); match != Match::True) return match;
   }
   return to_match(one.has_value() == other.has_value());
 }
@@ -274,15 +294,16 @@ bool is_key(const FieldSlice& slice, const PathStep& step) {
   return slice.as_string_view() == step.name && (slice.tag == TypeTag::String || slice.tag == TypeTag::Raw);
 }
 
-Value resolve_element(const FieldSlice& slice, std::span<const PathStep> steps) {
+Value resolve_element(const FieldSlice& slice, std::span<const PathStep> steps, Budget& budget) {
   const PathStep& step = steps[0];
   const bool by_index = step.kind == PathStep::Kind::Index;
   if (by_index ? slice.tag != TypeTag::Array : slice.tag != TypeTag::Map && slice.tag != TypeTag::WeightedSet) {
     return Value::invalid();
   }
   for (ElementCursor at(slice); at.next();) {
+    if (!budget.spend(kElementSteps)) return Value::invalid();
     const bool is_it = by_index ? static_cast<std::int64_t>(at.index()) == step.number : is_key(at.key(), step);
-    if (is_it) return resolve(at.value(), steps.subspan(1));
+    if (is_it) return resolve(at.value(), steps.subspan(1), budget);
   }
   return Value::null();
 }
@@ -334,12 +355,12 @@ Value Value::of_bucket(BucketId bucket) {
   return value;
 }
 
-Value resolve(const FieldSlice& slice, std::span<const PathStep> steps) {
+Value resolve(const FieldSlice& slice, std::span<const PathStep> steps, Budget& budget) {
   if (steps.empty()) return value_of(slice);
-  if (steps[0].kind != PathStep::Kind::Member) return resolve_element(slice, steps);
+  if (steps[0].kind != PathStep::Kind::Member) return resolve_element(slice, steps, budget);
   if (slice.tag == TypeTag::Struct) {
     const auto member = slice.member(steps[0].member_id);
-    return member ? resolve(*member, steps.subspan(1)) : Value::null();
+    return member ? resolve(*member, steps.subspan(1), budget) : Value::null();
   }
   if (slice.tag != TypeTag::Array && slice.tag != TypeTag::Map) return Value::invalid();
   if (ElementCursor(slice).count() == 0) return Value::null();
@@ -350,28 +371,28 @@ Value resolve(const FieldSlice& slice, std::span<const PathStep> steps) {
   return value;
 }
 
-Match compare(const Value& left, CompareOp op, const Value& right) {
+Match compare(const Value& left, CompareOp op, const Value& right, Budget& budget) {
   if (left.kind == Value::Kind::Invalid || right.kind == Value::Kind::Invalid) return Match::Invalid;
   const auto is_whole = [](const Value& v) {
     return v.kind == Value::Kind::Collection || v.kind == Value::Kind::Struct;
   };
-  if (is_whole(left) && is_whole(right)) return compare_slices(left.slice, op, right.slice, 0);
-  if (is_several(left) && is_several(right)) return compare_lists(left, op, right);
+  if (is_whole(left) && is_whole(right)) return compare_slices(left.slice, op, right.slice, 0, budget);
+  if (is_several(left) && is_several(right)) return compare_lists(left, op, right, budget);
   if (is_several(left)) {
-    if (right.kind == Value::Kind::Null || !has_any(left)) {
-      return compare_single(has_any(left) ? Value::of(0) : Value::null(), op, right);
+    if (right.kind == Value::Kind::Null || !has_any(left, budget)) {
+      return compare_single(has_any(left, budget) ? Value::of(0) : Value::null(), op, right, budget);
     }
     AnyOf any;
-    for_each(left, [&](const Value& one) { return any.add(compare(one, op, right)); });
+    for_each(left, budget, [&](const Value& one) { return any.add(compare(one, op, right, budget)); });
     return any.result();
   }
-  if (is_several(right) && op != CompareOp::Glob) return compare(right, mirror(op), left);
+  if (is_several(right) && op != CompareOp::Glob) return compare(right, mirror(op), left, budget);
   if (is_several(right)) {
     AnyOf any;
-    for_each(right, [&](const Value& one) { return any.add(compare(left, op, one)); });
-    return has_any(right) ? any.result() : compare_single(left, op, Value::null());
+    for_each(right, budget, [&](const Value& one) { return any.add(compare(left, op, one, budget)); });
+    return has_any(right, budget) ? any.result() : compare_single(left, op, Value::null(), budget);
   }
-  return compare_single(left, op, right);
+  return compare_single(left, op, right, budget);
 }
 
 Match compare(std::int64_t left, CompareOp op, std::int64_t right) { return holds(op, left <=> right); }

@@ -62,11 +62,11 @@ struct Value {
 
 /// Follows a path from the value of its field. A step that does not fit the value gives Invalid; a missing element, key
 /// or member gives Null.
-Value resolve(const FieldSlice& slice, std::span<const PathStep> steps);
+Value resolve(const FieldSlice& slice, std::span<const PathStep> steps, Budget& budget);
 
 /// Compares two values. If one side has several values, one match suffices. Several values on both sides, and two
 /// structs, are compared element by element, and all must match.
-Match compare(const Value& left, CompareOp op, const Value& right);
+Match compare(const Value& left, CompareOp op, const Value& right, Budget& budget);
 Match compare(std::int64_t left, CompareOp op, std::int64_t right);
 
 Match negate(Match match);

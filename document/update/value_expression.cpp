@@ -11,7 +11,15 @@
 
 namespace fjord {
 
-ValueExpression::Scratch::Scratch() : scratch_(std::make_unique<selection::Scratch>()) {}
+namespace {
+
+/// Steps of all expressions for one document: some tenths of a second of a thread that serves no other request. The
+/// value of an expression that needs more is absent.
+constexpr std::uint64_t kStepsMax = std::uint64_t{1} << 28;
+
+}  // namespace
+
+ValueExpression::Scratch::Scratch() : scratch_(std::make_unique<selection::Scratch>(kStepsMax)) {}
 ValueExpression::Scratch::~Scratch() = default;
 
 Result<ValueExpression> ValueExpression::compile(std::string_view text, const DocumentTypeRepo& types,
@@ -81,7 +89,7 @@ ScalarView ValueExpression::evaluate(const DocumentView& document, Scratch& scra
   return scalar;
 }
 
-void ValueExpression::clear(Scratch& scratch) { scratch.scratch_->clear(); }
+void ValueExpression::clear(Scratch& scratch) { scratch.scratch_->clear(kStepsMax); }
 
 std::string ValueExpression::to_string() const {
   selection::Printer printer;

@@ -570,7 +570,8 @@ Result<bool> AggregatePlan::passes_having(std::string_view row) const {
   }
   const EncodedDocument encoded = encode(document);
   FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*condition->types, encoded.header, encoded.body));
-  return condition->selection.matches(view);
+  FJORD_TRY_ASSIGN(const Match match, condition->selection.try_evaluate(view));
+  return match == Match::True;
 }
 
 namespace {

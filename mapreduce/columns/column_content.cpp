@@ -20,14 +20,15 @@ bool is_before(const spi::EntryMeta& a, const spi::EntryMeta& b) { return a.gid 
 
 /// Returns true unless it is certain that the stored version of the document does not match. Errors: those of
 /// PersistenceProvider::get().
-Result<bool> may_match(const BucketOnNode& bucket, const spi::EntryFilter& filter, const GlobalId& gid) {
+Result<bool> may_match(const BucketOnNode& bucket, spi::EntryFilter& filter, const GlobalId& gid) {
   for (const BucketId part : bucket.parts) {
     if (!PositionRange::of(part).contains(visitors::position_of(gid))) continue;
     const spi::Parts parts = filter.selects_on_body() ? spi::Parts::All : spi::Parts::HeaderOnly;
     const LostPages lost;
     FJORD_TRY_ASSIGN(const spi::StoredDocument document, bucket.provider.get(part, gid, parts));
-    const bool matches = !document.removed && filter.matches(document.header, document.body);
-    return matches || lost.any();
+    if (document.removed) return lost.any();
+    const Result<bool> matches = filter.matches(document.header, document.body);
+    return !matches || *matches || filter.is_turn_over() || lost.any();
   }
   return true;
 }
@@ -69,7 +70,7 @@ Result<std::optional<ColumnContent>> with_same_documents(const BucketOnNode& buc
   }
   others->insert(others->end(), old, former.others->end());
   if (expected != now.version) return not_certain;
-  const spi::EntryFilter filter(bucket.options);
+  spi::EntryFilter filter(bucket.options);
   for (const spi::EntryMeta& entry : newer) {
     if (entry.removed) continue;
     FJORD_TRY_ASSIGN(const bool matches, may_match(bucket, filter, entry.gid));

@@ -52,7 +52,7 @@ Result<bool> WholeBucket::read(const BucketOnNode& bucket, DocBlockBuilder& bloc
         return block.size() < bytes_max;
       }));
     }
-    if (more) continue;
+    if (more) break;
     iterator_.reset();
     ++part_;
   }

@@ -18,8 +18,9 @@ Result<bool> PartialReader::next(const BucketOnNode& bucket, DocBlockBuilder& bl
     // Refuses a bucket that was damaged meanwhile: it may lack documents that are to be read.
     FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
     if (damaged) return Status(StatusCode::Corruption, "the bucket has lost entries");
+    filter_->begin_turn();
     for (; at_ < to_read_.size(); ++at_) {
-      if (block.size() >= bytes_max) return true;
+      if (block.size() >= bytes_max || filter_->is_turn_over()) return true;
       FJORD_TRY(read_change(bucket, changes_.at(to_read_[at_]), block));
     }
   } else if (step_ == Step::Everything) {
@@ -115,7 +116,8 @@ Status PartialReader::read_change(const BucketOnNode& bucket, DocumentChange& ch
     change.meta.timestamp = document.timestamp;
     change.meta.removed = document.removed;
     if (document.removed || !filter_->wants(document.timestamp, false)) return Status::ok();
-    if (!filter_->matches(document.header, document.body)) return Status::ok();
+    FJORD_TRY_ASSIGN(const bool is_match, filter_->matches(document.header, document.body));
+    if (!is_match) return Status::ok();
     block.add({.gid = gid,
                .timestamp = document.timestamp,
                .removed = false,

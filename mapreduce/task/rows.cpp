@@ -144,7 +144,8 @@ Status RowReader::for_each(const DocumentView& page, const Take& take) const {
     }
     FJORD_TRY_ASSIGN(const EncodedDocument document, fields_from_json(*type_, id, fields));
     FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types_, document.header, document.body));
-    return take(document.header.size() + document.body.size(), selection_.matches(view), view);
+    FJORD_TRY_ASSIGN(const Match match, selection_.try_evaluate(view));
+    return take(document.header.size() + document.body.size(), match == Match::True, view);
   });
 }
 

@@ -45,8 +45,9 @@ class BucketIterator final : public spi::DocumentIterator {
       if (heads.valid() && heads.key() == key) heads.next();
     }
     Parts parts;
+    filter_.begin_turn();
     for (bool go_on = true; heads.valid(); heads.next()) {
-      if (!go_on) return true;
+      if (!go_on || filter_.is_turn_over()) return true;
       last_ = gid_of_key(heads.key());
       const std::optional<EntryHead> head = decode_head(heads.value());
       const Status status = head ? emit(*head, parts, sink, go_on) : unreadable(id_, *last_);
@@ -89,7 +90,7 @@ class BucketIterator final : public spi::DocumentIterator {
   }
 
   template <typename Sink>
-  Status emit(const EntryHead& head, Parts& parts, const Sink& sink, bool& go_on) const {
+  Status emit(const EntryHead& head, Parts& parts, const Sink& sink, bool& go_on) {
     if (!filter_.wants(head.timestamp, head.removed)) return Status::ok();
     EntryView view{
         .gid = *last_, .timestamp = head.timestamp, .removed = head.removed, .id = {}, .header = {}, .body = {}};
@@ -100,11 +101,17 @@ class BucketIterator final : public spi::DocumentIterator {
       return Status::ok();
     }
     const bool selects_on_body = filter_.selects_on_body();
-    if (filter_.has_selection() && !selects_on_body && !filter_.matches(header, {})) return Status::ok();
+    if (!selects_on_body) {
+      FJORD_TRY_ASSIGN(const bool is_match, filter_.matches(header, {}));
+      if (!is_match) return Status::ok();
+    }
     if (selects_on_body || filter_.wants_body()) {
       FJORD_TRY_ASSIGN(view.body, read(Kind::Body, head.body_bytes, parts.bodies));
     }
-    if (selects_on_body && !filter_.matches(header, view.body)) return Status::ok();
+    if (selects_on_body) {
+      FJORD_TRY_ASSIGN(const bool is_match, filter_.matches(header, view.body));
+      if (!is_match) return Status::ok();
+    }
     view.header = filter_.project(header);
     if (!filter_.wants_body()) view.body = {};
     go_on = sink(view);
@@ -115,7 +122,7 @@ class BucketIterator final : public spi::DocumentIterator {
   const BucketId id_;
   const std::uint64_t incarnation_;
   const std::uint64_t uid_;
-  const spi::EntryFilter filter_;
+  spi::EntryFilter filter_;
   std::optional<StoreSnapshot> snapshot_;
   std::optional<GlobalId> last_;  ///< Id of the last entry given; empty before the first one.
 };

@@ -63,30 +63,34 @@ class MemoryIterator final : public spi::DocumentIterator {
     const Entries& entries = snapshot_ ? *snapshot_ : found->second.entries;
     auto at = started_ ? entries.upper_bound(last_) : entries.begin();
     const std::size_t count_before = into.count();
+    filter_.begin_turn();
     for (; at != entries.end() && (into.count() == count_before || into.size() < max_bytes); ++at) {
+      if (filter_.is_turn_over()) return true;
       started_ = true;
       last_ = at->first;
-      emit(at->first, at->second, into);
+      FJORD_TRY(emit(at->first, at->second, into));
     }
     return at != entries.end();
   }
 
  private:
-  void emit(const GlobalId& gid, const Entry& entry, DocBlockBuilder& into) const {
-    if (!filter_.wants(entry.timestamp, entry.removed)) return;
+  Status emit(const GlobalId& gid, const Entry& entry, DocBlockBuilder& into) {
+    if (!filter_.wants(entry.timestamp, entry.removed)) return Status::ok();
     EntryView view = view_of(gid, entry);
     if (!entry.removed) {
-      if (filter_.has_selection() && !filter_.matches(entry.header, entry.body)) return;
+      FJORD_TRY_ASSIGN(const bool is_match, filter_.matches(entry.header, entry.body));
+      if (!is_match) return Status::ok();
       view.header = filter_.project(entry.header);
       if (!filter_.wants_body()) view.body = {};
     }
     into.add(view);
+    return Status::ok();
   }
 
   const BucketMap& buckets_;
   const BucketId bucket_;
   const std::uint64_t incarnation_;
-  const spi::EntryFilter filter_;
+  spi::EntryFilter filter_;
   std::optional<Entries> snapshot_;
   bool started_ = false;
   GlobalId last_;  ///< The last id that was looked at, once the iteration has started.

@@ -79,6 +79,7 @@ Result<bool> SlotfileIterator::visit(const Sink& sink) {
     return Status(StatusCode::NotFound, id_.to_string() + " was deleted, split or joined");
   }
   bool given = false;
+  filter_.begin_turn();
   Result<bool> more = advance(sink, given);
   if (more) return more;
   failure_ = more.error();
@@ -87,7 +88,7 @@ Result<bool> SlotfileIterator::visit(const Sink& sink) {
 }
 
 Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
-  for (Given last = Given::Nothing; last != Given::Stop;) {
+  for (Given last = Given::Nothing; last != Given::Stop && !filter_.is_turn_over();) {
     if (at_ == pending_.size()) {
       if (start_listed()) continue;
       if (next_cell_ < kCells) {
@@ -196,7 +197,7 @@ void SlotfileIterator::look_ahead() {
   matches_.resize(pending_.size());
   looked_end_ = at_;
   for (const std::uint16_t file = pending_[at_].entry.file; looked_end_ < end; ++looked_end_) {
-    if (pending_[looked_end_].entry.file != file) break;
+    if (pending_[looked_end_].entry.file != file || filter_.is_turn_over()) break;
     look_at(looked_end_);
   }
 }
@@ -210,7 +211,9 @@ void SlotfileIterator::look_at(std::size_t i) {
   if (!stored || mapped_.empty() || !verify_part(entry, Part::Header, *stored)) return;
   const Result<std::string_view> header = plain(entry, Part::Header, stored->substr(0, entry.header_length()));
   if (!header) return;
-  matches_[i] = filter_.matches(*header, {}) ? Matches::Yes : Matches::No;
+  const Result<bool> is_match = filter_.matches(*header, {});
+  if (!is_match) return;  // Reported, too, when the entry is given.
+  matches_[i] = *is_match ? Matches::Yes : Matches::No;
   if (matches_[i] == Matches::No || !filter_.wants_body() || !context_.cold_reads.is_sample()) return;
   const std::uint64_t bytes = stored_bytes(entry.body_length());
   const bool resident = handle_->is_resident(entry.body_position, bytes);
@@ -288,12 +291,18 @@ Result<SlotfileIterator::Given> SlotfileIterator::give_document(const MetaEntry&
   FJORD_TRY_ASSIGN(const std::string_view header, part(entry, Part::Header));
   const bool selects_on_body = filter_.selects_on_body();
   const bool known = !moved_ && at_ < looked_end_ && matches_[at_] == Matches::Yes;
-  if (filter_.has_selection() && !known && !selects_on_body && !filter_.matches(header, {})) return Given::Nothing;
+  if (!known && !selects_on_body) {
+    FJORD_TRY_ASSIGN(const bool is_match, filter_.matches(header, {}));
+    if (!is_match) return Given::Nothing;
+  }
   std::string_view body;
   if (filter_.wants_body() || selects_on_body) {
     FJORD_TRY_ASSIGN(body, part(entry, Part::Body));
   }
-  if (selects_on_body && !filter_.matches(header, body)) return Given::Nothing;
+  if (selects_on_body) {
+    FJORD_TRY_ASSIGN(const bool is_match, filter_.matches(header, body));
+    if (!is_match) return Given::Nothing;
+  }
   return hand_over({.gid = entry.gid,
                     .timestamp = entry.timestamp(),
                     .removed = false,

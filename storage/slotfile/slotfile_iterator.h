@@ -79,7 +79,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   EngineContext& context_;
   const std::uint64_t uid_;
   const BucketId id_;
-  const spi::EntryFilter filter_;
+  spi::EntryFilter filter_;
   const OnCorruption on_corruption_;
   const bool looks_ahead_;
   std::function<void(Bucket&, Slot&)> at_slot_;

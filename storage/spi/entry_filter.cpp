@@ -16,10 +16,12 @@ bool EntryFilter::wants(Timestamp timestamp, bool removed) const {
 
 bool EntryFilter::selects_on_body() const { return has_selection() && options_.selection->needs_body(); }
 
-bool EntryFilter::matches(std::string_view header, std::string_view body) const {
+Result<bool> EntryFilter::matches(std::string_view header, std::string_view body) {
   if (!has_selection()) return true;
   const Result<DocumentView> view = DocumentView::open(*options_.types, header, body);
-  return view && options_.selection->matches(*view);
+  if (!view) return false;
+  FJORD_TRY_ASSIGN(const Match match, options_.selection->try_evaluate(*view, &steps_));
+  return match == Match::True;
 }
 
 std::string_view EntryFilter::project(std::string_view header) const {

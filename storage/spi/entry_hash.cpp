@@ -15,7 +15,7 @@ Result<bool> DocumentIterator::visit(const std::function<bool(const EntryView&)>
     FJORD_TRY_ASSIGN(more, next(block, 1));
     const std::string bytes = block.take();
     DocBlockReader reader(bytes);
-    bool go_on = true;
+    bool go_on = !bytes.empty();  // Otherwise the turn is over.
     while (const std::optional<EntryView> entry = reader.next()) go_on = sink(*entry) && go_on;
     if (!go_on) return more;
   }

@@ -5,7 +5,6 @@
 #include <random>
 
 #include "selection/selection_node.h"
-#include "selection/selection_pattern.h"
 
 namespace fjord {
 namespace {
@@ -406,18 +405,6 @@ TEST_CASE("selection: a collection on the right side is searched as on the left"
         Match::True);
   CHECK(evaluate("music.scores.key = '?'", "music", fill) == Match::True);
   CHECK(evaluate("music.scores == music.scores and not music.scores != music.scores", "music", fill) == Match::True);
-}
-
-TEST_CASE("selection: globs count characters and take no exponential time", "[selection]") {
-  using selection::glob_matches;
-  CHECK(glob_matches("为什", "??"));
-  CHECK_FALSE(glob_matches("为什", "???"));
-  CHECK(glob_matches("a*b", "a*b"));
-  CHECK(glob_matches("axxbxxb", "a*b"));
-  CHECK_FALSE(glob_matches("axxbxxc", "a*b"));
-  std::string pattern;
-  for (int i = 0; i < 50; ++i) pattern += "*a";
-  CHECK_FALSE(glob_matches(std::string(5000, 'a'), pattern + "b"));
 }
 
 TEST_CASE("selection: the canonical text reads back to itself", "[selection]") {

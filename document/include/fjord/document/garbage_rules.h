@@ -27,7 +27,7 @@ class GarbageRules {
   bool needs_body() const;
   /// True if the selection of the document's own type is false for it. A document is kept if the selection has no
   /// meaning for it, for instance because a compared field is not set.
-  bool is_garbage(const DocumentView& document) const;
+  bool is_garbage(const DocumentView& document, std::uint64_t* steps = nullptr) const;
 
   /// The selection that matches the garbage of this type: a condition for removing it. Empty: the type has no garbage.
   static std::string condition(const DocumentType& type);

@@ -40,6 +40,17 @@ class Selection {
   /// Maximum number of literals, fields, parts of the id and types.
   static constexpr int kLeavesMax = 10000;
   static constexpr int kRegexesMax = 32;
+  /// Maximum number of instructions of the program that a regular expression is compiled to.
+  static constexpr std::size_t kRegexInstructionsMax = 500;
+  /// Maximum size of a text in which a regular expression is searched for.
+  static constexpr std::size_t kRegexTextMax = std::size_t{1} << 20;
+  /// Maximum size of a glob: of a text with a `*` or `?`.
+  static constexpr std::size_t kGlobBytesMax = 1024;
+  /// Maximum number of steps of one evaluation. A step is about a nanosecond of work: each byte and each element that
+  /// is looked at counts.
+  static constexpr std::uint64_t kStepsMax = std::uint64_t{3} << 19;
+  /// Steps after which a thread that serves others pauses between two documents.
+  static constexpr std::uint64_t kPauseSteps = std::uint64_t{1} << 20;
 
   /// Selects every document; the same as parse("true").
   Selection();
@@ -50,11 +61,14 @@ class Selection {
   /// Parses a text in which fields of `type` may also be named without the type: "year > 1990".
   static Result<Selection> parse(std::string_view text, const DocumentTypeRepo& repo, const DocumentType& type);
 
-  /// Evaluates the view in place. Allocates only if a function or a regular expression needs memory.
-  Match evaluate(const DocumentView& document) const;
+  /// Evaluates the view in place. Allocates only if a function or a pattern needs memory. Adds the steps that it took
+  /// to `steps`. Errors: InvalidSelection, with the id, if the document needs more than kStepsMax steps.
+  Result<Match> try_evaluate(const DocumentView& document, std::uint64_t* steps = nullptr) const;
+  /// As try_evaluate(), but Invalid for a document that needs too many steps.
+  Match evaluate(const DocumentView& document, std::uint64_t* steps = nullptr) const;
   /// Evaluates the id alone, as for a remove: fields are Invalid. If `type_id` is 0, the id names the type; an id of an
-  /// old scheme names none, and a test for a type is then Invalid.
-  Match evaluate_id(std::string_view document_id, std::uint32_t type_id = 0) const;
+  /// old scheme names none, and a test for a type is then Invalid. `steps` as for try_evaluate().
+  Match evaluate_id(std::string_view document_id, std::uint32_t type_id = 0, std::uint64_t* steps = nullptr) const;
   /// True only for Match::True: Invalid counts as no match.
   bool matches(const DocumentView& document) const { return evaluate(document) == Match::True; }
   bool matches_id(std::string_view document_id) const { return evaluate_id(document_id) == Match::True; }

@@ -21,7 +21,8 @@ class Scratch;
 struct ScalarView {
   enum class Kind : std::uint8_t { Absent, Integer, Double, String };
 
-  Kind kind = Kind::Absent;  ///< Absent: the field is not set, or the value has no meaning (also NaN).
+  /// Absent: the field is not set, or the value has no meaning (also NaN), or it takes too much time or memory.
+  Kind kind = Kind::Absent;
   std::int64_t integer = 0;
   double number = 0.0;
   std::string_view string;

@@ -23,8 +23,12 @@ class EntryFilter {
   /// Returns true if `matches` needs the body.
   bool selects_on_body() const;
   /// Returns true if the document passes the selection. A document whose header cannot be read does not match, because
-  /// its fields are unknown.
-  bool matches(std::string_view header, std::string_view body) const;
+  /// its fields are unknown. Errors: those of Selection::try_evaluate().
+  Result<bool> matches(std::string_view header, std::string_view body);
+  /// Begins a turn of an engine, which holds up the other work of its stripe. The turn is to end where is_turn_over(),
+  /// even if no entry was found in it.
+  void begin_turn() { steps_ = 0; }
+  bool is_turn_over() const { return steps_ >= Selection::kPauseSteps; }
 
   bool wants_body() const { return options_.parts == Parts::All; }
   /// Returns the part of a header that is handed out: all of it, or with Parts::IdOnly its beginning up to the end of
@@ -33,6 +37,7 @@ class EntryFilter {
 
  private:
   IterateOptions options_;
+  std::uint64_t steps_ = 0;  ///< Steps of matches() in this turn.
 };
 
 }  // namespace fjord::spi

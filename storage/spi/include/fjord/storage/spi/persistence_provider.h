@@ -156,11 +156,12 @@ struct IterateOptions {
 class DocumentIterator {
  public:
   virtual ~DocumentIterator() = default;
-  /// Appends entries until the block holds `max_bytes`, but at least one entry if any is left. Returns false if
+  /// Appends entries until the block holds `max_bytes`, but at least one entry if any is left. With a selection it may
+  /// append less, or none, so that it does not hold up the stripe for longer than about a millisecond. Returns false if
   /// nothing is left.
-  /// Errors: Corruption, IoError.
+  /// Errors: Corruption, IoError; those of Selection::try_evaluate().
   virtual Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) = 0;
-  /// Like `next`, but gives each entry to `sink` instead of a block, until `sink` returns false or nothing is left.
+  /// Like `next`, but gives each entry to `sink` instead of a block, until `sink` returns false or the turn is over.
   /// Returns false if nothing is left. The views are valid during the call of `sink`, which must not call the
   /// provider. This default goes through a block; an engine may override it to avoid the copying.
   virtual Result<bool> visit(const std::function<bool(const EntryView&)>& sink);
