@@ -9,6 +9,7 @@
 
 #include "fjord/common/coding.h"
 #include "fjord/document/json.h"
+#include "script_memory.h"
 #include "script_process.h"
 
 namespace fjord::scripting {
@@ -112,16 +113,20 @@ class Combining {
 /// script, as put_string() writes them; older storage nodes write several.
 class ScriptApplication final : public BatchApplication {
  public:
-  explicit ScriptApplication(ScriptOptions options) : options_(std::move(options)) {}
+  ScriptApplication(ScriptOptions options, std::shared_ptr<ScriptMemory> memory)
+      : options_(std::move(options)), memory_(std::move(memory)) {}
 
   Status configure(const ApplicationParameters& parameters, const DocumentType&) override {
     ScriptLimits limits;
     FJORD_TRY_ASSIGN(limits.memory_mb, parameters.integer("memory_mb", 1, 16 << 10));
     FJORD_TRY_ASSIGN(limits.call_ms, parameters.integer("timeout_ms", 1, 3'600'000));
     FJORD_TRY_ASSIGN(limits.cpu_seconds, parameters.integer("cpu_seconds", 1, 1'000'000));
-    process_ = std::make_unique<ScriptProcess>(options_.host, limits, parameters.text("script"));
-    return process_->start();
+    limits.call_ms = std::min<std::int64_t>(limits.call_ms, options_.call_max.count() / 1000);
+    FJORD_TRY(memory_->check(limits.memory_mb));
+    process_ = std::make_unique<ScriptProcess>(options_.host, memory_, limits, parameters.text("script"));
+    return options_.starts_at_once ? process_->start() : Status::ok();
   }
+  Status load() override { return process_->start(); }
   bool needs_body() const override { return process_->needs_body(); }
 
   Result<MappedDocuments> map(std::span<const DocumentView> documents,
@@ -274,6 +279,7 @@ class ScriptApplication final : public BatchApplication {
   }
 
   ScriptOptions options_;
+  std::shared_ptr<ScriptMemory> memory_;
   std::unique_ptr<ScriptProcess> process_;
   std::size_t documents_max_ =
       std::numeric_limits<std::size_t>::max() / 2;  ///< Maximum number of documents in a call of map.
@@ -292,7 +298,11 @@ void add_script_application(mapreduce::ApplicationRegistry& registry, const Scri
         {"memory_mb", "Memory of the program, in each task.", "64"},
         {"timeout_ms", "How long one call of a function may take.", "1000"},
         {"cpu_seconds", "CPU time of each task.", "3600"}},
-       [options] { return std::make_unique<ScriptApplication>(options); }});
+       [options, memory = std::make_shared<ScriptMemory>(options.memory_bytes)] {
+         return std::make_unique<ScriptApplication>(options, memory);
+       },
+       "",
+       true});
 }
 
 }  // namespace fjord::scripting

@@ -1,5 +1,7 @@
 #include "script_process.h"
 
+#include <algorithm>
+
 #include "fjord/common/check.h"
 #include "fjord/common/coding.h"
 
@@ -23,6 +25,9 @@ Status ScriptProcess::start() {
             "script: its process was lost, and there is no time left for another one of the " +
                 std::to_string(limits_.cpu_seconds) + " seconds of cpu_seconds"};
   }
+  if (share_ == nullptr) {
+    FJORD_TRY_ASSIGN(share_, memory_->take(limits_.memory_mb));
+  }
   ChildProcess::Options child;
   child.name = "script";
   child.program = host_.empty() ? ChildProcess::beside_this_program("fjord-script-host") : host_;
@@ -33,7 +38,8 @@ Status ScriptProcess::start() {
   spent_ += Clock::now() - began;
   std::string script;
   put_string(script, script_);
-  const auto answer = call(Call::Load, script, [] { return false; });
+  const std::int64_t load_ms = std::min<std::int64_t>(limits_.call_ms, kLoadTime.count());
+  const auto answer = call(Call::Load, script, load_ms, [] { return false; });
   if (!answer) {
     child_.reset();
     return answer.error();
@@ -46,11 +52,16 @@ Status ScriptProcess::start() {
 
 Result<std::string> ScriptProcess::call(Call call, std::string_view arguments,
                                         const ChildProcess::IsCancelled& is_cancelled) {
+  return this->call(call, arguments, limits_.call_ms, is_cancelled);
+}
+
+Result<std::string> ScriptProcess::call(Call call, std::string_view arguments, std::int64_t call_ms,
+                                        const ChildProcess::IsCancelled& is_cancelled) {
   FJORD_CHECK(child_ != nullptr);
   std::string message(1, static_cast<char>(call));
   message += arguments;
   const auto began = Clock::now();
-  const ChildProcess::Deadline deadline = began + std::chrono::milliseconds(limits_.call_ms) + kBatchTime + kGrace;
+  const ChildProcess::Deadline deadline = began + std::chrono::milliseconds(call_ms) + kBatchTime + kGrace;
   Status status = child_->send(ChildProcess::framed(message), deadline, is_cancelled);
   Result<std::string> answer = status ? child_->receive(deadline, is_cancelled) : Result<std::string>(status);
   spent_ += Clock::now() - began;

@@ -8,6 +8,7 @@
 
 #include "fjord/common/result.h"
 #include "fjord/plugins/child_process.h"
+#include "script_memory.h"
 #include "script_protocol.h"
 
 namespace fjord::scripting {
@@ -25,11 +26,12 @@ struct ScriptLimits {
 class ScriptProcess {
  public:
   /// `host`: path of the program fjord-script-host; empty: next to the running program.
-  ScriptProcess(std::string host, ScriptLimits limits, std::string script)
-      : host_(std::move(host)), limits_(limits), script_(std::move(script)) {}
+  ScriptProcess(std::string host, std::shared_ptr<ScriptMemory> memory, ScriptLimits limits, std::string script)
+      : host_(std::move(host)), memory_(std::move(memory)), limits_(limits), script_(std::move(script)) {}
 
-  /// Starts a process with the program if there is none. Errors: IoError; InvalidArgument if the program is wrong or
-  /// the CPU time of the task is used up.
+  /// Starts a process with the program if there is none. The program has kLoadTime to define its functions. Errors:
+  /// IoError; Busy if there is no memory for it; InvalidArgument if the program is wrong or the CPU time of the task is
+  /// used up.
   Status start();
   /// Sends a call and returns the answer without its first byte. Requires a process. Errors: those of the script; those
   /// of ChildProcess, which end the process.
@@ -42,7 +44,13 @@ class ScriptProcess {
   bool needs_body() const { return needs_body_; }
 
  private:
+  /// Sends a call. `call_ms`: what a function of the script may take.
+  Result<std::string> call(Call call, std::string_view arguments, std::int64_t call_ms,
+                           const ChildProcess::IsCancelled& is_cancelled);
+
   std::string host_;
+  std::shared_ptr<ScriptMemory> memory_;
+  std::unique_ptr<ScriptMemory::Share> share_;  ///< Kept over processes that follow one another.
   ScriptLimits limits_;
   std::string script_;
   std::unique_ptr<ChildProcess> child_;

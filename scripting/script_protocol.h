@@ -35,5 +35,7 @@ enum class Call : std::uint8_t { Load = 1, Map, Combine, Reduce, MapApart };
 /// Time after which the host answers a call with the results so far. So the time limit of a call is a limit for one
 /// call of a script function.
 inline constexpr std::chrono::milliseconds kBatchTime{100};
+/// Time limit for the lines of a script outside its functions, if that of a call is not shorter.
+inline constexpr std::chrono::milliseconds kLoadTime{1000};
 
 }  // namespace fjord::scripting

@@ -205,6 +205,24 @@ Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const A
   return Status::ok();
 }
 
+bool needs_loading(const rpc::JobSpec& spec, const ApplicationRegistry& applications) {
+  const std::vector<rpc::JobPass> passes = passes_of(spec);
+  return std::any_of(passes.begin(), passes.end(), [&](const rpc::JobPass& pass) {
+    const ApplicationInfo* const info = applications.find(pass.application);
+    return info != nullptr && info->needs_loading;
+  });
+}
+
+Status load_passes(const rpc::JobSpec& spec, const std::string& job_id, const ApplicationRegistry& applications,
+                   const std::shared_ptr<const DocumentTypeRepo>& types) {
+  const std::size_t count = passes_of(spec).size();
+  for (std::size_t i = 0; i < count; ++i) {
+    FJORD_TRY_ASSIGN(const PassPlan plan, plan_passes(spec, job_id, i, applications, types));
+    if (const Status loaded = plan.application->load(); !loaded) return in_pass(loaded, i, count);
+  }
+  return Status::ok();
+}
+
 Result<std::vector<std::shared_ptr<const AggregatePlan>>> AggregateJob::compile(
     const std::shared_ptr<const DocumentTypeRepo>& types) {
   std::vector<std::shared_ptr<const AggregatePlan>> plans;

@@ -28,6 +28,7 @@ class JobService::Impl {
   ~Impl() {
     context_.mailbox.close();
     end_executor(executor_);
+    submission_.end();
     running_.abandon();
   }
 

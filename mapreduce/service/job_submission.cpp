@@ -13,6 +13,8 @@ namespace {
 
 constexpr std::uint32_t kOutputBucketsMax = 1024;
 constexpr std::uint32_t kVisitorsMax = 1024;
+/// Maximum number of jobs whose programs are being loaded or wait for that. Each takes a second at most.
+constexpr std::size_t kLoadingMax = 16;
 
 }  // namespace
 
@@ -41,35 +43,80 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
   return JobSettings::parse(spec.settings).status();
 }
 
-void JobSubmission::submit(const rpc::SubmitJob& request, rpc::Responder respond, std::size_t covered) {
+void JobSubmission::submit(const rpc::SubmitJob& request, rpc::Responder respond) {
   if (LocalJob* known = table_.find(request.job_id)) return submit_again(request, *known, std::move(respond));
   const auto answer = [&](Status status) { respond(rpc::SubmitJobReply{std::move(status), request.job_id}); };
-  const auto snapshot = context_.fresh_snapshot();
+  auto snapshot = context_.fresh_snapshot();
   if (snapshot == nullptr) {
     return answer(Status(StatusCode::NotReady, "this distributor has no cluster state yet"));
   }
   const ApplicationRegistry& applications = context_.applications;
-  const std::vector<rpc::JobPass> passes = passes_of(request.spec);
   if (Status status = check_job(request.job_id, request.spec, applications, snapshot->types()); !status) {
+    const std::vector<rpc::JobPass> passes = passes_of(request.spec);
     const bool is_unknown = std::any_of(passes.begin(), passes.end(), [&](const rpc::JobPass& pass) {
       return applications.find(pass.application) == nullptr;
     });
     const std::string& name = context_.options.name;
     return answer(is_unknown && !name.empty() ? status.from_node(name) : std::move(status));
   }
+  if (needs_loading(request.spec, applications)) return load(request, std::move(snapshot), std::move(respond));
+  cover(request, *snapshot, 0, std::move(respond));
+}
+
+void JobSubmission::load(const rpc::SubmitJob& request, std::shared_ptr<const rpc::ClusterSnapshot> snapshot,
+                         rpc::Responder respond) {
+  const auto answer = [&](Status status) { respond(rpc::SubmitJobReply{std::move(status), request.job_id}); };
+  if (const auto known = loading_.find(request.job_id); known != loading_.end()) {
+    if (known->second.request.spec != request.spec) {
+      return answer(Status(StatusCode::AlreadyExists, "there is another job " + request.job_id));
+    }
+    known->second.waiting.push_back(std::move(respond));  // A client repeats what it has got no answer to.
+    return;
+  }
+  if (loading_.size() >= kLoadingMax) {
+    return answer(Status(StatusCode::Busy, "the programs of too many jobs wait to be loaded"));
+  }
+  Loading& loading = loading_[request.job_id];
+  loading.request = request;
+  loading.waiting.push_back(std::move(respond));
+  loader_->post([this, request, snapshot = std::move(snapshot), mailbox = context_.mailbox]() mutable {
+    Status status = load_passes(request.spec, request.job_id, context_.applications, snapshot->types());
+    mailbox.post([this, id = request.job_id, snapshot = std::move(snapshot), status = std::move(status)] {
+      loaded(id, *snapshot, status);
+    });
+  });
+}
+
+void JobSubmission::loaded(const std::string& job_id, const rpc::ClusterSnapshot& snapshot, const Status& status) {
+  Loading loading = std::move(loading_.extract(job_id).mapped());
+  for (rpc::Responder& respond : loading.waiting) {
+    if (!status) {
+      respond(rpc::SubmitJobReply{status, job_id});
+    } else if (LocalJob* known = table_.find(job_id)) {
+      submit_again(loading.request, *known, std::move(respond));
+    } else {
+      cover(loading.request, snapshot, 0, std::move(respond));
+    }
+  }
+}
+
+void JobSubmission::cover(const rpc::SubmitJob& request, const rpc::ClusterSnapshot& snapshot, std::size_t covered,
+                          rpc::Responder respond) {
+  if (LocalJob* known = table_.find(request.job_id)) return submit_again(request, *known, std::move(respond));
+  const ApplicationRegistry& applications = context_.applications;
+  const std::vector<rpc::JobPass> passes = passes_of(request.spec);
   std::vector<std::string> versions;
   for (const rpc::JobPass& pass : passes) versions.push_back(applications.find(pass.application)->version);
   while (covered < versions.size() && versions[covered].empty()) ++covered;
-  if (covered < versions.size()) {
-    ask_for_application(context_.transport, *snapshot, context_.executor,
-                        *applications.find(passes[covered].application),
-                        [this, request, covered, respond = std::move(respond)](const Status& status) mutable {
-                          if (status) return submit(request, std::move(respond), covered + 1);
-                          respond(rpc::SubmitJobReply{status, request.job_id});
-                        });
-    return;
-  }
-  accept(request, std::move(versions), std::move(respond));
+  if (covered == versions.size()) return accept(request, std::move(versions), std::move(respond));
+  ask_for_application(context_.transport, snapshot, context_.executor, *applications.find(passes[covered].application),
+                      [this, request, covered, respond = std::move(respond)](const Status& status) mutable {
+                        if (!status) return respond(rpc::SubmitJobReply{status, request.job_id});
+                        const auto now = context_.fresh_snapshot();
+                        if (now != nullptr) return cover(request, *now, covered + 1, std::move(respond));
+                        respond(rpc::SubmitJobReply{
+                            Status(StatusCode::NotReady, "this distributor has no cluster state yet"), request.job_id});
+                      });
 }
 
 void JobSubmission::submit_again(const rpc::SubmitJob& request, LocalJob& job, rpc::Responder respond) {

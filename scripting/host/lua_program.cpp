@@ -1,6 +1,9 @@
 #include "lua_program.h"
 
+#include <algorithm>
 #include <cstdlib>
+
+#include "script_protocol.h"
 
 namespace fjord::scripting {
 namespace {
@@ -15,7 +18,7 @@ constexpr const char* kForbidden[] = {"dofile", "loadfile", "load", "print", "co
 }  // namespace
 
 LuaProgram::LuaProgram(std::size_t memory_bytes, std::chrono::milliseconds call_time)
-    : memory_bytes_(memory_bytes), call_time_(call_time), lua_(lua_newstate(allocate, this)) {
+    : memory_bytes_(memory_bytes), call_time_(call_time), limit_(call_time), lua_(lua_newstate(allocate, this)) {
   if (lua_ == nullptr) return;
   lua_pushcfunction(lua_, open_libraries);
   lua_pushlightuserdata(lua_, this);
@@ -78,7 +81,7 @@ void LuaProgram::on_count(lua_State* lua, lua_Debug* where) {
   if (Clock::now() < self.deadline_) return;
   lua_getinfo(lua, "Sl", where);
   luaL_error(lua, "%s:%d: took longer than %d ms", where->short_src, where->currentline,
-             static_cast<int>(self.call_time_.count()));
+             static_cast<int>(self.limit_.count()));
 }
 
 std::string LuaProgram::error_text() {
@@ -104,7 +107,8 @@ std::string LuaProgram::run(lua_CFunction call) {
 
 std::string LuaProgram::load(std::string_view script, std::string& out) {
   if (lua_ == nullptr) return "the limit of memory is too small for Lua";
-  deadline_ = Clock::now() + call_time_;
+  limit_ = std::min(call_time_, kLoadTime);
+  deadline_ = Clock::now() + limit_;
   if (luaL_loadbufferx(lua_, script.data(), script.size(), kChunkName, "t") != LUA_OK ||
       lua_pcall(lua_, 0, 0, 0) != LUA_OK) {
     return error_text();
@@ -112,6 +116,7 @@ std::string LuaProgram::load(std::string_view script, std::string& out) {
   for (const char* const name : {"map", "reduce"}) {
     if (!has_function(name)) return std::string("there is no function ") + name;
   }
+  limit_ = call_time_;
   out += has_function("combine") ? '\1' : '\0';
   lua_getglobal(lua_, "header_only");
   out += lua_toboolean(lua_, -1) != 0 ? '\1' : '\0';
@@ -166,7 +171,8 @@ std::string LuaProgram::map(std::string_view id, std::string_view fields, std::s
 bool LuaProgram::parse(std::string_view json) {
   json_.SetNull();
   json_allocator_.Clear();
-  return !json_.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json.data(), json.size()).HasParseError();
+  return !json_.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(json.data(), json.size())
+              .HasParseError();
 }
 
 void LuaProgram::push_value(lua_State* lua) {

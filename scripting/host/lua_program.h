@@ -55,6 +55,7 @@ class LuaProgram {
 
   const std::size_t memory_bytes_;
   const std::chrono::milliseconds call_time_;
+  std::chrono::milliseconds limit_;  ///< For the call that runs: call_time_, or less for load().
   std::size_t used_bytes_ = 0;
   Clock::time_point deadline_;
   lua_State* lua_;

@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
+#include <fcntl.h>
 #include <seccomp.h>
+#include <string_view>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "fjord/plugins/child_process.h"
 
@@ -33,9 +37,19 @@ bool limit(int what, std::uint64_t most) {
   return ::setrlimit(resource, &limited) == 0;
 }
 
+/// Where memory runs out, the kernel is to end a script and not the node that started it.
+void be_killed_first() {
+  const int file = ::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+  if (file < 0) return;  // Without /proc it stays as it is.
+  constexpr std::string_view kFirst = "1000";
+  if (::write(file, kFirst.data(), kFirst.size()) < 0) std::perror("fjord-script-host: oom_score_adj");
+  ::close(file);
+}
+
 }  // namespace
 
 bool limit_process(std::uint64_t memory_bytes, std::uint64_t cpu_seconds) {
+  be_killed_first();
   bool ok = ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
   ok = limit(RLIMIT_CPU, cpu_seconds) && ok;
   ok = limit(RLIMIT_CORE, 0) && ok;

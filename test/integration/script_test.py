@@ -1,6 +1,10 @@
 """Jobs whose map and reduce are a Lua program that is sent with the job."""
 
+import contextlib
 import json
+import pathlib
+import subprocess
+import time
 import unittest
 
 import harness
@@ -32,6 +36,18 @@ def sale(number):
     return {"city": f"city {number % 37}", "price": number, "text": "x" * 100}
 
 
+def script_hosts(cluster):
+    """Returns the processes of scripts that the nodes of the cluster run now, by their node."""
+    found = {path.read_text().split()[0]: [] for path in (cluster.directory / "run").glob("*.pid")}
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            name, fields = stat.read_text().split(" (", 1)[1].rsplit(") ", 1)
+            node = fields.split()[1]
+            if "fjord-script" in name and node in found:
+                found[node].append(stat.parent.name)
+    return found
+
+
 class ScriptTest(unittest.TestCase):
     def test_a_program_of_the_user(self):
         with harness.Cluster(storage=3, redundancy=2) as cluster:
@@ -40,6 +56,51 @@ class ScriptTest(unittest.TestCase):
             cluster.must("feed", cluster.file("feed.jsonl", "\n".join(lines) + "\n"))
             self.check_results(cluster)
             self.check_errors(cluster)
+
+    def test_what_scripts_take_is_limited(self):
+        with harness.Cluster(storage=2, redundancy=1, distributors=1) as cluster:
+            cluster.must("config", "set", "mapreduce.script_memory_bytes=300MiB")
+            cluster.deploy(SCHEMA)
+            lines = [json.dumps({"put": f"id:shop:sale::{i}", "fields": sale(i)}) for i in range(DOCUMENTS)]
+            cluster.must("feed", cluster.file("feed.jsonl", "\n".join(lines) + "\n"))
+            self.check_loading(cluster)
+            self.check_memory(cluster)
+            self.assertEqual(cluster.status()["health"], "healthy")
+
+    def check_loading(self, cluster):
+        """A script whose first lines do not end holds up nobody, whatever its submitter permits."""
+        program = cluster.file("endless.lua", "while true do end\n" + MEAN)
+        loops = [cluster.begin("job", "run", "script", "--type", "sale", "--script", program, "--param", "timeout_ms=3600000", "--wait",
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                 for _ in range(5)]
+        begun = time.monotonic()
+        while any(one.poll() is None for one in loops):
+            self.assertEqual(cluster.fjord("aggregate", "--type", "sale", "count()", timeout=20).code, harness.OK)
+            self.assertEqual(cluster.fjord("job", "list", timeout=20).code, harness.OK)
+            self.assertLess(time.monotonic() - begun, 120)
+        for one in loops:
+            self.assertNotEqual(one.returncode, harness.OK)
+            self.assertIn("took longer than 1000 ms", one.communicate()[1])
+
+    def check_memory(self, cluster):
+        refused = self.run_job(cluster, MEAN, "--param", "memory_mb=300")
+        self.assertEqual(refused.code, harness.USAGE, refused)
+        self.assertIn("mapreduce.script_memory_bytes", refused.err)
+        # Two of these fit into a node.
+        slow = "function map(doc, emit) for i = 1, 100000 do end emit('n', 1) end\nfunction reduce(k, v) return #v end"
+        job = cluster.begin("job", "run", "script", "--type", "sale", "--script", cluster.file("slow.lua", slow), "--wait",
+                            "--shuffle", "store", "--param", "memory_mb=120", "--param", "cpu_seconds=600", "-o", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        most = 0
+        while job.poll() is None:
+            hosts = script_hosts(cluster)
+            most = max([most, *(len(pids) for pids in hosts.values())])
+            for pid in sum(hosts.values(), []):
+                with contextlib.suppress(OSError):
+                    self.assertEqual(pathlib.Path(f"/proc/{pid}/oom_score_adj").read_text().strip(), "1000")
+        out, err = job.communicate()
+        self.assertEqual(job.returncode, harness.OK, err)
+        self.assertEqual(cluster.results(json.loads(out)["job"]), {"n": DOCUMENTS})
+        self.assertIn(most, (1, 2))
 
     def run_job(self, cluster, program, *more):
         return cluster.fjord("job", "run", "script", "--type", "sale", "--script", cluster.file("program.lua", program), "--wait",

@@ -67,6 +67,74 @@ std::map<std::string, std::string> as_map(const Result<std::vector<mapreduce::Ke
   return {results->begin(), results->end()};
 }
 
+/// An application whose program has to be loaded: how often that was done, and what was wrong with it.
+struct Program {
+  int loads = 0;
+  Status problem;
+
+  void add_to(mapreduce::ApplicationRegistry& registry) {
+    struct Loaded final : public mapreduce::Application {
+      explicit Loaded(Program& its) : program(its) {}
+      Status configure(const mapreduce::ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
+      Status load() override {
+        ++program.loads;
+        return program.problem;
+      }
+      Status map(const DocumentView&, mapreduce::Emitter&) override { return Status::ok(); }
+      Status reduce(std::string_view, std::span<const std::string_view>, mapreduce::ResultEmitter&) override {
+        return Status::ok();
+      }
+      Program& program;
+    };
+    registry.add({"program", "", {}, [this] { return std::make_unique<Loaded>(*this); }, "", true});
+  }
+};
+
+TEST_CASE("the program of a job is loaded once, however often the job is submitted meanwhile") {
+  JobWorld jobs(1, 3, kSchema);
+  Program program;
+  program.add_to(jobs.applications);
+  std::vector<Status> answers;
+  const auto submit = [&](const std::string& id, const std::string& selection) {
+    rpc::SubmitJob request{.job_id = id, .spec = spec_of("program")};
+    request.spec.selection = selection;
+    rpc::call(jobs.world.transport, "distributor", std::move(request), seconds(10), *jobs.world.executor,
+              [&](Result<rpc::SubmitJobReply> reply) { answers.push_back(reply ? reply->status : reply.error()); });
+  };
+  submit("one", "place");
+  submit("one", "place");
+  submit("one", "other");  // Another job of this name.
+  REQUIRE(jobs.world.run_until([&] { return answers.size() == 3; }));
+  CHECK(std::count(answers.begin(), answers.end(), Status::ok()) == 2);
+  CHECK(program.loads == 1);
+  const auto refused = std::find_if(answers.begin(), answers.end(), [](const Status& status) { return !status; });
+  REQUIRE(refused != answers.end());
+  CHECK(refused->code() == StatusCode::AlreadyExists);
+}
+
+TEST_CASE("a job whose program does not load is refused with the reason, and too many wait for no turn") {
+  JobWorld jobs(1, 3, kSchema);
+  Program program;
+  program.problem = Status(StatusCode::InvalidArgument, "script:3: wrong");
+  program.add_to(jobs.applications);
+  CHECK(jobs.submit("bad", spec_of("program")) == program.problem);
+  CHECK(jobs.ask(rpc::ListJobs{.job_id = "bad"}).jobs.empty());
+  std::map<StatusCode, int> codes;
+  int answers = 0;
+  for (int i = 0; i < 40; ++i) {
+    rpc::call(jobs.world.transport, "distributor",
+              rpc::SubmitJob{.job_id = "j" + std::to_string(i), .spec = spec_of("program")}, seconds(10),
+              *jobs.world.executor, [&](Result<rpc::SubmitJobReply> reply) {
+                ++codes[reply ? reply->status.code() : reply.error().code()];
+                ++answers;
+              });
+  }
+  REQUIRE(jobs.world.run_until([&] { return answers == 40; }));
+  CHECK(codes[StatusCode::InvalidArgument] + codes[StatusCode::Busy] == 40);
+  CHECK(codes[StatusCode::InvalidArgument] >= 1);
+  CHECK(program.loads == 1 + codes[StatusCode::InvalidArgument]);
+}
+
 TEST_CASE("citycount counts exactly, leaves nothing behind but results, and says what it did") {
   JobWorld jobs(1, 3, kSchema);
   const auto expected = put_places(jobs, 500);

@@ -4,6 +4,8 @@
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <fstream>
+#include <string>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -56,6 +58,24 @@ TEST_CASE("sandbox: memory cannot become a program") {
           void* const at = ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
           ::_exit(::mprotect(at, 4096, PROT_READ | PROT_EXEC) == 0 ? 0 : 1);
         }) == SIGSYS);
+}
+
+TEST_CASE("sandbox: where memory runs out, the kernel ends a script before any other process") {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    limit_process(std::uint64_t{1} << 30, 10);
+    ::raise(SIGSTOP);
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, WUNTRACED) == child);
+  REQUIRE(WIFSTOPPED(status));
+  std::ifstream file("/proc/" + std::to_string(child) + "/oom_score_adj");
+  int score = 0;
+  file >> score;
+  CHECK(score == 1000);
+  ::kill(child, SIGKILL);
+  REQUIRE(::waitpid(child, &status, 0) == child);
 }
 
 TEST_CASE("sandbox: time and memory have limits") {

@@ -3,6 +3,7 @@
 #include "fjord/scripting/script_application.h"
 
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <fmt/format.h>
 #include <map>
 #include <string>
@@ -39,14 +40,15 @@ class Only final : public ResultEmitter {
 
 class World {
  public:
-  World() {
+  explicit World(ScriptOptions options = {}) {
     const std::vector<std::string> schemas{
         "document item { field city type string { header } field n type int { header }"
         " field price type double { body } field tags type array<string> { body } }"};
     auto built = DocumentTypeRepo::build(schemas);
     REQUIRE(built);
     types = *built;
-    add_script_application(registry, {.host = FJORD_SCRIPT_HOST});
+    options.host = FJORD_SCRIPT_HOST;
+    add_script_application(registry, options);
   }
 
   Result<std::unique_ptr<Application>> create(const std::string& script, std::vector<rpc::Parameter> more = {}) {
@@ -253,6 +255,69 @@ TEST_CASE("script: nothing is there by which a program could reach files, other 
   Tuples tuples;
   REQUIRE(world.map(*application, R"({"n": 1})", tuples));
   CHECK(tuples.all.empty());
+}
+
+TEST_CASE("script: the lines outside its functions have a second, whatever the submitter permits") {
+  const auto begun = std::chrono::steady_clock::now();
+  World world;
+  const auto loops = world.create("while true do end\nfunction map(doc) end\n" + kReduce,
+                                  {{"timeout_ms", "3600000"}, {"cpu_seconds", "1000"}});
+  REQUIRE_FALSE(loops);
+  CHECK(loops.error().message() == "script:1: took longer than 1000 ms");
+  // Calls that Lua does not interrupt end with their process.
+  CHECK_FALSE(world.create("string.rep('x', 1 << 24):find(string.rep('x?', 1 << 12) .. 'y')\n" + kReduce,
+                           {{"timeout_ms", "3600000"}}));
+  CHECK(std::chrono::steady_clock::now() - begun < std::chrono::seconds(30));
+}
+
+TEST_CASE("script: where others share the thread, configure() starts nothing, and load() says what is wrong") {
+  World world({.starts_at_once = false, .call_max = seconds(2)});
+  const auto wrong = world.make("while true do end");
+  CHECK_THAT(wrong->load().message(), Catch::Contains("took longer than 1000 ms"));
+  CHECK_THAT(world.make("function map(doc) end")->load().message(), Catch::Contains("no function reduce"));
+  const auto right = world.make("function map(doc, emit) emit('k', 1) end\n" + kReduce);
+  CHECK(right->load());
+  CHECK(result_of(*world.make("function map(doc) end\n" + kReduce), "k", {}) == "[]");
+  // A call of a function has at most call_max here.
+  const auto slow = world.make("function map(doc) while true do end end\n" + kReduce, {{"timeout_ms", "3600000"}});
+  CHECK_THAT(world.map(*slow).message(), Catch::Contains("took longer than 2000 ms"));
+}
+
+TEST_CASE("script: the scripts of a node have so much memory together as a setting says") {
+  TunableRegistry tunables;
+  Tunable& limit = tunables.declare("mapreduce.script_memory_bytes");
+  World world({.memory_bytes = &limit});
+  const std::string script = "function map(doc, emit) emit('k', 1) end\n" + kReduce;
+  // The default of memory_mb is 64, and a process counts as 16 MiB.
+  REQUIRE(limit.set(std::int64_t{200} << 20));
+  auto first = world.make(script);
+  const auto second = world.make(script);
+  const auto third = world.create(script);
+  REQUIRE_FALSE(third);
+  CHECK(third.error().code() == StatusCode::Busy);
+  CHECK(third.error().setting() == "mapreduce.script_memory_bytes");
+  REQUIRE(world.map(*second));
+  first.reset();
+  CHECK(world.create(script));
+  // A script that would not fit alone is refused for good.
+  const auto large = world.create(script, {{"memory_mb", "500"}});
+  REQUIRE_FALSE(large);
+  CHECK(large.error().code() == StatusCode::InvalidArgument);
+  CHECK_THAT(large.error().message(), Catch::Contains("memory_mb is 500"));
+  REQUIRE(limit.set(0));
+  CHECK_FALSE(world.create(script));
+}
+
+TEST_CASE("script: a process that is replaced keeps its share of the memory") {
+  TunableRegistry tunables;
+  Tunable& limit = tunables.declare("mapreduce.script_memory_bytes");
+  REQUIRE(limit.set(std::int64_t{80} << 20));
+  World world({.memory_bytes = &limit});
+  const auto loops =
+      world.make("function map(doc) string.rep('x', 1 << 24):find(string.rep('x?', 1 << 12) .. 'y') end\n" + kReduce,
+                 {{"timeout_ms", "100"}});
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(world.map(*loops));
+  CHECK_FALSE(world.create("function map(doc) end\n" + kReduce));
 }
 
 }  // namespace fjord::scripting

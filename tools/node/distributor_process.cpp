@@ -16,7 +16,7 @@ namespace fjord {
 namespace {
 
 /// Longest call of a plugin in a distributor. It is short because a call delays the distributor's other jobs.
-constexpr Duration kPluginCallMax = seconds(10);
+constexpr Duration kCallMax = seconds(10);
 
 /// Runs jobs with the distributor's cluster information. Jobs and distributor have separate snapshot holders: a job may
 /// take a newer cluster state from any answer, but the distributor only from the fleet controller.
@@ -26,7 +26,11 @@ class Jobs final : public rpc::Service {
        const distributor::DistributorNode& node)
       : node_(node), records_(client_options(config), runtime, transport) {
     mapreduce::add_builtin_applications(applications_);
-    scripting::add_script_application(applications_);
+    // The jobs thread configures applications, and combines in direct jobs.
+    scripting::add_script_application(applications_,
+                                      {.memory_bytes = &runtime.tunables.declare("mapreduce.script_memory_bytes"),
+                                       .starts_at_once = false,
+                                       .call_max = kCallMax});
   }
 
   /// Must be called first.
@@ -58,7 +62,7 @@ class Jobs final : public rpc::Service {
   Status load_plugins(const config::ClusterConfig& config, Runtime& runtime) {
     plugins::PluginOptions options = plugin_options_of(config);
     options.applications_start_at_once = true;
-    options.call_timeout = std::min<Duration>(options.call_timeout, kPluginCallMax);
+    options.call_timeout = std::min<Duration>(options.call_timeout, kCallMax);
     visitors::VisitorRegistry not_here;  // visitors run on storage nodes only
     visitors::add_builtin_visitors(not_here);
     auto libraries = plugins::load_plugins(options, runtime.metrics, not_here, applications_);

@@ -130,7 +130,8 @@ class StorageProcess final : public Node, private rpc::Service {
   Status start_visitors(const config::ClusterConfig& config, const std::string& directory) {
     visitors::add_builtin_visitors(visitors_);
     mapreduce::add_builtin_applications(applications_);
-    scripting::add_script_application(applications_);
+    scripting::add_script_application(
+        applications_, {.memory_bytes = &process_.runtime().tunables.declare("mapreduce.script_memory_bytes")});
     mapreduce::TaskOptions tasks;
     tasks.spill_directory = directory + "/spill";
     tasks.counts_processors = true;

@@ -223,6 +223,9 @@ inline constexpr SettingDeclaration kSettings[] = {
     {"mapreduce.results_retention", Time, 7 * kDay, 0, 3650 * kDay, kDistributor, "", kLive,
      "Time after the end of a job after which its results are removed, whether they are documents or kept beside its "
      "record; 0: never."},
+    {"mapreduce.script_memory_bytes", Bytes, kGiB, 0, 64 * kGiB, kTasks, "", kLive,
+     "Memory of all scripts that run on a node at the same time: the memory_mb of each, and 16 MiB for its process. A task "
+     "that does not fit waits; a job whose memory_mb does not fit alone is refused; 0: no scripts run here."},
     {"mapreduce.task_memory_bytes", Bytes, 64 * kMiB, 4 * kKiB, 64 * kGiB, kTasks, "", kLive,
      "Memory for the groups of one map or reduce task. More groups go to disk, or to the distributor that runs the job."},
     {"mapreduce.task_spill_bytes", Bytes, 16 * kGiB, 0, kTiB, kStorage, "", kLive,

@@ -118,6 +118,10 @@ class Application : public JobFunctions {
   /// service also calls it when a job is submitted and answers the submission with its error (InvalidArgument,
   /// InvalidField).
   virtual Status configure(const ApplicationParameters& parameters, const DocumentType& type) = 0;
+  /// Runs what of the submitter's program runs before its first function, and returns what is wrong with it. Takes up
+  /// to some seconds, so the job service calls it on a thread that does nothing else. Other functions load what they
+  /// need themselves. Errors: InvalidArgument, IoError, Busy.
+  virtual Status load() { return Status::ok(); }
 
   /// True: results are rows of an aggregation. By default they are returned to the caller and not stored.
   virtual bool is_aggregation() const { return false; }
@@ -162,6 +166,7 @@ struct ApplicationInfo {
   std::function<std::unique_ptr<Application>()> make;
   /// Version of an application that does not come with Fjord: all nodes of a job must have the same. Empty: built in.
   std::string version = {};
+  bool needs_loading = false;  ///< Application::load() has something to do.
 };
 
 /// The applications that a process knows. Threading: filled before it is shared; readable from any thread after that.

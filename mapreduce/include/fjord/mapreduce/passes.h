@@ -50,6 +50,13 @@ Result<PassPlan> plan_pass(const rpc::JobSpec& spec, const std::string& job_id, 
 Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const ApplicationRegistry& applications,
                     const std::shared_ptr<const DocumentTypeRepo>& types);
 
+/// Calls Application::load() for each pass that needs_loading() is about; all passes are to have passed check_passes().
+/// Errors: those of check_passes() and of load(); the message names the pass if there are several.
+Status load_passes(const rpc::JobSpec& spec, const std::string& job_id, const ApplicationRegistry& applications,
+                   const std::shared_ptr<const DocumentTypeRepo>& types);
+/// True if load_passes() has something to do.
+bool needs_loading(const rpc::JobSpec& spec, const ApplicationRegistry& applications);
+
 /// An aggregation of one or more passes, as the user wrote it.
 struct AggregateJob {
   std::vector<AggregateSpec> passes;
