@@ -56,38 +56,26 @@ class JsonEvents {
     one.boolean = value;
     return scalar(one);
   }
-  bool Int(int value) { return Int64(value); }
-  bool Uint(unsigned value) { return Int64(value); }
-  bool Int64(std::int64_t value) { return integer_value(value, false); }
-  bool Uint64(std::uint64_t value) {
-    if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      return Int64(static_cast<std::int64_t>(value));
-    }
-    JsonNode one = node(JsonNode::Kind::Uint, 0);
-    one.unsigned_integer = value;
-    return scalar(one);
-  }
-  bool Double(double value) {
-    JsonNode one = node(JsonNode::Kind::Double, 0);
-    one.number = value;
-    return scalar(one);
-  }
+  bool Int(int) { return false; }  // RawNumber() gets all numbers.
+  bool Uint(unsigned) { return false; }
+  bool Int64(std::int64_t) { return false; }
+  bool Uint64(std::uint64_t) { return false; }
+  bool Double(double) { return false; }
   /// Called with the text of a valid JSON number.
   bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
     const char* end = text + length;
-    if (std::string_view(text, length).find_first_of(".eE") == std::string_view::npos) {
-      std::int64_t integer = 0;
-      if (std::from_chars(text, end, integer).ec == std::errc())
-        return integer_value(integer, integer == 0 && *text == '-');
-      std::uint64_t unsigned_integer = 0;
-      if (*text != '-' && std::from_chars(text, end, unsigned_integer).ec == std::errc()) {
-        return Uint64(unsigned_integer);
-      }
+    JsonNode one = node(JsonNode::Kind::Int, 0);
+    one.text = std::string_view(text, length);
+    if (one.text.find_first_of(".eE") == std::string_view::npos) {
+      if (std::from_chars(text, end, one.integer).ec == std::errc()) return scalar(one);
+      one.kind = JsonNode::Kind::Uint;
+      if (*text != '-' && std::from_chars(text, end, one.unsigned_integer).ec == std::errc()) return scalar(one);
     }
-    double number = 0;
-    if (std::from_chars(text, end, number).ec == std::errc()) return Double(number);
-    number = std::strtod(std::string(text, length).c_str(), nullptr);  // too large or close to zero
-    return std::isinf(number) ? fail("a number that is too large") : Double(number);
+    one.kind = JsonNode::Kind::Double;
+    one.number = 0;
+    if (std::from_chars(text, end, one.number).ec == std::errc()) return scalar(one);
+    one.number = std::strtod(std::string(one.text).c_str(), nullptr);  // too large or close to zero
+    return std::isinf(one.number) ? fail("a number that is too large") : scalar(one);
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     JsonNode one = node(JsonNode::Kind::String, 0);
@@ -119,12 +107,6 @@ class JsonEvents {
     return one;
   }
   bool scalar(const JsonNode& value) { return handler_.scalar(value); }
-  bool integer_value(std::int64_t value, bool is_minus_zero) {
-    JsonNode one = node(JsonNode::Kind::Int, 0);
-    one.integer = value;
-    one.boolean = is_minus_zero;
-    return scalar(one);
-  }
   bool start(JsonNode::Kind kind) {
     if (depth_ == kJsonDepthMax) {
       return fail(fmt::format("more than {} objects and arrays within one another", kJsonDepthMax));

@@ -15,6 +15,8 @@ namespace {
 
 using Kind = JsonNode::Kind;
 
+constexpr std::size_t kDigitsShown = 40;
+
 Status encode_raw(const JsonNode& node, std::string& out) {
   if (node.kind != Kind::String) return unexpected_json(node, "a string in base64");
   const auto bytes = base64_decode(node.text);
@@ -47,30 +49,23 @@ std::optional<double> special_number(const JsonNode& node) {
   return std::nullopt;
 }
 
+/// Encodes the value of T that is nearest to the digits; a double in between would round twice.
 template <typename T>
 Status encode_floating(const DataType& type, const JsonNode& node, std::string& out) {
   if (const auto special = special_number(node)) {
     put_fixed(out, static_cast<T>(*special));
     return Status::ok();
   }
-  double number = 0;
-  switch (node.kind) {
-    case Kind::Double:
-      number = node.number;
-      break;
-    case Kind::Int:
-      number = node.boolean ? -0.0 : static_cast<double>(node.integer);
-      break;
-    case Kind::Uint:
-      number = static_cast<double>(node.unsigned_integer);
-      break;
-    default:
-      return unexpected_json(node, fmt::format("a number for type {}", type.name()));
+  if (node.kind != Kind::Int && node.kind != Kind::Uint && node.kind != Kind::Double) {
+    return unexpected_json(node, fmt::format("a number for type {}", type.name()));
   }
-  if (!std::isfinite(static_cast<T>(number))) {
-    return json_error(node.offset, fmt::format("{} is out of the range of {}", number, type.name()));
+  T number = 0;
+  if (std::from_chars(node.text.data(), node.text.data() + node.text.size(), number).ec != std::errc()) {
+    const bool is_tiny = std::abs(node.kind == Kind::Double ? node.number : 1.0) < 1;
+    return json_error(node.offset, fmt::format("{} is {} {}", node.text.substr(0, kDigitsShown),
+                                               is_tiny ? "too close to 0 for" : "out of the range of", type.name()));
   }
-  put_fixed(out, static_cast<T>(number));
+  put_fixed(out, number);
   return Status::ok();
 }
 

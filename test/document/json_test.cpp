@@ -242,9 +242,8 @@ TEST_CASE("json: fields come in the order that the type declares, or only those 
   CHECK(to_json_fields(*view, only).value() == R"({"year":-1969,"stars":-5})");
 }
 
-TEST_CASE("json: zeros with any exponent are zero, and what is next to nothing is zero as well") {
-  for (const std::string text :
-       {"0.0e-300", "0.0e-3000", "0e-310", "0.000000000000000000000000000000000e300", "1e-400"}) {
+TEST_CASE("json: zeros with any exponent are zero, and what is too close to it for its type is refused") {
+  for (const std::string text : {"0.0e-300", "0.0e-3000", "0e-310", "0.000000000000000000000000000000000e300"}) {
     CHECK(round_trip("{\"seconds\":" + text + "}") == round_trip(R"({"seconds":0.0})"));
     CHECK(round_trip("{\"seconds\":-" + text + "}") == round_trip(R"({"seconds":-0.0})"));
   }
@@ -253,6 +252,17 @@ TEST_CASE("json: zeros with any exponent are zero, and what is next to nothing i
   CHECK(round_trip(R"({"seconds":18446744073709551616})") == R"({"seconds":18446744073709551616})");
   CHECK_FALSE(field_error(R"({"seconds":1.8e308})").is_ok());
   CHECK_FALSE(field_error(R"({"seconds":99999e308})").is_ok());
+  for (const char* tiny : {R"({"seconds":1e-400})", R"({"seconds":-2e-324})", R"({"loudness":1e-60})"}) {
+    CHECK(field_error(tiny).message().find("too close to 0") != std::string::npos);
+  }
+}
+
+TEST_CASE("json: a float is the one nearest to the digits, without a double in between") {
+  // Half a step above 1.0000001 is 1.000000178813934326171875, which a double holds; these digits are below and above
+  // it.
+  CHECK(round_trip(R"({"loudness":1.00000017881393432617187499})") == R"({"loudness":1.0000001})");
+  CHECK(round_trip(R"({"loudness":1.00000017881393432617187501})") == R"({"loudness":1.0000002})");
+  CHECK(round_trip(R"({"loudness":9007199791611905})") == R"({"loudness":9.0072e+15})");  // 2^53 + 2^29 + 1
 }
 
 TEST_CASE("json: numbers that JSON does not have are texts, and come back") {
