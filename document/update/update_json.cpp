@@ -1,8 +1,10 @@
 // Updates as JSON, in the form of Vespa's document API.
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
+#include <optional>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
@@ -19,6 +21,38 @@ using Writer = rapidjson::Writer<rapidjson::StringBuffer>;
 
 /// The most JSON values of an update. Its operands are values in memory, each of some hundred bytes.
 constexpr std::size_t kUpdateValuesMax = std::size_t{4} << 20;
+
+/// The bits of a number from 2^63 on that a double does not hold.
+constexpr std::uint64_t kLostInDouble = 0x7ff;
+/// Digits of a number that is surely outside of 64 bits.
+constexpr std::size_t kDigitsMax = 24;
+
+bool is_integer(TypeTag tag) { return tag == TypeTag::Byte || tag == TypeTag::Int || tag == TypeTag::Long; }
+
+/// Returns the digits of a JSON number without point and exponent: 1000 for 1e3. Empty if it is not whole, or is so
+/// large that no 64 bits hold it.
+std::optional<std::string> whole_digits(std::string_view text) {
+  const std::size_t exponent_at = std::min(text.find_first_of("eE"), text.size());
+  const std::string_view mantissa = text.substr(0, exponent_at);
+  std::int64_t exponent = 0;
+  if (exponent_at < text.size()) {
+    const char* begin = text.data() + exponent_at + 1;
+    if (*begin == '+') ++begin;
+    if (std::from_chars(begin, text.data() + text.size(), exponent).ec != std::errc()) return std::nullopt;
+  }
+  std::string digits;
+  const std::size_t point = std::min(mantissa.find('.'), mantissa.size());
+  for (const char c : mantissa) {
+    if (c != '.' && c != '-' && (c != '0' || !digits.empty())) digits.push_back(c);
+  }
+  if (point < mantissa.size()) exponent -= static_cast<std::int64_t>(mantissa.size() - point - 1);
+  for (; !digits.empty() && digits.back() == '0'; digits.pop_back()) ++exponent;
+  if (digits.empty()) return "0";
+  if (exponent < 0 || exponent > static_cast<std::int64_t>(kDigitsMax) || digits.size() > kDigitsMax) {
+    return std::nullopt;
+  }
+  return (mantissa.front() == '-' ? "-" : "") + digits + std::string(static_cast<std::size_t>(exponent), '0');
+}
 
 Status error(std::uint64_t offset, std::string_view what) {
   return {StatusCode::InvalidField, fmt::format("JSON, byte {}: {}", offset, what)};
@@ -137,7 +171,7 @@ class UpdateReader {
     if (update.action == UpdateAction::Remove) {
       FJORD_TRY(read_removed(*target, node, update));
     } else if (is_arithmetic(update.action)) {
-      FJORD_TRY(read_number(node, update));
+      FJORD_TRY(read_number(*target, node, update));
     } else if (update.action == UpdateAction::Assign && node.kind == Kind::Null) {
       update.action = UpdateAction::Clear;
     } else if (update.action == UpdateAction::Assign || is_collection(target->tag())) {
@@ -179,20 +213,33 @@ class UpdateReader {
     return Status::ok();
   }
 
-  static Status read_number(const JsonNode& node, FieldUpdate& update) {
-    switch (node.kind) {
-      case Kind::Int:
-        update.operand = node.integer;
-        return Status::ok();
-      case Kind::Uint:
-        update.operand = static_cast<double>(node.unsigned_integer);
-        return Status::ok();
-      case Kind::Double:
-        update.operand = node.number;
-        return Status::ok();
-      default:
-        return unexpected(node, "a number");
+  /// An integer is kept as it is, and so is a whole number that no double holds. Any other is the nearest double.
+  static Status read_number(const DataType& target, const JsonNode& node, FieldUpdate& update) {
+    if (node.kind != Kind::Int && node.kind != Kind::Uint && node.kind != Kind::Double) {
+      return unexpected(node, "a number");
     }
+    if (node.kind == Kind::Int) {
+      update.operand = node.integer;
+      return Status::ok();
+    }
+    const double real = node.kind == Kind::Uint ? static_cast<double>(node.unsigned_integer) : node.number;
+    update.operand = real;
+    const std::optional<std::string> digits = whole_digits(node.text);
+    if (!digits) return Status::ok();
+    const char* const end = digits->data() + digits->size();
+    std::int64_t integer = 0;
+    if (std::from_chars(digits->data(), end, integer).ec == std::errc()) {
+      if (static_cast<long double>(real) != static_cast<long double>(integer)) update.operand = integer;
+      return Status::ok();
+    }
+    std::uint64_t size = 0;
+    const bool has_64_bits =
+        std::from_chars(digits->data() + (digits->front() == '-' ? 1 : 0), end, size).ec == std::errc();
+    if (has_64_bits && is_integer(target.tag()) && (size & kLostInDouble) != 0) {
+      return error(node.offset, fmt::format("{} of type {} by {}: expected a number of 64 bits with a sign",
+                                            to_string(update.action), target.name(), node.text));
+    }
+    return Status::ok();
   }
 
   const JsonTree& tree_;

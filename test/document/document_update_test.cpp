@@ -166,6 +166,11 @@ TEST_CASE("update: a whole number is exact in whichever form it is written") {
            Case{"9223372036854775807", R"("multiply":0.5)", "4611686018427387903"},
            Case{"9007199254740993", R"("increment":0.5)", "9007199254740993"},
            Case{"3074457345618258602", R"("multiply":3.0)", "9223372036854775806"},
+           Case{"1", R"("increment":9007199254740993.0)", "9007199254740994"},
+           Case{"1", R"("increment":9007199254740993e0)", "9007199254740994"},
+           Case{"1", R"("increment":900719925474099300.00e-2)", "9007199254740994"},
+           Case{"-1", R"("decrement":-9223372036854775807.0)", "9223372036854775806"},
+           Case{"7", R"("multiply":0e5)", "0"},
        }) {
     INFO(each.before << " " << each.action);
     CHECK(song.after(std::string(R"({"plays":)") + each.before + "}",
@@ -176,6 +181,15 @@ TEST_CASE("update: a whole number is exact in whichever form it is written") {
     INFO(action);
     CHECK(song.failure(R"({"plays":9223372036854775807})", std::string(R"({"plays":{)") + action + "}}").code() ==
           StatusCode::InvalidField);
+  }
+}
+
+TEST_CASE("update: a whole number that no form of a change holds is refused") {
+  const Song song;
+  for (const std::string number : {"9223372036854775809", "9223372036854775809.0", "-9223372036854775809"}) {
+    const Status refused = song.refused(R"({"plays":{"decrement":)" + number + "}}");
+    CHECK(refused.code() == StatusCode::InvalidField);
+    CHECK(refused.message().find("expected a number of 64 bits") != std::string::npos);
   }
 }
 
