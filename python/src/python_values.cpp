@@ -1,4 +1,6 @@
 // What a program gets: values of Python from the bytes of documents, and JSON from values of Python.
+#include <cctype>
+#include <cmath>
 #include <fmt/format.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -106,11 +108,23 @@ void write_text(JsonWriter& out, std::string_view text) {
   out.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
 }
 
+/// Writes numbers that JSON has no form for as the texts that stand for them (document/FEED.md).
+void write_floating(JsonWriter& out, double number) {
+  if (std::isnan(number)) return write_text(out, "NaN");
+  if (std::isinf(number)) return write_text(out, number > 0 ? "Infinity" : "-Infinity");
+  out.Double(number);
+}
+
 void write_number(JsonWriter& out, PyObject* value) {
-  if (PyFloat_Check(value)) {
-    if (!out.Double(PyFloat_AS_DOUBLE(value))) raise_wrong_type("value", "a finite number", value);
-    return;
+  if (PyFloat_Check(value)) return write_floating(out, PyFloat_AS_DOUBLE(value));
+  if (is_decimal(value)) {
+    const std::string digits = decimal_text(value);
+    const bool is_finite =
+        std::isdigit(static_cast<unsigned char>(digits.back())) != 0 && digits.find('N') == digits.npos;
+    if (is_finite) return static_cast<void>(out.RawValue(digits.data(), digits.size(), rapidjson::kNumberType));
+    return write_text(out, digits);
   }
+  if (!PyIndex_Check(value)) return write_floating(out, nb::cast<double>(made(PyNumber_Float(value))));
   const nb::object number = made(PyNumber_Index(value));
   int overflow = 0;
   const long long found = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
@@ -141,11 +155,11 @@ void write(JsonWriter& out, PyObject* value) {
   } const leave;
   if (value == Py_None) {
     out.Null();
-  } else if (PyBool_Check(value)) {
-    out.Bool(value == Py_True);
+  } else if (const auto truth = truth_of(value)) {
+    out.Bool(*truth);
   } else if (PyUnicode_Check(value)) {
     write_text(out, view_of(value, "value"));
-  } else if (PyFloat_Check(value) || PyIndex_Check(value)) {
+  } else if (is_number(value)) {
     write_number(out, value);
   } else if (PyBytes_Check(value)) {
     write_text(out, base64_encode({PyBytes_AS_STRING(value), static_cast<std::size_t>(PyBytes_GET_SIZE(value))}));

@@ -1,5 +1,6 @@
 #include "values.h"
 
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 #include <limits>
@@ -62,7 +63,7 @@ FieldValue to_text(PyObject* value, const DataType& type, const Place& place) {
 
 template <typename T>
 FieldValue to_integer(PyObject* value, const DataType& type, const Place& place) {
-  if (PyBool_Check(value) || !PyIndex_Check(value)) misfit(value, type, place);
+  if (truth_of(value) || !PyIndex_Check(value)) misfit(value, type, place);
   const nb::object number = PyLong_Check(value) ? nb::borrow(value) : owned(PyNumber_Index(value));
   int overflow = 0;
   const long long found = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
@@ -83,32 +84,40 @@ bool is_another_number(PyObject* integer, double number) {
   return is_same == 0;
 }
 
-double to_double(PyObject* value, const DataType& type, const Place& place) {
-  if (PyFloat_Check(value)) return PyFloat_AS_DOUBLE(value);
-  const auto* const methods = Py_TYPE(value)->tp_as_number;
-  const bool is_number = methods != nullptr && (methods->nb_float != nullptr || methods->nb_index != nullptr);
-  if (PyBool_Check(value) || !is_number) misfit(value, type, place);
+[[noreturn]] void out_of_range(PyObject* value, const DataType& type, const Place& place) {
+  raise_wrong_type(place.to_string(), fmt::format("a number within the range of {}", type.name()), value);
+}
+
+/// Returns the value of T that is nearest to the digits of a decimal.Decimal.
+template <typename T>
+T decimal_to(PyObject* value, const DataType& type, const Place& place) {
+  const std::string digits = decimal_text(value);
+  T found = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), found);
+  if (error == std::errc::result_out_of_range) out_of_range(value, type, place);
+  if (error != std::errc() || end != digits.data() + digits.size()) misfit(value, type, place);
+  return found;
+}
+
+/// Returns the value of T, float or double, that is nearest to a number; an integer has to stay the same, and what is
+/// neither infinite nor 0 must not become so.
+template <typename T>
+T to_floating(PyObject* value, const DataType& type, const Place& place) {
+  if (!is_number(value)) misfit(value, type, place);
+  if (is_decimal(value)) return decimal_to<T>(value, type, place);
   const double found = PyFloat_AsDouble(value);
   if (found == -1.0 && PyErr_Occurred() != nullptr) {
     if (PyErr_ExceptionMatches(PyExc_OverflowError) == 0) throw nb::python_error();
     PyErr_Clear();
-    raise_wrong_type(place.to_string(), fmt::format("a number within the range of {}", type.name()), value);
+    out_of_range(value, type, place);
   }
-  // An integer must not become another one.
-  if (PyLong_Check(value) &&
-      is_another_number(value, type.tag() == TypeTag::Float ? static_cast<float>(found) : found)) {
+  const T narrowed = static_cast<T>(found);
+  if (PyIndex_Check(value) && is_another_number(value, narrowed)) {
     raise_wrong_type(place.to_string(), fmt::format("an integer that {} holds without rounding it", type.name()),
                      value);
   }
-  return found;
-}
-
-float to_float(PyObject* value, const DataType& type, const Place& place) {
-  const double found = to_double(value, type, place);
-  const auto narrowed = static_cast<float>(found);
-  if (std::isinf(narrowed) && !std::isinf(found)) {
-    raise_wrong_type(place.to_string(), fmt::format("a number within the range of {}", type.name()), value);
-  }
+  const bool is_extreme = std::isinf(narrowed) || narrowed == 0;
+  if (is_extreme && is_another_number(value, narrowed)) out_of_range(value, type, place);
   return narrowed;
 }
 
@@ -224,9 +233,40 @@ std::string Place::to_string() const {
   std::string text = parent == nullptr ? std::string() : parent->to_string();
   if (!name.empty()) return text.empty() ? std::string(name) : fmt::format("{}.{}", text, name);
   if (key == nullptr) return fmt::format("{}[{}]", text, index);
-  const nb::object shown = nb::steal(PyObject_Str(key));
+  // backslashreplace: a key may have half a surrogate pair, which no UTF-8 has.
+  nb::object shown = nb::steal(PyObject_Str(key));
+  if (shown.is_valid()) shown = nb::steal(PyUnicode_AsEncodedString(shown.ptr(), "utf-8", "backslashreplace"));
   if (!shown.is_valid()) PyErr_Clear();
-  return fmt::format("{}{{{}}}", text, shown.is_valid() ? nb::cast<std::string_view>(shown) : "?");
+  return fmt::format("{}{{{}}}", text, shown.is_valid() ? PyBytes_AS_STRING(shown.ptr()) : "?");
+}
+
+std::optional<bool> truth_of(PyObject* value) {
+  if (PyBool_Check(value)) return value == Py_True;
+  // The scalar of NumPy is no subclass of bool. Its type was numpy.bool_ until NumPy 2.
+  const std::string_view name = Py_TYPE(value)->tp_name;
+  if (name != "numpy.bool" && name != "numpy.bool_") return std::nullopt;
+  const int truth = PyObject_IsTrue(value);
+  if (truth < 0) throw nb::python_error();
+  return truth != 0;
+}
+
+bool is_number(PyObject* value) {
+  if (PyFloat_Check(value) || PyLong_Check(value)) return !PyBool_Check(value);
+  const auto* const methods = Py_TYPE(value)->tp_as_number;
+  return methods != nullptr && (methods->nb_float != nullptr || methods->nb_index != nullptr) && !truth_of(value) &&
+         // An array of NumPy is no number, though one of a single element would become one.
+         PySequence_Check(value) == 0;
+}
+
+bool is_decimal(PyObject* value) {
+  static PyObject* const decimal = nb::object(nb::module_::import_("decimal").attr("Decimal")).release().ptr();
+  const int found = PyObject_IsInstance(value, decimal);
+  if (found < 0) throw nb::python_error();
+  return found != 0;
+}
+
+std::string decimal_text(PyObject* decimal) {
+  return std::string(view_of(owned(PyObject_Str(decimal)).ptr(), "value"));
 }
 
 FieldValue to_field_value(PyObject* value, const DataType& type, const Place& place) {
@@ -240,12 +280,12 @@ FieldValue to_field_value(PyObject* value, const DataType& type, const Place& pl
     case TypeTag::Byte:
       return to_integer<std::int8_t>(value, type, place);
     case TypeTag::Float:
-      return to_float(value, type, place);
+      return to_floating<float>(value, type, place);
     case TypeTag::Double:
-      return to_double(value, type, place);
+      return to_floating<double>(value, type, place);
     case TypeTag::Bool:
-      if (!PyBool_Check(value)) misfit(value, type, place);
-      return value == Py_True;
+      if (const auto truth = truth_of(value)) return *truth;
+      misfit(value, type, place);
     case TypeTag::Raw:
       return to_raw(value, type, place);
     case TypeTag::Array:

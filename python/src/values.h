@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,6 +30,14 @@ struct Place {
   /// Returns "credits[0].name".
   std::string to_string() const;
 };
+
+/// Returns the value of a bool of Python or NumPy; nothing for other objects.
+std::optional<bool> truth_of(PyObject* value);
+/// Returns whether an object is a number: of Python, of NumPy, or another one with __float__ or __index__.
+bool is_number(PyObject* value);
+bool is_decimal(PyObject* value);
+/// Returns the digits of a decimal.Decimal, or NaN, Infinity and the like.
+std::string decimal_text(PyObject* decimal);
 
 /// Returns the value as one of `type`. Raises WrongType with the place, what was expected and what was there.
 FieldValue to_field_value(PyObject* value, const DataType& type, const Place& place);

@@ -2,6 +2,7 @@
 
 import math
 import pickle
+from decimal import Decimal
 
 import pytest
 
@@ -58,6 +59,31 @@ def test_other_types_that_fit_are_taken(client, space):
     assert client.get(space(3))["weight"] == math.inf
 
 
+def test_numbers_of_other_packages_are_taken_in_puts_and_updates(client, space):
+    numpy = pytest.importorskip("numpy")
+    fields = {"sold": numpy.bool_(True), "price": numpy.int16(3), "rating": numpy.float32(0.1), "weight": Decimal("0.1"),
+              "level": numpy.int8(-128), "stock": numpy.uint64(2**63 - 1)}
+    stored = {"sold": True, "price": 3, "rating": float(numpy.float32(0.1)), "weight": 0.1, "level": -128, "stock": 2**63 - 1}
+    client.put(space(1), fields)
+    client.update(space(2), {name: {"assign": value} for name, value in fields.items()}, create=True)
+    assert client.get(space(1)) == client.get(space(2)) == stored
+    client.put(space(1), {"sold": numpy.bool_(False), "rating": Decimal("1.00000017881393432617187499")})  # Below half a step.
+    assert client.get(space(1)) == {"sold": False, "rating": 1.0000001192092896}
+    client.put(space(1), {"stock": 1})
+    client.update(space(1), {"stock": {"increment": Decimal(2**53 + 1)}})
+    assert client.get(space(1)) == {"stock": 2**53 + 2}
+    for wrong in (numpy.bool_(True), numpy.array([1.5])):
+        with pytest.raises(fjord.WrongType):
+            client.put(space(1), {"weight": wrong})
+
+
+def test_updates_take_numbers_that_are_not_finite(client, space):
+    client.put(space(1), {})
+    client.update(space(1), {"weight": {"assign": -math.inf}, "rating": {"assign": math.nan}})
+    document = client.get(space(1))
+    assert document["weight"] == -math.inf and math.isnan(document["rating"])
+
+
 @pytest.mark.parametrize("fields, field, expected, got", [
     ({"price": "3"}, "price", "int (int)", "str '3'"),
     ({"price": True}, "price", "int (int)", "bool True"),
@@ -71,6 +97,13 @@ def test_other_types_that_fit_are_taken(client, space):
     ({"name": b"x"}, "name", "str", "bytes b'x'"),
     ({"name": "\ud800"}, "name", "str without surrogates", "str '\\ud800'"),
     ({"picture": "x"}, "picture", "bytes", "str 'x'"),
+    ({"moods": {"\ud800": 1}}, "moods{\\ud800}", "str without surrogates", "str '\\ud800'"),
+    ({"years": {"\ud800": "x"}}, "years{\\ud800}", "int (int)", "str '\\ud800'"),
+    ({"weight": 2**53 + 1}, "weight", "an integer that double holds without rounding it", "int 9007199254740993"),
+    ({"weight": Decimal("1e400")}, "weight", "a number within the range of double", "Decimal Decimal('1E+400')"),
+    ({"weight": Decimal("-1e-400")}, "weight", "a number within the range of double", "Decimal Decimal('-1E-400')"),
+    ({"rating": 1e-60}, "rating", "a number within the range of float", "float 1e-60"),
+    ({"rating": 1e39}, "rating", "a number within the range of float", "float 1e+39"),
     ({"tags": "abc"}, "tags", "list (array<string>)", "str 'abc'"),
     ({"tags": ["a", 3]}, "tags[1]", "str", "int 3"),
     ({"tags": 5}, "tags", "list (array<string>)", "int 5"),
