@@ -275,7 +275,7 @@ struct Cell {
   2: optional double number
   3: optional string text
   4: optional bool truth
-  /** A value that is a JSON array or object. */
+  /** A value that is a JSON array or object, or the digits of an integer of more than 64 bits. */
   5: optional string json
 }
 

@@ -1,12 +1,15 @@
 #include "fjord/library/detail/aggregate_run.h"
 
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
+#include <limits>
 #include <rapidjson/document.h>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
 #include "fjord/common/hash.h"
+#include "fjord/library/detail/csv_cell.h"
 #include "fjord/library/detail/job_calls.h"
 #include "fjord/library/detail/job_spec.h"
 #include "parameters.h"
@@ -54,29 +57,60 @@ rpc::JobSpec job_spec_of(const AggregateRun& run, const std::vector<std::shared_
   return job;
 }
 
-Cell number_cell(std::string_view json, ColumnKind kind) {
+Cell integer_cell(std::string_view json) {
   const char* const end = json.data() + json.size();
-  if (std::int64_t integer = 0; kind == ColumnKind::Integer) {
-    const auto read = std::from_chars(json.data(), end, integer);
-    if (read.ec == std::errc() && read.ptr == end) return integer;
-  }
+  std::int64_t integer = 0;
+  const auto read = std::from_chars(json.data(), end, integer);
+  if (read.ec == std::errc() && read.ptr == end) return integer;
+  return Json{std::string(json)};  // A sum of more than 64 bits.
+}
+
+Cell number_cell(std::string_view json) {
+  if (json.starts_with('"')) return (json[1] == '-' ? -1 : 1) * std::numeric_limits<double>::infinity();
+  const char* const end = json.data() + json.size();
   double number = 0;
   const auto read = std::from_chars(json.data(), end, number);
   if (read.ec == std::errc() && read.ptr == end) return number;
   return Json{std::string(json)};
 }
 
+std::string text_of(std::string_view json) {
+  rapidjson::Document text;
+  text.Parse(json.data(), json.size());
+  return text.IsString() ? std::string(text.GetString(), text.GetStringLength()) : std::string(json);
+}
+
 Cell cell_of(std::string_view json, ColumnKind kind) {
   if (json == "null") return std::monostate();
-  if (json == "true") return true;
-  if (json == "false") return false;
-  if (json.starts_with('"')) {
-    rapidjson::Document text;
-    text.Parse(json.data(), json.size());
-    if (text.IsString()) return std::string(text.GetString(), text.GetStringLength());
+  switch (kind) {
+    case ColumnKind::Integer:
+      return integer_cell(estimate_of(json));
+    case ColumnKind::Number:
+      return number_cell(estimate_of(json));
+    case ColumnKind::Bool:
+      return json == "true";
+    case ColumnKind::String:
+      return text_of(json);
+    case ColumnKind::Json:
+      break;
   }
-  if (kind == ColumnKind::Json || json.starts_with('[')) return Json{std::string(json)};
-  return number_cell(estimate_of(json), kind);
+  return Json{std::string(json)};
+}
+
+CellType type_of(ColumnKind kind) {
+  switch (kind) {
+    case ColumnKind::Integer:
+      return CellType::Integer;
+    case ColumnKind::Number:
+      return CellType::Number;
+    case ColumnKind::String:
+      return CellType::Text;
+    case ColumnKind::Bool:
+      return CellType::Truth;
+    case ColumnKind::Json:
+      break;
+  }
+  return CellType::Json;
 }
 
 }  // namespace
@@ -93,6 +127,44 @@ Result<std::vector<std::vector<Cell>>> cells_of(const AggregatePlan& plan,
     for (std::size_t i = 0; i < texts.size(); ++i) line.push_back(cell_of(texts[i], plan.columns()[i].kind));
   }
   return cells;
+}
+
+void set_columns(const AggregatePlan& plan, AggregateResult& result) {
+  for (const AggregateColumn& column : plan.columns()) {
+    result.columns.push_back(column.name);
+    result.types.push_back(type_of(column.kind));
+  }
+}
+
+Status for_each_row(const AggregateEnd& end, const std::function<bool(std::span<const std::string>)>& f) {
+  std::vector<std::string> cells;
+  for (const auto& [key, row] : end.rows) {
+    FJORD_TRY_ASSIGN(const std::vector<std::string_view> texts, mapreduce::row_cells(row));
+    if (texts.size() != end.plans.back()->columns().size()) {
+      return {StatusCode::Corruption, "a malformed row: " + row};
+    }
+    cells.clear();
+    for (const std::string_view text : texts) cells.push_back(estimate_of(text));
+    if (!f(cells)) break;
+  }
+  return Status::ok();
+}
+
+std::string csv_header(const AggregatePlan& plan) {
+  std::string line;
+  for (const AggregateColumn& column : plan.columns()) line += (line.empty() ? "" : ",") + csv_cell(column.name);
+  return line + "\n";
+}
+
+std::string csv_row(std::span<const std::string> cells) {
+  std::string line;
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    if (i > 0) line += ',';
+    if (cells[i] == "null") continue;
+    const std::string text = cells[i].starts_with('"') ? text_of(cells[i]) : cells[i];
+    line += text.empty() ? "\"\"" : csv_cell(text);
+  }
+  return line + "\n";
 }
 
 std::string estimate_of(std::string_view json) {
@@ -112,7 +184,10 @@ std::string to_string(const Cell& cell) {
   struct Text {
     std::string operator()(std::monostate) const { return "-"; }
     std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
-    std::string operator()(double value) const { return fmt::format("{}", value); }
+    std::string operator()(double value) const {
+      if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+      return fmt::format("{}", value);
+    }
     std::string operator()(const std::string& value) const { return value; }
     std::string operator()(bool value) const { return value ? "true" : "false"; }
     std::string operator()(const Json& value) const { return value.text; }
@@ -145,7 +220,15 @@ Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run) {
   return end;
 }
 
-AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request) {
+Status status_of(const JobInfo& job) {
+  if (job.state == JobState::Done) return Status::ok();
+  return job.state == JobState::Cancelled ? Status(StatusCode::Cancelled, "the job was cancelled") : job.error;
+}
+
+Result<AggregateRun> run_of(const AggregateRequest& request) {
+  if (request.type.empty()) {
+    return Status(StatusCode::InvalidArgument, "type is empty: expected a document type");
+  }
   AggregateRun run;
   AggregateSpec& spec = run.job.passes.emplace_back();
   spec.type = request.type;
@@ -164,35 +247,36 @@ AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request)
   run.time_limit = request.time_limit;
   run.stop = request.stop;
   run.on_progress = request.on_progress;
+  return run;
+}
 
+namespace {
+
+Result<AggregateResult> aggregate(ClientCore& core, const AggregateRequest& request) {
+  FJORD_TRY_ASSIGN(AggregateRun run, run_of(request));
+  FJORD_TRY_ASSIGN(const AggregateEnd end, run_aggregate(core, std::move(run)));
   AggregateResult result;
-  if (request.type.empty()) {
-    result.status = Status(StatusCode::InvalidArgument, "type is empty: expected a document type");
-    return result;
-  }
-  auto end = run_aggregate(core, std::move(run));
-  if (!end) {
-    result.status = end.error();
-    return result;
-  }
-  result.job_id = end->job.id;
-  result.documents_read = end->job.current().documents_read;
-  result.documents_put = end->job.current().documents_put;
-  result.documents_removed = end->job.current().documents_removed;
-  result.buckets = end->job.current().map_tasks_done;
-  result.buckets_total = end->job.current().map_tasks;
-  result.dead_letters = end->job.dead_letters;
-  const AggregatePlan& plan = *end->plans.back();
-  for (const AggregateColumn& column : plan.columns()) result.columns.push_back(column.name);
-  if (end->job.state == JobState::Failed) result.status = end->job.error;
-  if (end->job.state == JobState::Cancelled) result.status = Status(StatusCode::Cancelled, "the job was cancelled");
-  auto rows = cells_of(plan, end->rows);
-  if (rows) {
-    result.rows = std::move(*rows);
-  } else {
-    result.status = rows.error();
-  }
+  result.job_id = end.job.id;
+  result.documents_read = end.job.current().documents_read;
+  result.documents_put = end.job.current().documents_put;
+  result.documents_removed = end.job.current().documents_removed;
+  result.buckets = end.job.current().map_tasks_done;
+  result.buckets_total = end.job.current().map_tasks;
+  result.dead_letters = end.job.dead_letters;
+  set_columns(*end.plans.back(), result);
+  result.status = status_of(end.job);
+  FJORD_TRY_ASSIGN(result.rows, cells_of(*end.plans.back(), end.rows));
   return result;
+}
+
+}  // namespace
+
+AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request) {
+  auto result = aggregate(core, request);
+  if (result) return std::move(*result);
+  AggregateResult failed;
+  failed.status = result.error();
+  return failed;
 }
 
 Pending<AggregateResult> Client::aggregate(AggregateRequest request) {

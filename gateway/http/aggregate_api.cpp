@@ -1,11 +1,11 @@
 // /aggregate/v1: groups and aggregates documents, and waits for the rows.
 
 #include <algorithm>
+#include <span>
 #include <stop_token>
 #include <utility>
 
 #include "fjord/library/detail/aggregate_run.h"
-#include "fjord/library/detail/csv_cell.h"
 #include "http/answer_form.h"
 #include "http/job_request.h"
 #include "http/long_answer.h"
@@ -27,74 +27,57 @@ Result<AggregateRequest> read_aggregation(const std::string& body) {
   return request;
 }
 
-struct CellWriter {
-  void operator()(std::monostate) const { json.null(); }
-  void operator()(const Json& value) const { json.raw(value.text); }
-  template <typename T>
-  void operator()(const T& value) const {
-    json.value(value);
-  }
-  JsonText& json;
-};
-
-void write_cell(const Cell& cell, JsonText& json) { std::visit(CellWriter{json}, cell); }
-
-std::string csv_text(const Cell& cell) {
-  if (std::holds_alternative<std::monostate>(cell)) return {};
-  const std::string text = to_string(cell);
-  return text.empty() ? "\"\"" : csv_cell(text);
+void write_numbers(const JobInfo& job, JsonText& json) {
+  const JobPassInfo& pass = job.current();
+  json.member("documents_read", pass.documents_read).member("dead_letters", job.dead_letters);
+  json.member("documents_put", pass.documents_put).member("documents_removed", pass.documents_removed);
+  json.member("buckets", pass.map_tasks).member("buckets_read", pass.map_tasks_done);
 }
 
-void write_numbers(const AggregateResult& result, JsonText& json) {
-  json.member("documents_read", result.documents_read).member("dead_letters", result.dead_letters);
-  json.member("documents_put", result.documents_put).member("documents_removed", result.documents_removed);
-  json.member("buckets", result.buckets_total).member("buckets_read", result.buckets);
-}
-
-void give_json(const AggregateResult& result, LongAnswer& answer) {
+Status give_json(const AggregateEnd& end, LongAnswer& answer) {
   JsonText head;
-  head.begin_object().member("job", result.job_id).member("columns", result.columns).end_object();
+  head.begin_object().member("job", end.job.id).key("columns").begin_array();
+  for (const auto& column : end.plans.back()->columns()) head.value(column.name);
+  head.end_array().end_object();
   std::string text = head.str();
   text.pop_back();
   answer.add(text + ",\"rows\":[");
-  for (std::size_t i = 0; i < result.rows.size() && answer.is_open(); ++i) {
+  const char* between = "";
+  FJORD_TRY(for_each_row(end, [&](std::span<const std::string> cells) {
     JsonText row;
     row.begin_array();
-    for (const Cell& cell : result.rows[i]) write_cell(cell, row);
+    for (const std::string& cell : cells) row.raw(cell);
     row.end_array();
-    answer.add((i == 0 ? "" : ",") + row.str());
-  }
+    return answer.add(std::exchange(between, ",") + row.str());
+  }));
   JsonText numbers;
   numbers.begin_object();
-  write_numbers(result, numbers);
+  write_numbers(end.job, numbers);
   numbers.end_object();
   answer.add("]," + numbers.str().substr(1));
+  return Status::ok();
 }
 
-void give_lines(const AggregateResult& result, LongAnswer& answer) {
-  for (const std::vector<Cell>& cells : result.rows) {
+Status give_lines(const AggregateEnd& end, LongAnswer& answer) {
+  const auto& columns = end.plans.back()->columns();
+  FJORD_TRY(for_each_row(end, [&](std::span<const std::string> cells) {
     JsonText row;
     row.begin_object().key("row").begin_object();
-    for (std::size_t i = 0; i < cells.size(); ++i) write_cell(cells[i], row.key(result.columns[i]));
+    for (std::size_t i = 0; i < cells.size(); ++i) row.key(columns[i].name).raw(cells[i]);
     row.end_object().end_object();
-    if (!answer.add(row.str() + "\n")) return;
-  }
-  JsonText end;
-  end.begin_object().key("end").begin_object().member("job", result.job_id).member("rows", result.rows.size());
-  write_numbers(result, end);
-  end.end_object().end_object();
-  answer.add(end.str() + "\n");
+    return answer.add(row.str() + "\n");
+  }));
+  JsonText last;
+  last.begin_object().key("end").begin_object().member("job", end.job.id).member("rows", end.rows.size());
+  write_numbers(end.job, last);
+  last.end_object().end_object();
+  answer.add(last.str() + "\n");
+  return Status::ok();
 }
 
-void give_csv(const AggregateResult& result, LongAnswer& answer) {
-  std::string line;
-  for (const std::string& column : result.columns) line += (line.empty() ? "" : ",") + csv_cell(column);
-  answer.add(line + "\n");
-  for (const std::vector<Cell>& cells : result.rows) {
-    line.clear();
-    for (std::size_t i = 0; i < cells.size(); ++i) line += (i == 0 ? "" : ",") + csv_text(cells[i]);
-    if (!answer.add(line + "\n")) return;
-  }
+Status give_csv(const AggregateEnd& end, LongAnswer& answer) {
+  answer.add(csv_header(*end.plans.back()));
+  return for_each_row(end, [&](std::span<const std::string> cells) { return answer.add(csv_row(cells)); });
 }
 
 void aggregate(Client& client, const ApiCall& call, const HttpReply& reply) {
@@ -110,21 +93,14 @@ void aggregate(Client& client, const ApiCall& call, const HttpReply& reply) {
   reply.on_stop([stop]() mutable { stop.request_stop(); });
   request->stop = stop.get_token();
   request->time_limit = std::max<Duration>(*timeout, milliseconds(1));
-  const AggregateResult result = run_aggregate(client.core(), *request);
-  if (!result.status) return refuse(result.status);
+  auto run = run_of(*request);
+  if (!run) return refuse(run.error());
+  const auto end = run_aggregate(client.core(), std::move(*run));
+  if (!end) return refuse(end.error());
+  if (const Status status = status_of(end->job); !status) return refuse(status);
   LongAnswer answer(reply, content_type_of(*form));
-  switch (*form) {
-    case AnswerForm::Json:
-      give_json(result, answer);
-      break;
-    case AnswerForm::Lines:
-      give_lines(result, answer);
-      break;
-    case AnswerForm::Csv:
-      give_csv(result, answer);
-      break;
-  }
-  answer.end();
+  const auto give = *form == AnswerForm::Json ? give_json : *form == AnswerForm::Lines ? give_lines : give_csv;
+  if (give(*end, answer)) answer.end();  // A body that is cut off tells the client of malformed rows.
 }
 
 }  // namespace

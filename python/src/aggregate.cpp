@@ -57,7 +57,7 @@ AggregateResult result_of_job(ClientHandle& handle, const std::string& passes,
   const auto plans = value_of(job.compile(client->core().types()));
   check(plans.back()->arrange(rows));
   AggregateResult result;
-  for (const auto& column : plans.back()->columns()) result.columns.push_back(column.name);
+  set_columns(*plans.back(), result);
   result.rows = value_of(cells_of(*plans.back(), rows));
   return result;
 }

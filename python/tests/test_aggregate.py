@@ -7,13 +7,14 @@ from fjord.aggregate import avg, count, distinct, max, min, quantile, sum
 from fjord.testing import LocalCluster
 
 LISTING = "document listing { field city type string { header } field price type int { header } field area type double {} }"
+LARGE = "document large { field n type long {} field part type double {} }"
 CITIES = "document cities { field city type string {} field n type long {} field mean type double {} }"
 ROWS = [("Oslo", 10), ("Oslo", 20), ("Rome", 30), ("Rome", 40), ("Rome", 50), (None, 60)]
 
 
 @pytest.fixture(scope="module")
 def client():
-    with LocalCluster(storage=2, redundancy=1, schemas=[LISTING, CITIES]) as cluster:
+    with LocalCluster(storage=2, redundancy=1, schemas=[LISTING, CITIES, LARGE]) as cluster:
         with cluster.client() as connected:
             stats = connected.feed((f"id:a:listing::{i}", {"city": city, "price": price, "area": price / 4})
                                    for i, (city, price) in enumerate(ROWS))
@@ -63,6 +64,19 @@ def test_arrow_pandas_and_polars_have_the_rows(client):
     assert isinstance(cities.df(), pd.DataFrame) and cities.df()["n"].sum() == 6
     assert isinstance(cities.pl(), pl.DataFrame) and cities.pl()["n"].sum() == 6
     assert pa.table(cities).num_rows == 3
+
+
+def test_sums_keep_all_digits_and_columns_their_types(client):
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pandas")
+    client.feed((f"id:a:large::{n}", {"n": 2**63 - 1, "part": part}) for n, part in enumerate((1.5, float("inf"), None)))
+    rows = client.aggregate("large").agg(total=sum("n"), most=max("part"), mean=avg("n"))
+    assert rows.fetchall() == [(3 * (2**63 - 1), float("inf"), float(2**63 - 1))]
+    assert rows.arrow().schema.types == [pa.decimal128(38, 0), pa.float64(), pa.float64()]
+    assert [int(one) for one in rows.arrow()["total"].to_pylist()] == [3 * (2**63 - 1)]
+    assert int(rows.df()["total"][0]) == 3 * (2**63 - 1) and rows.df()["most"][0] == float("inf")
+    nothing = client.aggregate("large").filter("n < 0").agg(total=sum("n"), most=max("part"))
+    assert nothing.arrow().schema.types == [pa.int64(), pa.float64()]
 
 
 def test_rows_are_stored_and_replaced(client):

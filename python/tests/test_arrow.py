@@ -225,6 +225,17 @@ def test_pandas_reads_a_visit(client):
     assert isinstance(frame, pd.DataFrame) and int(frame["price"].sum()) == 4950
 
 
+def test_a_frame_of_pandas_keeps_digits_beside_missing_values(client):
+    pytest.importorskip("pandas")
+    client.put("id:a:thing::1", {"large": 2**53 + 1, "parts": [{"no": 2**31 - 1}, {"names": ["a"]}]})
+    client.put("id:a:thing::2", {"text": "without"})
+    frame = client.visit_arrow(type="thing", fields=["large", "parts", "yes"]).df()
+    assert [str(frame[name].dtype) for name in ("large", "yes")] == ["Int64", "boolean"]
+    assert client.import_arrow(frame, type="thing").stored == 2
+    assert client.get("id:a:thing::1") == {"large": 2**53 + 1, "parts": [{"no": 2**31 - 1}, {"names": ["a"]}]}
+    assert client.get("id:a:thing::2") == {}
+
+
 def test_polars_reads_a_visit(client):
     pl = pytest.importorskip("polars")
     feed_items(client, 100)

@@ -201,6 +201,7 @@ TEST_CASE("arrow: what no schema can hold is reported", "[arrow]") {
 TEST_CASE("arrow: rows of an aggregation have columns of their kinds", "[arrow]") {
   AggregateResult result;
   result.columns = {"city", "n", "mean", "mixed"};
+  result.types = {CellType::Text, CellType::Integer, CellType::Number, CellType::Json};
   result.rows = {{std::string("Oslo"), std::int64_t{3}, 0.5, std::int64_t{1}},
                  {std::string("Rome"), std::int64_t{4}, std::monostate(), std::string("x")}};
   ArrowArrayStream stream;
@@ -217,6 +218,34 @@ TEST_CASE("arrow: rows of an aggregation have columns of their kinds", "[arrow]"
   ArrowArray end;
   REQUIRE(stream.get_next(&stream, &end) == 0);
   CHECK(end.release == nullptr);
+  stream.release(&stream);
+}
+
+TEST_CASE("arrow: the columns of an aggregation keep all digits, and their types whichever values there are",
+          "[arrow]") {
+  AggregateResult result;
+  result.columns = {"sum", "none", "truth", "most"};
+  result.types = {CellType::Integer, CellType::Integer, CellType::Truth, CellType::Number};
+  const double infinite = std::numeric_limits<double>::infinity();
+  result.rows = {{Json{"18446744073709551614"}, std::monostate(), true, infinite},
+                 {std::int64_t{-1}, std::monostate(), std::monostate(), 1.5},
+                 {Json{"-18446744073709551615"}, std::monostate(), false, std::monostate()}};
+  ArrowArrayStream stream;
+  aggregate_to_arrow(result, &stream);
+  Table table;
+  REQUIRE(stream.get_schema(&stream, &table.schema) == 0);
+  REQUIRE(stream.get_next(&stream, &table.batch) == 0);
+  std::vector<std::string> formats;
+  for (std::int64_t i = 0; i < table.schema.n_children; ++i) formats.push_back(table.schema.children[i]->format);
+  CHECK(formats == std::vector<std::string>{"d:38,0", "l", "b", "g"});
+  const auto* halves = static_cast<const std::uint64_t*>(table.batch.children[0]->buffers[1]);
+  CHECK(halves[0] == 18446744073709551614u);
+  CHECK(halves[1] == 0);
+  CHECK(halves[2] == ~std::uint64_t{0});
+  CHECK(halves[3] == ~std::uint64_t{0});
+  CHECK(halves[4] == 1);
+  CHECK(halves[5] == ~std::uint64_t{0});
+  CHECK(static_cast<const double*>(table.batch.children[3]->buffers[1])[0] == infinite);
   stream.release(&stream);
 }
 

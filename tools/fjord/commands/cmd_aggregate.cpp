@@ -76,16 +76,9 @@ std::string shown(std::string_view json, const char* null, const char* mark) {
   return json.starts_with('{') ? mark + estimate_of(json) : std::string(json);
 }
 
-/// Returns a cell as one of a CSV file: nothing is null, "" the empty text.
-std::string csv_text(std::string_view json) {
-  if (json == "null") return {};
-  const std::string text = shown(json, "", "");
-  return text.empty() ? "\"\"" : csv_cell(text);
-}
-
 class Table {
  public:
-  Table(const AggregatePlan& plan, const std::vector<KeyedResult>& rows) : plan_(plan), rows_(rows) {}
+  explicit Table(const AggregateEnd& end) : end_(end), plan_(*end.plans.back()) {}
 
   Status write(const std::string& format) {
     if (format == "json") return write_json();
@@ -96,7 +89,7 @@ class Table {
   /// Calls `f(cells)` for each row. Errors: Corruption.
   template <typename F>
   Status for_each(F f) const {
-    for (const auto& [key, row] : rows_) {
+    for (const auto& [key, row] : end_.rows) {
       FJORD_TRY_ASSIGN(const std::vector<std::string_view> cells, mapreduce::row_cells(row));
       if (cells.size() != plan_.columns().size()) return Status(StatusCode::Corruption, "a malformed row: " + row);
       f(cells);
@@ -117,14 +110,10 @@ class Table {
   }
 
   Status write_csv() const {
-    std::string out;
-    for (std::size_t i = 0; i < plan_.columns().size(); ++i) {
-      out += (i == 0 ? "" : ",") + csv_cell(plan_.columns()[i].name);
-    }
-    out += "\n";
-    FJORD_TRY(for_each([&](const std::vector<std::string_view>& cells) {
-      for (std::size_t i = 0; i < cells.size(); ++i) out += (i == 0 ? "" : ",") + csv_text(cells[i]);
-      out += "\n";
+    std::string out = csv_header(plan_);
+    FJORD_TRY(for_each_row(end_, [&](std::span<const std::string> cells) {
+      out += csv_row(cells);
+      return true;
     }));
     print(out);
     return Status::ok();
@@ -159,8 +148,8 @@ class Table {
     return Status::ok();
   }
 
+  const AggregateEnd& end_;
   const AggregatePlan& plan_;
-  const std::vector<KeyedResult>& rows_;
 };
 
 std::string put_text(const JobPassInfo& pass) {
@@ -241,7 +230,7 @@ int aggregate(ClientCore& core, const AggregateArgs& args, AggregateJob written)
                          job.error.to_string(), last.documents_read, last.map_tasks_done, last.map_tasks));
     return job.error.is_ok() ? static_cast<int>(kFailed) : failure_code(job.error);
   }
-  const Status written_out = Table(*end->plans.back(), end->rows).write(args.common.output);
+  const Status written_out = Table(*end).write(args.common.output);
   if (!written_out) return report(written_out);
   complain_of_passes(job);
   complain(coverage(job, end->rows.size()));

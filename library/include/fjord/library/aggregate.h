@@ -42,14 +42,19 @@ struct Json {
   std::string text;
   friend bool operator==(const Json&, const Json&) = default;
 };
-/// A cell of a row. std::monostate: no value, such as the average of no documents.
+/// A cell of a row. std::monostate: no value, such as the average of no documents. An integer of more than 64 bits,
+/// which a sum can be, is a Json with its digits.
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string, bool, Json>;
 /// Returns text for people; "-" for no value.
 std::string to_string(const Cell& cell);
 
+/// What the cells of a column hold, whichever values there are.
+enum class CellType : std::uint8_t { Integer, Number, Text, Truth, Json };
+
 struct AggregateResult {
   Status status;
   std::vector<std::string> columns;  ///< Groups first, then aggregates.
+  std::vector<CellType> types;       ///< One for each column.
   std::vector<std::vector<Cell>> rows;
   std::string job_id;
   std::uint64_t documents_read = 0;
