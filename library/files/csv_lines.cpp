@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
+#include <type_traits>
 
 #include "fjord/document/docblock.h"
 #include "fjord/document/json.h"
@@ -13,6 +15,10 @@ namespace {
 
 template <typename T>
 std::string number_text(T value) {
+  if constexpr (std::is_floating_point_v<T>) {  // As in JSON (document/FEED.md).
+    if (std::isnan(value)) return "NaN";
+    if (std::isinf(value)) return value > 0 ? "Infinity" : "-Infinity";
+  }
   char digits[32];
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
