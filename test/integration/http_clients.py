@@ -14,6 +14,9 @@ CACHE = pathlib.Path(os.environ.get("FJORD_CLIENTS_DIR", pathlib.Path.home() / "
 CLIENTS = pathlib.Path(__file__).resolve().parent / "clients"
 PYTHON_CLIENTS = ("vespacli==8.763.13", "pyvespa==1.2.9")
 SCHEMATHESIS = ("schemathesis==4.32.5",)
+SPEC_VALIDATOR = ("openapi-spec-validator==0.9.0",)
+PYTHON_GENERATOR = ("openapi-python-client==0.29.0",)
+NODE_PACKAGES = ("openapi-typescript@7.13.0", "openapi-fetch@0.17.0", "typescript@5.9.3", "@types/node@20.19.43")
 JAVA_CLIENT = ("com.yahoo.vespa", "vespa-feed-client", "8.700.24")
 
 POM = """<project><modelVersion>4.0.0</modelVersion>
@@ -48,6 +51,21 @@ def python_folder(packages=PYTHON_CLIENTS):
             install([str(folder / "bin" / "pip"), "install", "--quiet", *packages])
             (folder / "complete").touch()
     return folder / "bin"
+
+
+def node_folder():
+    """Returns the folder node_modules with NODE_PACKAGES from the npm registry."""
+    for program in ("node", "npm"):
+        if shutil.which(program) is None:
+            raise unittest.SkipTest(f"there is no {program}; packages-console.txt has it")
+    with locked("node"):
+        folder = CACHE / "-".join(["node", *(one.replace("/", "-") for one in NODE_PACKAGES)])
+        if not (folder / "complete").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            install(["npm", "install", "--prefix", str(folder), "--no-fund", "--no-audit", "--ignore-scripts", *NODE_PACKAGES])
+            (folder / "complete").touch()
+    return folder / "node_modules"
 
 
 def java_class_path():
