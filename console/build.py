@@ -1,7 +1,8 @@
 """Makes the file assets.cpp, which holds the console, of the sources in page/.
 
-Runs `npm ci` in the output folder if the lock file is new there, then bundle.mjs. If node, npm or the npm registry is missing, it
-prints one line and makes an assets.cpp without a console. A fault in page/ is an error.
+Runs `npm ci` in the output folder if the lock file is new there, makes types of the answers from the description of the HTTP paths
+(openapi.d.ts), then runs bundle.mjs. If node, npm or the npm registry is missing, it prints one line and makes an assets.cpp without a
+console. A fault in page/ is an error.
 """
 
 import argparse
@@ -14,6 +15,7 @@ import subprocess
 import sys
 
 SOURCE = pathlib.Path(__file__).resolve().parent
+DESCRIPTION = SOURCE.parent / "gateway" / "http" / "openapi.yaml"
 NPM_FILES = ["package.json", "package-lock.json", ".npmrc"]
 NPM_SECONDS = 300
 BYTES_PER_LINE = 40
@@ -89,6 +91,22 @@ def install(npm, folder):
     return ""
 
 
+def make_types(node, folder):
+    """Makes openapi.d.ts beside node_modules from the description of the HTTP paths. Returns the exit code."""
+    wanted = hashlib.sha256(DESCRIPTION.read_bytes() + (folder / "node_modules" / "installed").read_bytes()).hexdigest()
+    made, stamp = folder / "openapi.d.ts", folder / "openapi.stamp"
+    if made.exists() and stamp.exists() and stamp.read_text() == wanted:
+        return 0
+    program = folder / "node_modules" / "openapi-typescript" / "bin" / "cli.js"
+    done = subprocess.run([node, program, DESCRIPTION, "--output", made], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True)
+    if done.returncode != 0:
+        print(done.stdout, file=sys.stderr)
+        return done.returncode
+    stamp.write_text(wanted)
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", type=pathlib.Path, required=True)
@@ -106,6 +124,8 @@ def main():
     page = folder / "page"
     if not page.is_symlink():
         page.symlink_to(SOURCE / "page")
+    if make_types(options.node, folder) != 0:
+        return 1
     bundled = subprocess.run([options.node, SOURCE / "bundle.mjs", folder], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                              text=True, env={**os.environ, "NODE_ENV": "production"})
     if bundled.returncode != 0:

@@ -7,6 +7,7 @@ import { bytes, command, duration, latency, listOf, percent, plural, rate, shell
 import { csvOf } from "#page/pages/aggregate";
 import { pathOf, updateOf } from "#page/pages/data";
 import { waitText } from "#page/pages/nodes";
+import { inputText } from "#page/pages/tuning";
 import { linesOf } from "#page/pages/state";
 import { query } from "#page/lib/api";
 import { jobCommandOf, jobRequestOf, parametersOf } from "#page/lib/jobrequest";
@@ -129,4 +130,10 @@ test("the progress of a change of nodes says what it waits for", () => {
   assert.equal(waitText(progress), "Not on all nodes yet. 1 bucket left");
   assert.equal(waitText({ ...progress, in_force: true, buckets_left: 12 }), "In force. 12 buckets left");
   assert.equal(waitText({ ...progress, waits_for: ["storage.3: never answered"] }), "Waiting until the node is up. storage.3: never answered");
+});
+
+test("what advice is computed from has its unit and its origin", () => {
+  assert.equal(inputText({ name: "disk.read_rate", value: 1234567, unit: "bytes/s", origin: "measured" }), "disk.read_rate = 1,234,567 bytes/s (measured)");
+  assert.equal(inputText({ name: "share", value: 0.25, unit: "", origin: "assumed" }), "share = 0.25 (assumed)");
+  assert.equal(inputText({ name: "rate", value: null, unit: "1/s", origin: "measured" }), "rate = not known (measured)");
 });

@@ -114,6 +114,12 @@ class ConsoleBrowser(unittest.TestCase):
         return self.browser.execute_script(
             "return [...document.querySelectorAll(arguments[0])].map((one) => one.innerText)", selector)
 
+    def facts(self, selector):
+        """Returns names and values of each list of facts that can be seen."""
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].filter((one) => one.offsetParent).map((list) => Object.fromEntries("
+            "[...list.querySelectorAll('dt')].map((one) => [one.innerText, one.nextElementSibling.innerText])))", selector)
+
     def text(self, selector="body"):
         return " ".join(self.texts(selector))
 

@@ -128,6 +128,12 @@ class TuningTest(ConsoleBrowser):
         self.go("tuning", "Tuning")
         self.click("Measure for 10s and advise")
         self.see("storage.visitors_max", "main table")
+        for one in self.browser.find_elements(By.CSS_SELECTOR, "[aria-label=Advice] summary"):
+            one.click()
+        self.assertEqual([facts for facts in self.facts("[aria-label=Advice] dl.facts") if not facts.get("with")], [])
+        for facts in self.facts("[aria-label=Advice] dl.facts"):
+            self.assertRegex(facts["with"], r"^–$|^\S+ = .+ \(.+\)")
+            self.assertNotRegex(facts.get("bound by", "none"), r"^$|\w,\w|\[object")
         # Only this change.
         for box in self.browser.find_elements(By.CSS_SELECTOR, "main input[type=checkbox]"):
             is_wanted = box.get_attribute("aria-label") == "Apply storage.visitors_max"

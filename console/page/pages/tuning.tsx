@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { get, post, query, usePoll } from "../lib/api";
 import { bytes, command, duration, percent, plural, rate, short, time } from "../lib/format";
-import type { Advice, AdviceRow, BalancePlan, BalancerStatus, BalanceStep, Move, TuningChange } from "../lib/types";
+import type { Advice, AdviceRow, BalancePlan, BalancerStatus, BalanceStep, Move, TuningChange, TuningInput } from "../lib/types";
 import { Bar, Code, Dialog, Input, Loading, Messages, Name, Panel, Problem, State, Table, toneOf, useAction } from "../parts/basic";
 
 const kPeriod = 5000;
@@ -12,6 +12,26 @@ const kSample = "10s";
 /** The expected effect with its interval. */
 function effectText(row: AdviceRow): string {
   return row.effect?.text || "–";
+}
+
+/** Returns a figure that advice is computed from: its value, and where that comes from. */
+export function inputText(input: TuningInput): string {
+  return `${input.name} = ${input.value === null ? "not known" : `${short(input.value)} ${input.unit}`.trim()} (${input.origin})`;
+}
+
+/** Why a setting is advised. */
+export function Why({ row }: { row: AdviceRow }) {
+  return (
+    <details><summary>{row.reason}</summary>
+      <dl class="facts">
+        <dt>formula</dt><dd class="mono">{row.formula || "–"}</dd>
+        <dt>with</dt><dd class="mono">{row.inputs.length === 0 ? "–" : row.inputs.map((input) => <div key={input.name}>{inputText(input)}</div>)}</dd>
+        {row.binding.length > 0 && <><dt>bound by</dt><dd>{row.binding.join(", ")}</dd></>}
+        {row.effect?.sensitive_to && <><dt>sensitive to</dt><dd>{row.effect.sensitive_to}</dd></>}
+        <dt>source</dt><dd>{row.source}</dd>
+      </dl>
+    </details>
+  );
 }
 
 function Apply({ rows, onClose, onDone }: { rows: AdviceRow[]; onClose: () => void; onDone: () => void }) {
@@ -73,14 +93,7 @@ function AdvicePanel({ onApplied }: { onApplied: () => void }) {
           { name: "now", isNumber: true, cell: (row) => row.old_text },
           { name: "advised", isNumber: true, cell: (row) => <b>{row.new_text}</b> },
           { name: "effect, with its interval", isText: true, cell: (row) => effectText(row) },
-          { name: "why", isText: true, isExtra: true, cell: (row) => <details><summary>{row.reason}</summary>
-            <dl class="facts">
-              <dt>formula</dt><dd class="mono">{row.formula || "–"}</dd>
-              <dt>with</dt><dd class="mono">{row.inputs || "–"}</dd>
-              {row.binding && <><dt>bound by</dt><dd>{row.binding}</dd></>}
-              {row.effect?.sensitive_to && <><dt>sensitive to</dt><dd>{row.effect.sensitive_to}</dd></>}
-              <dt>source</dt><dd>{row.source}</dd>
-            </dl></details> },
+          { name: "why", isText: true, isExtra: true, cell: (row) => <Why row={row} /> },
           { name: "may be applied", isExtra: true, cell: (row) => row.may_be_applied ? "yes" : row.why_not },
         ]} />
         {rows.length > 0 && <p class="row">
@@ -154,7 +167,7 @@ function Moves({ moves }: { moves: Move[] }) {
       { name: "to", cell: (move) => move.to },
       { name: "load", isNumber: true, cell: (move) => short(move.load) },
       { name: "bytes", isNumber: true, cell: (move) => bytes(move.bytes) },
-      { name: "why", isExtra: true, cell: (move) => move.read_part > 0 ? `${percent(move.read_part)} of its reads; ${move.reason}` : move.reason },
+      { name: "why", isExtra: true, cell: (move) => move.read_part ? `${percent(move.read_part)} of its reads; ${move.reason}` : move.reason },
     ]} />
   );
 }
