@@ -2,7 +2,7 @@
 // Usage: node bundle.mjs FOLDER, where FOLDER has page/ and node_modules/.
 
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
@@ -54,7 +54,11 @@ const html = readFileSync(join(folder, "page/index.html"), "utf8")
 files.push({ name: "index.html", contents: Buffer.from(html) });
 
 // What is copied into the script carries its license with it.
-const licenses = ["preact", "uplot"].map((name) => `${name}\n\n${readFileSync(join(folder, "node_modules", name, "LICENSE"), "utf8")}`);
+const licenseOf = (name) => {
+  const files = join(folder, "node_modules", name);
+  return readFileSync(join(files, readdirSync(files).find((file) => /^LICENSE/.test(file))), "utf8");
+};
+const licenses = ["lossless-json", "preact", "uplot"].map((name) => `${name}\n\n${licenseOf(name)}`);
 files.push({ name: "licenses.txt", contents: Buffer.from(licenses.join("\n\n")) });
 
 const described = files.map(({ name, contents }) => {

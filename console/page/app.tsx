@@ -78,7 +78,7 @@ function Keys({ onClose }: { onClose: () => void }) {
         <dt><kbd>?</kbd></dt><dd>This list</dd>
         <dt><kbd>Esc</kbd></dt><dd>Close a dialog</dd>
       </dl>
-      <p class="quiet">Made with Preact and uPlot: <a href="licenses.txt">licenses</a>. The gateway describes all that this page uses in{" "}
+      <p class="quiet">Made with Preact, uPlot and lossless-json: <a href="licenses.txt">licenses</a>. The gateway describes all that this page uses in{" "}
         <a href="/openapi.yaml">openapi.yaml</a>.</p>
     </Dialog>
   );

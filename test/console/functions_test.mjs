@@ -3,7 +3,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { bytes, command, duration, latency, listOf, percent, plural, rate, shell, short } from "#page/lib/format";
+import { bytes, command, duration, latency, listOf, percent, plural, rate, shell, short, text } from "#page/lib/format";
+import { readJson, writeJson } from "#page/lib/json";
 import { csvOf } from "#page/pages/aggregate";
 import { pathOf, updateOf } from "#page/pages/data";
 import { waitText } from "#page/pages/nodes";
@@ -136,4 +137,32 @@ test("what advice is computed from has its unit and its origin", () => {
   assert.equal(inputText({ name: "disk.read_rate", value: 1234567, unit: "bytes/s", origin: "measured" }), "disk.read_rate = 1,234,567 bytes/s (measured)");
   assert.equal(inputText({ name: "share", value: 0.25, unit: "", origin: "assumed" }), "share = 0.25 (assumed)");
   assert.equal(inputText({ name: "rate", value: null, unit: "1/s", origin: "measured" }), "rate = not known (measured)");
+});
+
+// Each is what a gateway may send for a field of a document, or a sum.
+const kNumbers = ["0", "-0.0", "5", "9007199254740992", "9007199254740993", "-9223372036854775808", "18446744073709551615", "27021597764222979",
+  "36893488147419103232", "0.1", "1e-7", "1.7976931348623157e+308", "0.30000000000000004",
+  "0.1234567890123456789"];
+
+test("JSON keeps the digits of its numbers", () => {
+  const body = `{"l":[${kNumbers.join(",")}],"m":{"__proto__":9007199254740993,"t":"9007199254740993"}}`;
+  assert.equal(writeJson(readJson(body)), body);
+  assert.equal(readJson("[12]")[0], 12);
+  // With as many digits as some programs write; it is the double 138.1.
+  assert.equal(readJson("[138.09999999999999]")[0], 138.1);
+});
+
+test("an edit writes what nobody touched with its digits", () => {
+  const before = readJson('{"l":9007199254740993,"al":[9007199254740993,5],"d":-0.0}');
+  const after = readJson('{"l":9007199254740993,"al":[9007199254740993,6],"d":-0.0}');
+  assert.equal(writeJson(updateOf(before, after)), '{"al":{"assign":[9007199254740993,6]}}');
+  assert.equal(writeJson(updateOf(before, readJson('{"l":9007199254740992,"al":[9007199254740993,5],"d":0.0}'))),
+    '{"l":{"assign":9007199254740992},"d":{"assign":0}}');
+});
+
+test("rows show and download all digits of a sum", () => {
+  const answer = readJson('{"columns":["sum_l"],"rows":[[27021597764222979],[9007199254740993],[-12345],[1999],[17577.3333333333]]}');
+  assert.equal(csvOf(answer), "sum_l\r\n27021597764222979\r\n9007199254740993\r\n-12345\r\n1999\r\n17577.3333333333\r\n");
+  assert.deepEqual(answer.rows.map(([cell]) => text(cell)), ["27,021,597,764,222,979", "9,007,199,254,740,993", "-12,345", "1999", "17,577.333333"]);
+  assert.equal(bytes(readJson("[36893488147419103232]")[0]), "32768 PiB");
 });

@@ -1,9 +1,11 @@
 """The console in headless Chromium, on a live cluster: every page, keys, a node and the gateway killed, documents, settings."""
 
+import json
+import re
 import statistics
 
 import harness
-from console_browser import CITIES, ConsoleBrowser, LOOKS
+from console_browser import CITIES, ConsoleBrowser, LOOKS, SCHEMA
 from harness import wait_until
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
@@ -17,6 +19,8 @@ FIRST_PAINT_MS_MAX = 5000
 
 
 class ConsoleBrowserTest(ConsoleBrowser):
+    schemas = [SCHEMA, "document ledger { field l type long { header } field al type array<long> { header } }"]
+
     def start_endless_job(self):
         """Its tasks may send so little that it does not end by itself. Returns its id."""
         return self.cluster.must("job", "run", "fieldstats", "--type", "visit", "--param", "group=note", "--param", "value=cost",
@@ -172,6 +176,29 @@ class ConsoleBrowserTest(ConsoleBrowser):
         self.click("Remove the document", "dialog")
         self.see("There is no such document")
         self.assertEqual(self.cluster.fjord("get", "id:v:visit::7").code, harness.NOT_FOUND)
+
+    def test_numbers_keep_their_digits(self):
+        """2^53 + 1 is what a number of JavaScript cannot hold."""
+        large = 2**53 + 1
+        self.cluster.must("put", "id:v:ledger::a", json.dumps({"l": large, "al": [large, 5]}))
+        self.cluster.must("put", "id:v:ledger::b", json.dumps({"l": 2 * large}))
+        self.go("data?type=ledger&id=id:v:ledger::a", "Data")
+        self.see(f'"l": {large}')
+        self.see(f"{large:,}", "[aria-label=Documents]")
+        self.click("Edit")
+        shown = self.browser.find_element(By.CSS_SELECTOR, "dialog textarea").get_attribute("value")
+        self.fill("Fields", re.sub(r"\b5\b", "6", shown), "dialog")
+        self.click("Show what changes", "dialog")
+        self.see("1 field will be changed", "dialog")
+        self.click("Change the document", "dialog")
+        self.see("6\n")
+        self.assertEqual(self.cluster.must("get", "id:v:ledger::a").json()["fields"], {"l": large, "al": [large, 6]})
+        self.go("aggregate", "Aggregate")
+        self.choose("Type", "ledger")
+        self.fill("Compute", "sum(l), max(l)")
+        self.press(Keys.ENTER)
+        wait_until(lambda: self.texts("main tbody tr"), "the sum")
+        self.assertEqual(self.texts("main tbody td"), [f"{3 * large:,}", f"{2 * large:,}"])
 
     def test_a_console_without_edits(self):
         buttons = "main button"

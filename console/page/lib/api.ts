@@ -1,6 +1,7 @@
 // Requests to the gateway that serves this page, and whether it answers.
 
 import { useEffect, useState } from "preact/hooks";
+import { readJson, writeJson } from "./json";
 import type { Failure } from "./types";
 
 /** A request that the gateway refused, or that did not reach it (status 0). */
@@ -64,7 +65,7 @@ export function useGateway(): { lostSince: number | null; returns: number } {
 async function failureOf(answer: Response): Promise<Failure> {
   const body = await answer.text();
   try {
-    const parsed = JSON.parse(body) as Partial<Failure>;
+    const parsed = readJson(body) as Partial<Failure>;
     if (parsed.message) return parsed as Failure;
   } catch {
     // Not an answer of the gateway itself, but of something in between.
@@ -86,7 +87,7 @@ export async function send<T>(method: string, path: string, options: SendOptions
       method,
       cache: "no-store",
       headers: { ...(options.body === undefined ? {} : { "Content-Type": "application/json" }), ...options.headers },
-      body: options.body === undefined ? undefined : JSON.stringify(options.body),
+      body: options.body === undefined ? undefined : writeJson(options.body),
       signal: options.signal,
     });
   } catch (error) {
@@ -95,7 +96,7 @@ export async function send<T>(method: string, path: string, options: SendOptions
     throw new ApiError(0, { message: "The gateway does not answer." });
   }
   if (!answer.ok) throw new ApiError(answer.status, await failureOf(answer));
-  return (await answer.json()) as T;
+  return readJson(await answer.text()) as T;
 }
 
 export const get = <T>(path: string, options?: SendOptions) => send<T>("GET", path, options);
@@ -176,7 +177,7 @@ export function useEvents<T>(path: string): { data: T | undefined; isOver: boole
     if (!path) return;
     const source = new EventSource(path);
     const take = (isOver: boolean) => (event: MessageEvent<string>) => {
-      setState({ path, data: JSON.parse(event.data) as T, isOver });
+      setState({ path, data: readJson(event.data) as T, isOver });
       if (isOver) source.close();
     };
     source.addEventListener("progress", take(false));

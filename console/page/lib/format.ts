@@ -1,5 +1,7 @@
 // Numbers, sizes and times as text.
 
+import { isNumber, numberText, writeJson } from "./json";
+
 const kNumber = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 
 export function count(value: number | null | undefined): string {
@@ -23,7 +25,7 @@ export function bytes(value: number | null | undefined): string {
   if (value == null) return "–";
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
   let at = 0;
-  let size = Math.abs(value);
+  let size = Math.abs(Number(value));
   while (size >= 1000 && at < units.length - 1) {
     size /= 1024;
     ++at;
@@ -79,9 +81,11 @@ export function plural(number: number, one: string, many = `${one}s`): string {
   return `${count(number)} ${number === 1 ? one : many}`;
 }
 
+/** Returns a value of a document or a result as text. */
 export function text(value: unknown): string {
   if (value === null || value === undefined) return "–";
-  return typeof value === "string" ? value : JSON.stringify(value);
+  if (isNumber(value)) return numberText(value);
+  return typeof value === "string" ? value : writeJson(value);
 }
 
 /** Quotes a word for a POSIX shell, if it needs that. */

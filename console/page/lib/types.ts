@@ -1,6 +1,7 @@
 // The answers of the gateway that the pages use. Their types are made from gateway/http/openapi.yaml by the build.
 
 import type { components, operations } from "../../openapi";
+import type { Json } from "./json";
 
 type Schemas = components["schemas"];
 /** The JSON of the answer 200 of an operation. */
@@ -25,7 +26,6 @@ export type UnhealthyBuckets = Schemas["UnhealthyBuckets"];
 
 export type DocumentType = Schemas["DocumentType"];
 
-export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type Fields = { [name: string]: Json };
 export type StoredDocument = Pick<Schemas["Document"], "id"> & { fields?: Fields };
 export type Chunk = Omit<AnswerOf<"visitCluster">, "documents" | "pathId"> & { documents: StoredDocument[] };

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { post, usePoll } from "../lib/api";
 import { command, count, listOf, plural, text } from "../lib/format";
+import { isNumber, writeJson } from "../lib/json";
 import { href } from "../lib/route";
 import type { AggregateAnswer, Cell, DocumentType } from "../lib/types";
 import { Bar, Code, Input, Loading, Panel, Problem, Select, Table, Tabs, useAction } from "../parts/basic";
@@ -39,14 +40,6 @@ function commandOf(form: Form): string {
     ...option("--having", form.having), ...option("--order-by", form.order_by), ...option("--limit", form.limit), ...listOf(form.aggregates));
 }
 
-function isNumber(cell: Cell): cell is number {
-  return typeof cell === "number";
-}
-
-function cellText(cell: Cell): string {
-  return isNumber(cell) ? cell.toLocaleString("en", { maximumFractionDigits: 6 }) : text(cell);
-}
-
 function download(name: string, type: string, content: string) {
   const address = URL.createObjectURL(new Blob([content], { type }));
   const link = document.createElement("a");
@@ -58,7 +51,7 @@ function download(name: string, type: string, content: string) {
 
 export function csvOf(answer: AggregateAnswer): string {
   const quote = (cell: Cell) => {
-    const text = cell === null ? "" : typeof cell === "string" ? cell : JSON.stringify(cell);
+    const text = cell === null ? "" : typeof cell === "string" ? cell : writeJson(cell);
     // A spreadsheet takes a text that begins so for a formula. It shows one behind an apostrophe as it is.
     const value = typeof cell === "string" && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
     return /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
@@ -66,13 +59,16 @@ export function csvOf(answer: AggregateAnswer): string {
   return [answer.columns, ...answer.rows].map((row) => row.map(quote).join(",")).join("\r\n") + "\r\n";
 }
 
+/** The length of a bar needs no more digits than a number of JavaScript has. */
+const sizeOf = (cell: Cell | undefined) => (isNumber(cell) ? Number(cell) : 0);
+
 /** Bars of one column with numbers, named by the columns of the groups. */
 function Bars({ answer, groups }: { answer: AggregateAnswer; groups: number }) {
   const numeric = answer.columns.map((_, at) => at).filter((at) => at >= groups && answer.rows.some((row) => isNumber(row[at]!)));
   const [column, setColumn] = useState(numeric[0] ?? -1);
   if (!numeric.includes(column)) return <p class="quiet">No column has numbers.</p>;
   const rows = answer.rows.slice(0, kBars);
-  const most = Math.max(...rows.map((row) => (isNumber(row[column]!) ? Math.abs(row[column] as number) : 0)), Number.MIN_VALUE);
+  const most = Math.max(...rows.map((row) => Math.abs(sizeOf(row[column]))), Number.MIN_VALUE);
   return (
     <>
       {numeric.length > 1 && <div class="fields">
@@ -84,8 +80,8 @@ function Bars({ answer, groups }: { answer: AggregateAnswer; groups: number }) {
           const value = row[column]!;
           return <>
             <span key={`n${at}`} class="name" title={name}>{name}</span>
-            <Bar key={`b${at}`} share={isNumber(value) ? Math.abs(value) / most : 0} tone={isNumber(value) && value < 0 ? "bad" : "idle"} label={cellText(value)} />
-            <span key={`v${at}`} class="value">{cellText(value)}</span>
+            <Bar key={`b${at}`} share={Math.abs(sizeOf(value)) / most} tone={sizeOf(value) < 0 ? "bad" : "idle"} label={text(value)} />
+            <span key={`v${at}`} class="value">{text(value)}</span>
           </>;
         })}
       </div>
@@ -101,7 +97,7 @@ function Answer({ answer, groups, seconds }: { answer: AggregateAnswer; groups: 
     <Panel title={plural(answer.rows.length, "row")} aside={<>
       <Tabs of={["Table", "Chart", "JSON"]} current={view} onChange={setView} />
       <button type="button" onClick={() => download("aggregate.csv", "text/csv", csvOf(answer))}>Download CSV</button>
-      <button type="button" onClick={() => download("aggregate.json", "application/json", JSON.stringify(answer, null, 2))}>JSON</button>
+      <button type="button" onClick={() => download("aggregate.json", "application/json", writeJson(answer, 2))}>JSON</button>
     </>}>
       <p class="quiet">{plural(answer.documents_read, "document")} of {plural(answer.buckets_read, "bucket")} read in {seconds.toFixed(seconds < 10 ? 2 : 0)} s
         {answer.dead_letters > 0 && <>; <a href={href("jobs", { job: answer.job })}>{plural(answer.dead_letters, "document")} could not be read</a></>}.</p>
@@ -109,12 +105,12 @@ function Answer({ answer, groups, seconds }: { answer: AggregateAnswer; groups: 
         <Table label="Rows" rows={rows} keyOf={(_, at) => String(at)} empty="No row." columns={answer.columns.map((name, at) => ({
           name,
           isNumber: rows.some((row) => isNumber(row[at]!)),
-          cell: (row: Cell[]) => <span class="wrap">{cellText(row[at] ?? null)}</span>,
+          cell: (row: Cell[]) => <span class="wrap">{text(row[at])}</span>,
         }))} />
         {answer.rows.length > kRows && <p class="quiet">The first {count(kRows)} rows; the download has all.</p>}
       </>}
       {view === "Chart" && <Bars answer={answer} groups={groups} />}
-      {view === "JSON" && <pre class="json" tabIndex={0} aria-label="The answer as JSON">{JSON.stringify({ ...answer, rows }, null, 2)}</pre>}
+      {view === "JSON" && <pre class="json" tabIndex={0} aria-label="The answer as JSON">{writeJson({ ...answer, rows }, 2)}</pre>}
     </Panel>
   );
 }
@@ -162,7 +158,7 @@ export function AggregatePage() {
         </form>
         <Problem error={action.error} />
         <Code label="The same on the command line" text={commandOf(filled)} />
-        <Code label="The same over HTTP: POST /aggregate/v1" text={JSON.stringify(requestOf(filled))} />
+        <Code label="The same over HTTP: POST /aggregate/v1" text={writeJson(requestOf(filled))} />
       </Panel>}
       {done && <Answer answer={done.answer} groups={done.groups} seconds={done.seconds} />}
     </>

@@ -4,7 +4,8 @@ import { useEffect, useState } from "preact/hooks";
 import { get, query, send, usePoll } from "../lib/api";
 import { command, plural, text } from "../lib/format";
 import { go, href } from "../lib/route";
-import type { Chunk, DocumentType, Fields, Json, StoredDocument } from "../lib/types";
+import { readJson, writeJson, type Json } from "../lib/json";
+import type { Chunk, DocumentType, Fields, StoredDocument } from "../lib/types";
 import { Code, Dialog, Empty, Input, Loading, Panel, Problem, Select, Table, useAction } from "../parts/basic";
 import type { PageProps } from "../parts/page";
 
@@ -26,14 +27,19 @@ export function updateOf(before: Fields, after: Fields): Record<string, { assign
   const changes: Record<string, { assign: Json }> = {};
   for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const next = after[name] ?? null;
-    if (JSON.stringify(before[name] ?? null) !== JSON.stringify(next)) changes[name] = { assign: next };
+    if (writeJson(before[name] ?? null) !== writeJson(next)) changes[name] = { assign: next };
   }
   return changes;
 }
 
+/** Returns a value of a field as JSON has it; a word for none. */
+function storedText(value: Json | undefined, none: string): string {
+  return value === null || value === undefined ? none : writeJson(value);
+}
+
 function parseFields(edited: string): Fields | string {
   try {
-    const parsed: unknown = JSON.parse(edited);
+    const parsed: unknown = readJson(edited);
     if (parsed !== null && typeof parsed === "object" && !Array.isArray(parsed)) return parsed as Fields;
     return "The text is not a JSON object of fields.";
   } catch (error) {
@@ -43,7 +49,7 @@ function parseFields(edited: string): Fields | string {
 
 function Edit({ document, onClose, onDone }: { document: StoredDocument; onClose: () => void; onDone: () => void }) {
   const before = document.fields ?? {};
-  const [edited, setEdited] = useState(JSON.stringify(before, null, 2));
+  const [edited, setEdited] = useState(writeJson(before, 2));
   const [isSure, setSure] = useState(false);
   const action = useAction();
   const after = parseFields(edited);
@@ -70,10 +76,10 @@ function Edit({ document, onClose, onDone }: { document: StoredDocument; onClose
           <h3>{plural(names.length, "field")} will be changed, others stay as they are stored</h3>
           <Table label="Changes" rows={names} keyOf={(name) => name} columns={[
             { name: "field", cell: (name) => name },
-            { name: "now", cell: (name) => <span class="wrap mono">{text(before[name])}</span> },
-            { name: "then", cell: (name) => <span class="wrap mono">{text(changes[name]!.assign)}</span> },
+            { name: "now", cell: (name) => <span class="wrap mono">{storedText(before[name], "not there")}</span> },
+            { name: "then", cell: (name) => <span class="wrap mono">{storedText(changes[name]!.assign, "removed")}</span> },
           ]} />
-          <Code label="The same on the command line" text={command("fjord", "update", document.id, JSON.stringify(changes))} />
+          <Code label="The same on the command line" text={command("fjord", "update", document.id, writeJson(changes))} />
         </>}
         <Problem error={action.error} doing="Not changed" />
         <div class="actions">
@@ -126,7 +132,7 @@ function OneDocument({ id, edits, back, onChanged }: { id: string; edits: boolea
       {!path && <Problem error={new Error("This is not the id of a document: expected id:NAMESPACE:TYPE::NAME.")} />}
       {document.isLoading && path && <Loading />}
       {isMissing ? <Empty>There is no such document.</Empty> : <Problem error={document.error} />}
-      {document.data && <pre class="json" tabIndex={0} aria-label="Fields">{JSON.stringify(document.data.fields ?? {}, null, 2)}</pre>}
+      {document.data && <pre class="json" tabIndex={0} aria-label="Fields">{writeJson(document.data.fields ?? {}, 2)}</pre>}
       <Code label="The same on the command line" text={command("fjord", "get", id)} />
       {!edits && <p class="quiet">This gateway's console changes no documents (gateways[].console_edits).</p>}
       {dialog === "edit" && document.data && <Edit document={document.data} onClose={close} onDone={done} />}

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { post, usePoll } from "../lib/api";
 import { jobCommandOf, jobRequestOf, kJobKinds, type JobForm, type JobKind } from "../lib/jobrequest";
+import { writeJson } from "../lib/json";
 import { go, href } from "../lib/route";
 import type { DocumentType } from "../lib/types";
 import { Code, Input, Loading, Panel, Problem, Select, TextArea, Tabs, useAction } from "./basic";
@@ -30,7 +31,7 @@ const kMeanings: Record<JobKind, string> = {
 /** The texts that the form sends. Instead of them, what is wrong with the form. */
 function textsOf(form: JobForm): { commandLine: string; request: string; error?: Error } {
   try {
-    return { commandLine: jobCommandOf(form), request: JSON.stringify(jobRequestOf(form)) };
+    return { commandLine: jobCommandOf(form), request: writeJson(jobRequestOf(form)) };
   } catch (error) {
     return { commandLine: "", request: "", error: error as Error };
   }
