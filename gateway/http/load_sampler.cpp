@@ -10,18 +10,14 @@
 namespace fjord::gateway {
 namespace {
 
-constexpr Duration kPace = seconds(2);
-constexpr Duration kIdlePace = std::chrono::minutes(1);
-/// A page that asks every two seconds keeps the pace, also when it misses some.
-constexpr Duration kAskedFor = seconds(30);
-/// Two readings of the faster pace, and the time that a silent node takes.
+/// Two readings at the usual pace, and the time that a silent node takes.
 constexpr Duration kRecent = seconds(6);
 constexpr Duration kPointsAge = std::chrono::minutes(10);
 
 }  // namespace
 
-LoadSampler::LoadSampler(std::vector<MetricsAddress> addresses, std::shared_ptr<const Clock> clock)
-    : addresses_(std::move(addresses)), clock_(std::move(clock)) {
+LoadSampler::LoadSampler(std::vector<MetricsAddress> addresses, std::shared_ptr<const Clock> clock, Duration pace)
+    : addresses_(std::move(addresses)), clock_(std::move(clock)), pace_(pace) {
   if (addresses_.empty()) return;
   thread_ = std::thread([this] {
     const SignalStack signal_stack;
@@ -41,7 +37,6 @@ void LoadSampler::end() {
 
 Load LoadSampler::latest() {
   const std::lock_guard lock(mutex_);
-  ask();
   Load load{.latest = latest_, .points = {points_.begin(), points_.end()}, .growth = {}};
   for (const auto& [node, trend] : space_) {
     load.growth[node] = trend.per_second();
@@ -52,7 +47,6 @@ Load LoadSampler::latest() {
 
 std::map<std::string, SeenProcess> LoadSampler::processes(Duration patience) {
   std::unique_lock lock(mutex_);
-  ask();
   if (patience > Duration(0) && !addresses_.empty() && !is_recent()) {
     is_awaited_ = true;
     changed_.notify_all();
@@ -67,12 +61,6 @@ std::map<std::string, SeenProcess> LoadSampler::processes(Duration patience) {
   return seen;
 }
 
-void LoadSampler::ask() {
-  const bool was_idle = !asked_ || clock_->now() - *asked_ > kAskedFor;
-  asked_ = clock_->now();
-  if (was_idle) changed_.notify_all();
-}
-
 bool LoadSampler::is_recent() const { return last_ && clock_->now() - last_->at < kRecent; }
 
 void LoadSampler::run() {
@@ -85,13 +73,7 @@ void LoadSampler::run() {
     reading.pages = scrape(hosts);
     lock.lock();
     take(std::move(reading));
-    // The first figures need two readings.
-    const MonotonicTime began = clock_->now();
-    const auto pace = [&] { return !latest_ || (asked_ && began - *asked_ < kAskedFor) ? kPace : kIdlePace; };
-    changed_.wait_for(lock, kPace, [this] { return is_over_ || is_awaited_; });
-    if (!is_over_ && pace() == kIdlePace) {
-      changed_.wait_for(lock, kIdlePace - kPace, [&] { return is_over_ || is_awaited_ || pace() == kPace; });
-    }
+    changed_.wait_for(lock, pace_, [this] { return is_over_ || is_awaited_; });
     is_awaited_ = false;
   }
 }

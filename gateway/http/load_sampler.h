@@ -30,14 +30,17 @@ struct SeenProcess {
   bool leads = false;    ///< The process is the leading fleet controller.
 };
 
-/// Reads the metrics of the nodes: every two seconds while clients ask, else once a minute.
+/// Reads the metrics of the nodes every two seconds, whether clients ask or not: who looks because something has
+/// happened sees what was before.
 ///
 /// Threading: any thread; reads on a thread of its own, so that latest() never waits for a node.
 class LoadSampler {
  public:
-  /// `clock` says how old a reading is; waits are always in real time.
+  /// `clock` says how old a reading is; waits are always in real time. `pace`: the time from the end of a reading to
+  /// the next one.
   explicit LoadSampler(std::vector<MetricsAddress> addresses,
-                       std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>());
+                       std::shared_ptr<const Clock> clock = std::make_shared<SystemClock>(),
+                       Duration pace = seconds(2));
   ~LoadSampler() { end(); }
 
   Load latest();
@@ -49,17 +52,15 @@ class LoadSampler {
  private:
   void run();
   void take(LoadReading reading);
-  /// Notes that a client asks now.
-  void ask() FJORD_REQUIRES(mutex_);
   bool is_recent() const FJORD_REQUIRES(mutex_);
 
   const std::vector<MetricsAddress> addresses_;
   const std::shared_ptr<const Clock> clock_;
+  const Duration pace_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool is_over_ FJORD_GUARDED_BY(mutex_) = false;
   bool is_awaited_ FJORD_GUARDED_BY(mutex_) = false;  ///< processes() waits for a reading.
-  std::optional<MonotonicTime> asked_ FJORD_GUARDED_BY(mutex_);
   std::optional<LoadReading> last_ FJORD_GUARDED_BY(mutex_);
   std::optional<LoadFigures> latest_ FJORD_GUARDED_BY(mutex_);
   std::deque<LoadPoint> points_ FJORD_GUARDED_BY(mutex_);
