@@ -5,6 +5,7 @@ import { test } from "node:test";
 
 import { bytes, command, duration, latency, listOf, percent, plural, rate, shell, short, text } from "#page/lib/format";
 import { readJson, writeJson } from "#page/lib/json";
+import { axisText, windowOf } from "#page/parts/chart";
 import { csvOf } from "#page/pages/aggregate";
 import { pathOf, updateOf } from "#page/pages/data";
 import { waitText } from "#page/pages/nodes";
@@ -165,4 +166,17 @@ test("rows show and download all digits of a sum", () => {
   assert.equal(csvOf(answer), "sum_l\r\n27021597764222979\r\n9007199254740993\r\n-12345\r\n1999\r\n17577.3333333333\r\n");
   assert.deepEqual(answer.rows.map(([cell]) => text(cell)), ["27,021,597,764,222,979", "9,007,199,254,740,993", "-12,345", "1999", "17,577.333333"]);
   assert.equal(bytes(readJson("[36893488147419103232]")[0]), "32768 PiB");
+});
+
+test("a chart shows the last ten minutes, and no two marks of its axis have the same text", () => {
+  assert.deepEqual(windowOf([1000, 2000]), [1400, 2000]);
+  assert.deepEqual(windowOf([1900, 2000]), [1900, 2000]);
+  assert.deepEqual(windowOf([1998, 2000]), [1940, 2000]);
+  assert.deepEqual(windowOf([]), [0, 600]);
+  const noon = Date.UTC(2026, 0, 1, 12) / 1000;
+  assert.match(axisText(noon + 61, 60), /^\d\d:\d\d$/);
+  for (const step of [1, 5, 30, 60, 300]) {
+    const texts = [0, 1, 2, 3].map((mark) => axisText(noon + mark * step, step));
+    assert.equal(new Set(texts).size, 4, texts.join());
+  }
 });

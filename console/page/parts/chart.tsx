@@ -1,11 +1,12 @@
-// A small chart over time.
+// A small chart over time, in steps: each value is that of the time since the one before.
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import { onTheme } from "../lib/theme";
 
-/** Of few points each is shown: one without neighbours has no line. */
-const kFewPoints = 40;
+const kSeconds = 600;
+/** Distances of the marks of the time axis, whole seconds, so that no two have the same text. */
+const kSteps = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600];
 
 export interface Line {
   name: string;
@@ -23,7 +24,55 @@ function colorOf(element: HTMLElement, variable: string): string {
   return color;
 }
 
-/** `times`: seconds since 1970. All lines have a value, or null, for each. */
+const clock = new Intl.DateTimeFormat("sv", { timeStyle: "medium" });
+
+/** Returns the part of the time that is shown: what is known of the last ten minutes, and a minute at least. */
+export function windowOf(times: number[]): [number, number] {
+  const last = times.at(-1) ?? kSeconds;
+  return [Math.max(last - kSeconds, Math.min(times[0] ?? 0, last - 60)), last];
+}
+
+/** Returns a time of the axis: with seconds if its marks are closer than a minute. */
+export function axisText(seconds: number, step: number): string {
+  return clock.format(new Date(seconds * 1000)).slice(0, step < 60 ? 8 : 5);
+}
+
+/** Returns how the chart looks. `isZoomed`: a part of the time was chosen, which data that come do not move. */
+function optionsOf(element: HTMLElement, height: number, lines: Line[], format: (value: number) => string, isZoomed: { current: boolean },
+  onPoint: (at: number | null) => void): uPlot.Options {
+  const axis = { stroke: colorOf(element, "--quiet"), grid: { stroke: colorOf(element, "--line"), width: 1 },
+    ticks: { show: false }, font: "11px system-ui, sans-serif" };
+  return {
+    width: Math.max(120, element.clientWidth),
+    height,
+    padding: [8, 8, 0, 0],
+    legend: { show: false },
+    cursor: { y: false, drag: { x: true, y: false } },
+    scales: {
+      x: { range: (self, low, high) => (isZoomed.current ? [low, high] : windowOf(self.data[0] as number[])) },
+      y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] },
+    },
+    axes: [
+      { ...axis, size: 24, space: 64, incrs: kSteps, values: (_self, ticks, _axis, _space, step) => ticks.map((tick) => axisText(tick, step)) },
+      { ...axis, size: 58, space: 28, values: (_, ticks) => ticks.map(format) },
+    ],
+    series: [{}, ...lines.map((line) => ({
+      label: line.name,
+      stroke: colorOf(element, line.color),
+      width: 1.5,
+      paths: uPlot.paths.stepped!({ align: -1 }),
+      points: { show: false },
+      spanGaps: false,
+    }))],
+    hooks: {
+      setCursor: [(self) => onPoint(self.cursor.idx ?? null)],
+      setSelect: [(self) => { isZoomed.current = self.select.width > 0; }],
+    },
+  };
+}
+
+/** `times`: seconds since 1970. All lines have a value, or null, for each. A drag with the pointer shows a part of the time, with a
+ * scale of its own; a double click shows all again. */
 export function Chart({ times, lines, format, height = 120, label }: {
   times: number[];
   lines: Line[];
@@ -36,6 +85,7 @@ export function Chart({ times, lines, format, height = 120, label }: {
   const [pointed, setPointed] = useState<number | null>(null);
   const data = [times, ...lines.map((line) => line.values)] as uPlot.AlignedData;
   const latest = useRef(data);
+  const isZoomed = useRef(false);
   latest.current = data;
   const names = lines.map((line) => line.name).join();
 
@@ -43,28 +93,8 @@ export function Chart({ times, lines, format, height = 120, label }: {
     const element = box.current!;
     const make = () => {
       plot.current?.destroy();
-      const axis = { stroke: colorOf(element, "--quiet"), grid: { stroke: colorOf(element, "--line"), width: 1 },
-        ticks: { show: false }, font: "11px system-ui, sans-serif" };
-      plot.current = new uPlot({
-        width: Math.max(120, element.clientWidth),
-        height,
-        padding: [8, 8, 0, 0],
-        legend: { show: false },
-        cursor: { y: false, drag: { x: false, y: false } },
-        scales: { y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high ?? 0) > 0 ? high * 1.08 : 1] } },
-        axes: [
-          { ...axis, size: 24, space: 60, values: [[60, "{HH}:{mm}", null, null, null, null, null, null, 1], [1, "{HH}:{mm}:{ss}", null, null, null, null, null, null, 1]] },
-          { ...axis, size: 58, space: 28, values: (_, ticks) => ticks.map(format) },
-        ],
-        series: [{}, ...lines.map((line) => ({
-          label: line.name,
-          stroke: colorOf(element, line.color),
-          width: 1.5,
-          points: { size: 4, show: () => latest.current[0].length < kFewPoints },
-          spanGaps: false,
-        }))],
-        hooks: { setCursor: [(self) => setPointed(self.cursor.idx ?? null)] },
-      }, latest.current, element);
+      isZoomed.current = false;
+      plot.current = new uPlot(optionsOf(element, height, lines, format, isZoomed, setPointed), latest.current, element);
     };
     make();
     const resized = new ResizeObserver(() => plot.current?.setSize({ width: Math.max(120, element.clientWidth), height }));
@@ -78,13 +108,20 @@ export function Chart({ times, lines, format, height = 120, label }: {
     };
   }, [names, height]);
 
-  useEffect(() => plot.current?.setData(data), [times, ...lines.map((line) => line.values)]);
+  useEffect(() => {
+    plot.current?.setData(data, !isZoomed.current);
+    if (isZoomed.current) plot.current?.redraw();
+  }, [times, ...lines.map((line) => line.values)]);
 
   const at = pointed !== null && pointed < times.length ? pointed : times.length - 1;
   return (
     <figure class="chart">
-      <div ref={box} role="img" aria-label={label} />
+      <div ref={box} role="img" aria-label={label} onDblClick={() => {
+        isZoomed.current = false;
+        plot.current?.setData(latest.current);
+      }} />
       <figcaption>
+        {times[at] !== undefined && <time>{clock.format(new Date(times[at]! * 1000))}</time>}
         {lines.map((line) => (
           <span key={line.name}>
             <i style={{ background: `var(${line.color})` }} aria-hidden="true" />{line.name}{" "}
