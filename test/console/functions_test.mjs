@@ -6,9 +6,10 @@ import { test } from "node:test";
 import { bytes, command, duration, latency, listOf, percent, plural, rate, shell, short, text } from "#page/lib/format";
 import { readJson, writeJson } from "#page/lib/json";
 import { axisText, windowOf } from "#page/parts/chart";
+import { compare } from "#page/parts/table";
 import { csvOf } from "#page/pages/aggregate";
 import { pathOf, updateOf } from "#page/pages/data";
-import { waitText } from "#page/pages/nodes";
+import { stateText, waitText } from "#page/pages/nodes";
 import { inputText } from "#page/pages/tuning";
 import { linesOf } from "#page/pages/state";
 import { query } from "#page/lib/api";
@@ -179,4 +180,16 @@ test("a chart shows the last ten minutes, and no two marks of its axis have the 
     const texts = [0, 1, 2, 3].map((mark) => axisText(noon + mark * step, step));
     assert.equal(new Set(texts).size, 4, texts.join());
   }
+});
+
+test("rows are sorted by value, also beyond 2^53, and what is not known comes last", () => {
+  const values = readJson('["b",9007199254740993,null,9007199254740992,3,"a",-1.5,18446744073709551615]');
+  assert.deepEqual(values.toSorted(compare).map(String),
+    ["-1.5", "3", "9007199254740992", "9007199254740993", "18446744073709551615", "a", "b", "null"]);
+});
+
+test("the state of a node says what is wanted only if that is another state", () => {
+  assert.equal(stateText({ state: "retired", wanted: "retired (uid 0@host: a test)" }), "retired");
+  assert.equal(stateText({ state: "up", wanted: "maintenance (uid 0@host)" }), "up, wanted maintenance");
+  assert.equal(stateText({ state: "up", wanted: "" }), "up");
 });

@@ -35,7 +35,26 @@ SCHEMA = "document visit { field city type string { header } field cost type int
 CITIES = ["Oslo", "Bergen", "Tromso", "Bodo"]
 DOCUMENTS = 400
 # Name, width, and whether the system prefers dark.
-LOOKS = [("light", 1280, False), ("dark", 1280, True), ("narrow", 360, False)]
+LOOKS = [("light", 1280, False), ("dark", 1280, True), ("small", 1024, False), ("narrow", 360, False)]
+
+
+# Texts of tables in which a word is broken into lines of few letters.
+BROKEN_WORDS = """
+  const broken = [];
+  for (const cell of document.querySelectorAll("td .cell, th, dd")) {
+    const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (texts.nextNode()) {
+      for (const word of texts.currentNode.data.matchAll(/[^\\s-]{5,}/g)) {
+        const range = document.createRange();
+        range.setStart(texts.currentNode, word.index);
+        range.setEnd(texts.currentNode, word.index + word[0].length);
+        const lines = new Set([...range.getClientRects()].map((one) => Math.round(one.top))).size;
+        if (lines > 1 && word[0].length / lines < 8) broken.push(`${word[0]}: ${lines} lines`);
+      }
+    }
+  }
+  return broken;
+"""
 
 
 def open_browser(profile):
@@ -173,6 +192,7 @@ class ConsoleBrowser(unittest.TestCase):
         if cut():
             self.screenshot("cut")
         self.assertEqual([], cut(), look[0])
+        self.assertEqual([], self.browser.execute_script(BROKEN_WORDS), look[0])
 
     def screenshots(self, name):
         """Takes a screenshot in each look, and goes back to the first one."""

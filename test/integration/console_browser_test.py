@@ -177,6 +177,15 @@ class ConsoleBrowserTest(ConsoleBrowser):
         self.see("There is no such document")
         self.assertEqual(self.cluster.fjord("get", "id:v:visit::7").code, harness.NOT_FOUND)
 
+    def test_a_page_of_documents_on_a_telephone(self):
+        self.look("narrow", 390, False)
+        self.go("data?type=visit", "Data")
+        wait_until(lambda: len(self.texts("main tbody tr")) >= 20, "20 documents")
+        self.check_widths(("narrow", 390, False))
+        heights = self.browser.execute_script("return [...document.querySelectorAll('main tbody tr')].map((one) => one.offsetHeight)")
+        self.assertLess(max(heights), 200, "a card for each document")
+        self.screenshot("data-telephone")
+
     def test_numbers_keep_their_digits(self):
         """2^53 + 1 is what a number of JavaScript cannot hold."""
         large = 2**53 + 1
@@ -249,6 +258,10 @@ class ConsoleBrowserTest(ConsoleBrowser):
         self.press(Keys.ENTER)
         wait_until(lambda: len(self.texts("main tbody tr")) == len(CITIES), "a row for each city")
         self.assertTrue(self.texts("main tbody tr")[0].startswith("Bergen"))
+        self.click("most", "th")
+        wait_until(lambda: self.texts("main tbody tr")[0].startswith(CITIES[-1]), "the largest of the column first")
+        self.click("most ↓", "th")
+        wait_until(lambda: self.texts("main tbody tr")[0].startswith(CITIES[0]), "the smallest first")
         self.screenshot("aggregate-table")
         self.click("Chart")
         wait_until(lambda: len(self.texts(".bars .name")) == len(CITIES), "a bar for each city")

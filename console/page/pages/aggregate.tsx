@@ -6,7 +6,8 @@ import { command, count, listOf, plural, text } from "../lib/format";
 import { isNumber, writeJson } from "../lib/json";
 import { href } from "../lib/route";
 import type { AggregateAnswer, Cell, DocumentType } from "../lib/types";
-import { Bar, Code, Input, Loading, Panel, Problem, Select, Table, Tabs, useAction } from "../parts/basic";
+import { Bar, Code, Input, Loading, Panel, Problem, Select, Tabs, useAction } from "../parts/basic";
+import { Table } from "../parts/table";
 
 const kRows = 2000;
 const kBars = 100;
@@ -105,6 +106,7 @@ function Answer({ answer, groups, seconds }: { answer: AggregateAnswer; groups: 
         <Table label="Rows" rows={rows} keyOf={(_, at) => String(at)} empty="No row." columns={answer.columns.map((name, at) => ({
           name,
           isNumber: rows.some((row) => isNumber(row[at]!)),
+          by: (row: Cell[]) => row[at],
           cell: (row: Cell[]) => <span class="wrap">{text(row[at])}</span>,
         }))} />
         {answer.rows.length > kRows && <p class="quiet">The first {count(kRows)} rows; the download has all.</p>}

@@ -5,7 +5,8 @@ import { query, usePoll } from "../lib/api";
 import { bytes, command, count, plural, time } from "../lib/format";
 import { go, href } from "../lib/route";
 import type { Bucket, Replica, UnhealthyBuckets } from "../lib/types";
-import { Code, Input, Loading, Messages, Panel, Problem, State, Table, toneOf } from "../parts/basic";
+import { Code, Input, Loading, Messages, Panel, Problem, State, toneOf } from "../parts/basic";
+import { Table } from "../parts/table";
 import type { PageProps } from "../parts/page";
 
 const kPeriod = 5000;
@@ -36,10 +37,10 @@ function BucketPanel({ bucket, hasDocument }: { bucket: Bucket; hasDocument: boo
           : <State tone={replica.is_damaged ? "bad" : toneOf(replica.state)}>{replica.state}</State> },
         ...(hasDocument ? [{ name: "the document", cell: (replica: Replica) => <span class="wrap">{documentText(replica)}</span> }] : []),
         { name: "documents", isNumber: true, cell: (replica) => count(replica.documents) },
-        { name: "entries", isNumber: true, isExtra: true, cell: (replica) => count(replica.entries) },
+        { name: "entries", isNumber: true, cell: (replica) => count(replica.entries) },
         { name: "bytes", isNumber: true, cell: (replica) => bytes(replica.bytes) },
-        { name: "checksum", isExtra: true, cell: (replica) => <span class="mono">{replica.checksum}</span> },
-        { name: "newest", isExtra: true, cell: (replica) => <span class="nowrap">{time(replica.newest_unix_us)}</span> },
+        { name: "checksum", cell: (replica) => <span class="mono">{replica.checksum}</span> },
+        { name: "newest", cell: (replica) => <span class="nowrap">{time(replica.newest_unix_us)}</span> },
       ]} />
     </Panel>
   );
@@ -73,11 +74,11 @@ function Unhealthy() {
       {answer.data && <Messages kind="warning" of={answer.data.silent.map((node) => `${node} does not answer: its buckets are not in this list.`)} />}
       {answer.data && <Table label="Buckets that are not in sync" rows={all} keyOf={(one) => one.bucket} empty="All buckets are in sync."
         onOpen={(one) => go("buckets", { bucket: one.bucket })} columns={[
-          { name: "bucket", cell: (one) => <a class="mono" href={href("buckets", { bucket: one.bucket })}>{one.bucket}</a> },
-          { name: "state", cell: (one) => <State tone={toneOf(one.state)}>{one.state}</State> },
+          { name: "bucket", by: (one) => one.bucket, cell: (one) => <a class="mono" href={href("buckets", { bucket: one.bucket })}>{one.bucket}</a> },
+          { name: "state", by: (one) => one.state, cell: (one) => <State tone={toneOf(one.state)}>{one.state}</State> },
           { name: "reason", isText: true, cell: (one) => one.reason },
-          { name: "members", isExtra: true, cell: (one) => one.members.join(", ") },
-          { name: "catching up", isExtra: true, cell: (one) => one.catching_up.join(", ") },
+          { name: "members", cell: (one) => one.members.join(", ") },
+          { name: "catching up", cell: (one) => one.catching_up.join(", ") },
           { name: "damaged", cell: (one) => one.damaged.join(", ") },
         ]} />}
     </Panel>

@@ -6,7 +6,8 @@ import { command, plural, text } from "../lib/format";
 import { go, href } from "../lib/route";
 import { readJson, writeJson, type Json } from "../lib/json";
 import type { Chunk, DocumentType, Fields, StoredDocument } from "../lib/types";
-import { Code, Dialog, Empty, Input, Loading, Panel, Problem, Select, Table, useAction } from "../parts/basic";
+import { Code, Dialog, Empty, Input, Loading, Panel, Problem, Select, useAction } from "../parts/basic";
+import { Table } from "../parts/table";
 import type { PageProps } from "../parts/page";
 
 const kDocuments = 20;
@@ -188,10 +189,9 @@ function Browse({ type, selection, version, hrefOf }: {
         empty={pages.length > 1 ? "These were all." : selection ? "No document matches." : "There are no documents of this type."}
         onOpen={(one) => { location.hash = hrefOf(one.id); }} columns={[
           { name: "id", cell: (one) => <a href={hrefOf(one.id)} class="wrap">{one.id}</a> },
-          ...shown.map((field, at) => ({
+          ...shown.map((field) => ({
             name: field.name,
             isNumber: /^(int|long|byte|float|double)$/.test(field.type),
-            isExtra: at > 1,
             cell: (one: StoredDocument) => <span class="clip" title={text(one.fields?.[field.name])}>{text(one.fields?.[field.name])}</span>,
           })),
         ]} />}

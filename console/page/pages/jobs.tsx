@@ -3,9 +3,11 @@
 import { useState } from "preact/hooks";
 import { post, send, useEvents, usePoll } from "../lib/api";
 import { ago, bytes, command, count, duration, percent, plural, text, time } from "../lib/format";
+import { isNumber } from "../lib/json";
 import { go, href } from "../lib/route";
 import type { DeadLetter, Job, JobPass, JobResult } from "../lib/types";
-import { Bar, Code, Dialog, Figure, Input, Loading, Panel, Problem, State, Table, toneOf, useAction } from "../parts/basic";
+import { Bar, Code, Dialog, Figure, Input, Loading, Panel, Problem, State, toneOf, useAction } from "../parts/basic";
+import { Table } from "../parts/table";
 import { hasEnded, JobProgress, jobName } from "../parts/job";
 import { JobFormPanel } from "../parts/jobform";
 import type { PageProps } from "../parts/page";
@@ -123,10 +125,10 @@ function Passes({ passes }: { passes: JobPass[] }) {
       { name: "map", cell: (pass) => tasks(pass.map_tasks_done, pass.map_tasks) },
       { name: "reduce", cell: (pass) => tasks(pass.reduce_tasks_done, pass.reduce_tasks) },
       { name: "documents", isNumber: true, cell: (pass) => count(pass.documents_read) },
-      { name: "read", isNumber: true, isExtra: true, cell: (pass) => bytes(pass.bytes_read) },
-      { name: "sent", isNumber: true, isExtra: true, cell: (pass) => bytes(pass.sent_bytes) },
-      { name: "spilled", isNumber: true, isExtra: true, cell: (pass) => bytes(pass.spilled_bytes) },
-      { name: "repeated tasks", isNumber: true, isExtra: true, cell: (pass) => count(pass.tasks_repeated) },
+      { name: "read", isNumber: true, cell: (pass) => bytes(pass.bytes_read) },
+      { name: "sent", isNumber: true, cell: (pass) => bytes(pass.sent_bytes) },
+      { name: "spilled", isNumber: true, cell: (pass) => bytes(pass.spilled_bytes) },
+      { name: "repeated tasks", isNumber: true, cell: (pass) => count(pass.tasks_repeated) },
       { name: "results", isNumber: true, cell: (pass) => count(pass.results) },
     ]} />
   );
@@ -146,8 +148,8 @@ function Results({ job }: { job: Job }) {
       {results.data && <>
         {rows.length > kResults && <p>The first {count(kResults)} of {count(rows.length)}:</p>}
         <Table label="Results" rows={rows.slice(0, kResults)} keyOf={(row) => row.key} empty="The job has no results." columns={[
-          { name: "key", cell: (row) => <span class="wrap">{row.key}</span> },
-          { name: "value", cell: (row) => <span class="wrap mono">{text(row.value)}</span> },
+          { name: "key", by: (row) => row.key, cell: (row) => <span class="wrap">{row.key}</span> },
+          { name: "value", by: (row) => isNumber(row.value) ? row.value : text(row.value), cell: (row) => <span class="wrap mono">{text(row.value)}</span> },
         ]} />
       </>}
       <Code label="The same on the command line" text={command("fjord", "job", "results", job.job)} />
@@ -227,15 +229,15 @@ export function JobsPage({ parameters }: PageProps) {
         {jobs.isLoading && <Loading />}
         {jobs.data && <Table label="Jobs" rows={rows} keyOf={(job) => job.job} empty="There are no such jobs."
           onOpen={(job) => go("jobs", { job: job.job })} columns={[
-            { name: "job", cell: (job) => <a href={href("jobs", { job: job.job })}>{jobName(job)}</a> },
-            { name: "state", cell: (job) => <State tone={toneOf(job.state)}>{job.state}</State> },
+            { name: "job", by: jobName, cell: (job) => <a href={href("jobs", { job: job.job })}>{jobName(job)}</a> },
+            { name: "state", by: (job) => job.state, cell: (job) => <State tone={toneOf(job.state)}>{job.state}</State> },
             { name: "done", cell: (job) => <JobProgress job={job} /> },
-            { name: "bound by", isExtra: true, cell: (job) => hasEnded(job) ? "" : job.bound_by },
-            { name: "documents", isNumber: true, isExtra: true, cell: (job) => count(job.documents_read) },
-            { name: "dead letters", isNumber: true, isExtra: true, cell: (job) => count(job.dead_letters) },
-            { name: "submitted", isNumber: true, cell: (job) => <span title={time(job.submitted_unix_us)}>{ago(job.submitted_unix_us, now)}</span> },
-            { name: "took", isNumber: true, isExtra: true, cell: (job) => job.finished_unix_us ? duration((job.finished_unix_us - job.submitted_unix_us) / 1e6) : "" },
-            { name: "id", isExtra: true, cell: (job) => <span class="mono">{job.job}</span> },
+            { name: "bound by", cell: (job) => hasEnded(job) ? "" : job.bound_by },
+            { name: "documents", isNumber: true, by: (job) => job.documents_read, cell: (job) => count(job.documents_read) },
+            { name: "dead letters", isNumber: true, by: (job) => job.dead_letters, cell: (job) => count(job.dead_letters) },
+            { name: "submitted", isNumber: true, by: (job) => job.submitted_unix_us, cell: (job) => <span title={time(job.submitted_unix_us)}>{ago(job.submitted_unix_us, now)}</span> },
+            { name: "took", isNumber: true, by: (job) => job.finished_unix_us ? job.finished_unix_us - job.submitted_unix_us : null, cell: (job) => job.finished_unix_us ? duration((job.finished_unix_us - job.submitted_unix_us) / 1e6) : "" },
+            { name: "id", isWideOnly: true, cell: (job) => <span class="mono">{job.job}</span> },
           ]} />}
       </Panel>
     </>

@@ -2,10 +2,11 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { post, query, useEvents, usePoll, type Answer } from "../lib/api";
-import { bytes, command, count, duration, latency, percent, plural, rate, short } from "../lib/format";
+import { bytes, command, count, duration, latency, percent, plural, rate } from "../lib/format";
 import { go, href } from "../lib/route";
 import type { ClusterNode, ClusterStatus, Load, NodeLoad, NodePlan, NodeProgress } from "../lib/types";
-import { Bar, Code, Dialog, Input, Loading, Messages, Panel, Problem, Select, State, Table, toneOf, useAction } from "../parts/basic";
+import { Bar, Code, Dialog, Input, Loading, Messages, Panel, Problem, Select, State, toneOf, useAction } from "../parts/basic";
+import { Table } from "../parts/table";
 import type { PageProps } from "../parts/page";
 
 const kPeriod = 2000;
@@ -142,9 +143,10 @@ function ChangeDialog({ initial, node, onClose, onMade }: {
   );
 }
 
-function stateText(node: ClusterNode): string {
-  const wanted = node.wanted && node.wanted !== node.state ? `, wanted ${node.wanted}` : "";
-  return node.state + wanted;
+/** Returns the state, and the one that an operator wants if it is another: "retired (uid 0@host)" is no other one than "retired". */
+export function stateText(node: Pick<ClusterNode, "state" | "wanted">): string {
+  const [wanted] = node.wanted.split(" ", 1);
+  return wanted && wanted !== node.state ? `${node.state}, wanted ${wanted}` : node.state;
 }
 
 function Versions({ node, status }: { node: ClusterNode; status: ClusterStatus }) {
@@ -161,16 +163,18 @@ function actionsOf(node: ClusterNode): string[] {
 function NodeDetails({ node, load, onChange }: { node: ClusterNode; load: NodeLoad | undefined; onChange: (action: string) => void }) {
   const facts: [string, string | false][] = [
     ["state", stateText(node)],
+    ["wanted", node.wanted],
     ["reason", node.reason],
     ["slow", node.slow || (node.role === "storage" && "no")],
     ["space", node.space],
     ["disk stage", node.role === "storage" && kStages[node.space_stage]!],
     ["address", node.address],
+    ["versions applied", actionsOf(node).length > 0 && `cluster state ${node.state_version}, live configuration ${node.config_version}`],
     ["group", node.group],
     ["capacity", node.capacity],
     ["last answer", node.answered_seconds_ago === null ? "it never answered" : `${duration(node.answered_seconds_ago)} ago`],
     ["in maintenance", node.maintenance_seconds !== null && `${duration(node.maintenance_seconds)}${node.maintenance_seconds_left === null ? "" : `, ${duration(node.maintenance_seconds_left)} left`}`],
-    ["processors in use", load?.cpus != null && short(load.cpus)],
+    ["processors in use", load?.cpus != null && `${percent(load.cpus)} of one`],
     ["memory", load?.resident_bytes != null && bytes(load.resident_bytes)],
     ["operations", load?.operations_per_second != null && rate(load.operations_per_second)],
     ["visitors", load?.visitors != null && count(load.visitors)],
@@ -193,6 +197,53 @@ function disk(load: NodeLoad | undefined, node: ClusterNode) {
     {node.space_stage > 1 && <div class="quiet">{kStages[node.space_stage]}</div>}</span>;
 }
 
+const kRoles: Record<ClusterNode["role"], string> = {
+  storage: "Storage nodes", distributor: "Distributors", fleetcontroller: "Fleet controllers", gateway: "Gateways",
+};
+
+function NodeTable({ status, loadOf, onChange }: {
+  status: ClusterStatus;
+  loadOf: (node: ClusterNode) => NodeLoad | undefined;
+  onChange: (action: string, node: ClusterNode) => void;
+}) {
+  const section = (node: ClusterNode) => {
+    const nodes = status.nodes.filter((one) => one.role === node.role);
+    return `${kRoles[node.role]}: ${nodes.filter((one) => one.state === "up").length} of ${nodes.length} up`;
+  };
+  const order = Object.keys(kRoles);
+  const rows = status.nodes.toSorted((a, b) => order.indexOf(a.role) - order.indexOf(b.role));
+  const isMember = (node: ClusterNode) => node.role === "storage" || node.role === "distributor";
+  const isStorage = (node: ClusterNode) => node.role === "storage";
+  return (
+    <Table label="Nodes" rows={rows} keyOf={(node) => node.name} sectionOf={section} onOpen={(node) => go("nodes", { node: node.name })} columns={[
+      { name: "node", by: (node) => node.name, cell: (node) => <a href={href("nodes", { node: node.name })}>{node.name}</a> },
+      { name: "state", isText: true, by: (node) => node.state, cell: (node) => <>
+        <State tone={toneOf(node.state)}>{stateText(node)}</State>
+        {node.slow && <div><State tone="warn">slow</State> <span class="quiet">{node.slow}</span></div>}
+        {(node.state !== "up" || !isMember(node)) && node.reason && <div class="quiet">{node.reason}</div>}
+      </> },
+      { name: "ops", isNumber: true, by: (node) => loadOf(node)?.operations_per_second, cell: (node) => rate(loadOf(node)?.operations_per_second) },
+      { name: "p99", isNumber: true, by: (node) => loadOf(node)?.p99_seconds, cell: (node) => latency(loadOf(node)?.p99_seconds) },
+      { name: "processor", isNumber: true, by: (node) => loadOf(node)?.cpus,
+        cell: (node) => <span title="of one processor">{percent(loadOf(node)?.cpus)}</span> },
+      { name: "memory", isNumber: true, isWideOnly: true, by: (node) => loadOf(node)?.resident_bytes, cell: (node) => bytes(loadOf(node)?.resident_bytes) },
+      { name: "buckets", isNumber: true, isWideOnly: true, by: (node) => node.buckets, cell: (node) => isMember(node) ? count(node.buckets) : "" },
+      { name: "documents", isNumber: true, by: (node) => node.documents, cell: (node) => isStorage(node) ? count(node.documents) : "" },
+      { name: "bytes", isNumber: true, isWideOnly: true, by: (node) => node.bytes, cell: (node) => isStorage(node) ? bytes(node.bytes) : "" },
+      { name: "disk", cell: (node) => isStorage(node) && disk(loadOf(node), node) },
+      { name: "versions", isNumber: true, isWideOnly: true, cell: (node) => isMember(node) && <Versions node={node} status={status} /> },
+      { name: "", cell: (node) => actionsOf(node).length > 0 && <select class="pick" aria-label={`Change ${node.name}`} value=""
+        onChange={(event) => {
+          onChange(event.currentTarget.value, node);
+          event.currentTarget.value = "";
+        }}>
+        <option value="">Change…</option>
+        {actionsOf(node).map((one) => <option key={one} value={one}>{kActions[one]!.name}</option>)}
+      </select> },
+    ]} />
+  );
+}
+
 export function NodesPage({ parameters }: PageProps) {
   const status = usePoll<ClusterStatus>("/cluster/v1/status", kPeriod);
   const load = usePoll<Load>("/cluster/v1/load", kPeriod);
@@ -200,44 +251,6 @@ export function NodesPage({ parameters }: PageProps) {
   const [made, setMade] = useState<{ change: Change; plan: NodePlan }>();
   const loadOf = (node: ClusterNode) => load.data?.nodes.find((one) => one.node === node.name);
   const selected = status.data?.nodes.find((node) => node.name === parameters.get("node"));
-  const group = (role: string, title: string) => {
-    const nodes = status.data!.nodes.filter((node) => node.role === role);
-    if (nodes.length === 0) return null;
-    const isStorage = role === "storage";
-    const isOther = !isStorage && role !== "distributor";
-    return (
-      <Panel title={title} aside={<span class="quiet">{nodes.filter((node) => node.state === "up").length} of {nodes.length} up</span>}>
-        <Table label={title} rows={nodes} keyOf={(node) => node.name} onOpen={(node) => go("nodes", { node: node.name })} columns={[
-          { name: "node", cell: (node) => <a href={href("nodes", { node: node.name })}>{node.name}</a> },
-          { name: "state", isText: true, cell: (node) => <>
-            <State tone={toneOf(node.state)}>{stateText(node)}</State>
-            {node.slow && <div><State tone="warn">slow</State> <span class="quiet">{node.slow}</span></div>}
-            {(node.state !== "up" || isOther) && node.reason && <div class="quiet">{node.reason}</div>}
-          </> },
-          { name: "ops", isNumber: true, cell: (node) => rate(loadOf(node)?.operations_per_second) },
-          { name: "p99", isNumber: true, isExtra: true, cell: (node) => latency(loadOf(node)?.p99_seconds) },
-          { name: "processors", isNumber: true, isExtra: true, cell: (node) => short(loadOf(node)?.cpus) },
-          { name: "memory", isNumber: true, isWideOnly: true, cell: (node) => bytes(loadOf(node)?.resident_bytes) },
-          ...(isOther ? [] : [{ name: "buckets", isNumber: true, isWideOnly: true, cell: (node: ClusterNode) => count(node.buckets) }]),
-          ...(isStorage ? [
-            { name: "documents", isNumber: true, isExtra: true, cell: (node: ClusterNode) => count(node.documents) },
-            { name: "bytes", isNumber: true, isWideOnly: true, cell: (node: ClusterNode) => bytes(node.bytes) },
-            { name: "disk", cell: (node: ClusterNode) => disk(loadOf(node), node) },
-          ] : []),
-          ...(isOther ? [{ name: "address", isExtra: true, cell: (node: ClusterNode) => node.address }]
-            : [{ name: "versions", isNumber: true, isExtra: true, cell: (node: ClusterNode) => <Versions node={node} status={status.data!} /> }]),
-          { name: "", isExtra: true, cell: (node) => actionsOf(node).length > 0 && <select class="pick" aria-label={`Change ${node.name}`} value=""
-            onChange={(event) => {
-              setDialog({ action: event.currentTarget.value, node });
-              event.currentTarget.value = "";
-            }}>
-            <option value="">Change…</option>
-            {actionsOf(node).map((one) => <option key={one} value={one}>{kActions[one]!.name}</option>)}
-          </select> },
-        ]} />
-      </Panel>
-    );
-  };
   return (
     <>
       <header><h1>Nodes</h1><div class="aside"><button type="button" onClick={() => setDialog({ action: "add" })}>Add a node</button></div></header>
@@ -247,10 +260,7 @@ export function NodesPage({ parameters }: PageProps) {
       {selected && <NodeDetails node={selected} load={loadOf(selected)} onChange={(action) => setDialog({ action, node: selected })} />}
       <Problem error={load.error} doing="Load" />
       {status.data && <>
-        {group("storage", "Storage nodes")}
-        {group("distributor", "Distributors")}
-        {group("fleetcontroller", "Fleet controllers")}
-        {group("gateway", "Gateways")}
+        <Panel><NodeTable status={status.data} loadOf={loadOf} onChange={(action, node) => setDialog({ action, node })} /></Panel>
       </>}
       {dialog && <ChangeDialog initial={dialog.action} node={dialog.node} onClose={() => setDialog(undefined)} onMade={(change, plan) => {
         setDialog(undefined);

@@ -4,7 +4,8 @@ import { usePoll } from "../lib/api";
 import { bytes, count, duration, latency, percent, plural, rate } from "../lib/format";
 import { href } from "../lib/route";
 import type { ClusterStatus, Job, Load, NodeLoad } from "../lib/types";
-import { Bar, Figure, Loading, Messages, Panel, Parts, Problem, State, Table, toneOf } from "../parts/basic";
+import { Bar, Figure, Loading, Messages, Panel, Parts, Problem, State, toneOf } from "../parts/basic";
+import { Table } from "../parts/table";
 import { Chart } from "../parts/chart";
 import { JobProgress, jobName } from "../parts/job";
 
@@ -90,11 +91,11 @@ function Capacity({ load }: { load: Load }) {
     <Panel title="Capacity">
       <Figure name={`used of what ${fullest.node}, the fullest node, may hold`} value={percent(share(fullest))} note={forecast} />
       <Table label="Space of the storage nodes" rows={measured} keyOf={(node) => node.node} columns={[
-        { name: "node", cell: (node) => node.node },
-        { name: "used", isNumber: true, cell: (node) => bytes(node.used_bytes) },
+        { name: "node", by: (node) => node.node, cell: (node) => node.node },
+        { name: "used", isNumber: true, by: (node) => node.used_bytes, cell: (node) => bytes(node.used_bytes) },
         { name: "limit", isNumber: true, cell: (node) => bytes(node.limit_bytes) },
         { name: "", cell: (node) => <Bar share={share(node)} tone={tone(node)} label={`${percent(share(node))} of the limit`} /> },
-        { name: "growth", isNumber: true, isExtra: true, cell: (node) =>
+        { name: "growth", isNumber: true, cell: (node) =>
           node.growth_bytes_per_second === null ? "–" : `${bytes(node.growth_bytes_per_second * 3600)}/h` },
       ]} />
     </Panel>

@@ -5,7 +5,8 @@ import { post, usePoll } from "../lib/api";
 import { command, count, plural, time } from "../lib/format";
 import { go, href } from "../lib/route";
 import type { Setting, Settings, SettingsChange, SettingsVersion } from "../lib/types";
-import { Code, Dialog, Empty, Input, Loading, Messages, Name, Panel, Problem, Select, Table, useAction } from "../parts/basic";
+import { Code, Dialog, Empty, Input, Loading, Messages, Name, Panel, Problem, Select, useAction } from "../parts/basic";
+import { Table } from "../parts/table";
 import type { PageProps } from "../parts/page";
 
 const kPeriod = 5000;
@@ -103,7 +104,7 @@ function History({ onDone }: { onDone: () => void }) {
         { name: "time", cell: (row) => <span class="nowrap">{time(row.unix_us)}</span> },
         { name: "what changed", isText: true, cell: (row) => row.lines.length === 0 ? <span class="quiet">nothing</span>
           : <ul class="messages">{row.lines.map((line) => <li key={line}>{line}</li>)}</ul> },
-        { name: "who", isExtra: true, cell: (row) => row.who },
+        { name: "who", cell: (row) => row.who },
         { name: "", cell: (row) => row === rows[0]
           ? <button type="button" class="plain" disabled={action.isBusy} onClick={() => ask(kBeforeLast, true)}>Take back</button>
           : <button type="button" class="plain" disabled={action.isBusy} onClick={() => ask(row.version, true)}>Restore</button> },
@@ -143,13 +144,13 @@ export function SettingsPage({ parameters }: PageProps) {
           <div class="fields"><Input label="Only settings with" value={filter} onInput={setFilter} placeholder="visitors" /></div>
           <Table label="Live settings" rows={rows} keyOf={(row) => row.name} empty="No setting has these words."
             onOpen={(row) => go("settings", { setting: row.name })} columns={[
-              { name: "name", cell: (row) => <a href={href("settings", { setting: row.name })}><Name of={row.name} /></a> },
+              { name: "name", by: (row) => row.name, cell: (row) => <a href={href("settings", { setting: row.name })}><Name of={row.name} /></a> },
               { name: "in force", isNumber: true, cell: (row) => <>
                 <b>{row.value}</b>{row.elsewhere.length > 0 && <div class="quiet">other on {plural(row.elsewhere.length, "node")}</div>}</> },
               { name: "from", isWideOnly: true, cell: (row) => row.source },
-              { name: "default", isNumber: true, isExtra: true, cell: (row) => row.default || <span class="quiet">as the machine is</span> },
-              { name: "bounds", isExtra: true, cell: (row) => choicesOf(row) ? <span class="clip narrow" title={boundsOf(row)}>{boundsOf(row)}</span> : <span class="nowrap">{boundsOf(row)}</span> },
-              { name: "meaning", isText: true, isExtra: true, cell: (row) => row.meaning },
+              { name: "default", isNumber: true, cell: (row) => row.default || <span class="quiet">as the machine is</span> },
+              { name: "bounds", cell: (row) => choicesOf(row) ? <span class="clip narrow" title={boundsOf(row)}>{boundsOf(row)}</span> : <span class="nowrap">{boundsOf(row)}</span> },
+              { name: "meaning", isText: true, cell: (row) => row.meaning },
             ]} />
         </Panel>
         {open && <Change key={open.name} setting={open} version={settings.data.version} onClose={close} onDone={() => {

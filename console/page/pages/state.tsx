@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import { query, usePoll } from "../lib/api";
 import { count, duration, time } from "../lib/format";
 import type { ClusterState, StateChange } from "../lib/types";
-import { Code, Input, Loading, Panel, Problem, Table } from "../parts/basic";
+import { Code, Input, Loading, Panel, Problem } from "../parts/basic";
+import { Table } from "../parts/table";
 
 const kPeriod = 5000;
 
@@ -99,8 +100,8 @@ export function StatePage() {
               {entry.active_unix_us === 0 && <div class="quiet">{entered(entry)}</div>}
             </> },
             { name: "why", isText: true, cell: (entry) => <span class="wrap">{entry.why}</span> },
-            { name: "who", isExtra: true, cell: (entry) => entry.who },
-            { name: "term", isNumber: true, isExtra: true, cell: (entry) => count(entry.term) },
+            { name: "who", cell: (entry) => entry.who },
+            { name: "term", isNumber: true, cell: (entry) => count(entry.term) },
           ]} />}
         <Code label="The same on the command line" text="fjord state log" />
       </Panel>

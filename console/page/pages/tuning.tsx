@@ -4,7 +4,8 @@ import { useState } from "preact/hooks";
 import { get, post, query, usePoll } from "../lib/api";
 import { bytes, command, duration, percent, plural, rate, short, time } from "../lib/format";
 import type { Advice, AdviceRow, BalancePlan, BalancerStatus, BalanceStep, Move, TuningChange, TuningInput } from "../lib/types";
-import { Bar, Code, Dialog, Input, Loading, Messages, Name, Panel, Problem, State, Table, toneOf, useAction } from "../parts/basic";
+import { Bar, Code, Dialog, Input, Loading, Messages, Name, Panel, Problem, State, toneOf, useAction } from "../parts/basic";
+import { Table } from "../parts/table";
 
 const kPeriod = 5000;
 const kSample = "10s";
@@ -93,8 +94,8 @@ function AdvicePanel({ onApplied }: { onApplied: () => void }) {
           { name: "now", isNumber: true, cell: (row) => row.old_text },
           { name: "advised", isNumber: true, cell: (row) => <b>{row.new_text}</b> },
           { name: "effect, with its interval", isText: true, cell: (row) => effectText(row) },
-          { name: "why", isText: true, isExtra: true, cell: (row) => <Why row={row} /> },
-          { name: "may be applied", isExtra: true, cell: (row) => row.may_be_applied ? "yes" : row.why_not },
+          { name: "why", isText: true, cell: (row) => <Why row={row} /> },
+          { name: "may be applied", cell: (row) => row.may_be_applied ? "yes" : row.why_not },
         ]} />
         {rows.length > 0 && <p class="row">
           <button type="button" class="main" disabled={applied.length === 0} onClick={() => setApplying(true)}>Apply {plural(applied.length, "change")}</button>
@@ -137,8 +138,8 @@ function TuningHistory({ version }: { version: number }) {
       {history.data && <Table label="Changes of the tuner" rows={history.data.changes.toReversed()} keyOf={(one) => String(one.version)} empty="The tuner has changed nothing." columns={[
         { name: "time", cell: (one) => <span class="nowrap">{time(one.unix_us)}</span> },
         { name: "what changed", cell: (one) => <>{one.is_revert && <div>takes back <span class="mono">{one.id}</span></div>}<ul class="messages">{one.values.map((value) => <li key={value.name}>{value.name}: {value.before || "default"} → {value.after || "default"}</li>)}</ul></> },
-        { name: "who", isExtra: true, cell: (one) => one.who },
-        { name: "id", isExtra: true, cell: (one) => <span class="mono">{one.id}</span> },
+        { name: "who", cell: (one) => one.who },
+        { name: "id", cell: (one) => <span class="mono">{one.id}</span> },
         { name: "", cell: (one) => !one.is_revert && <button type="button" class="plain" onClick={() => setAsked(one)}>Take back</button> },
       ]} />}
       {asked && <Dialog title="Take the change back" onClose={() => setAsked(undefined)}>
@@ -167,7 +168,7 @@ function Moves({ moves }: { moves: Move[] }) {
       { name: "to", cell: (move) => move.to },
       { name: "load", isNumber: true, cell: (move) => short(move.load) },
       { name: "bytes", isNumber: true, cell: (move) => bytes(move.bytes) },
-      { name: "why", isExtra: true, cell: (move) => move.read_part ? `${percent(move.read_part)} of its reads; ${move.reason}` : move.reason },
+      { name: "why", cell: (move) => move.read_part ? `${percent(move.read_part)} of its reads; ${move.reason}` : move.reason },
     ]} />
   );
 }
@@ -242,10 +243,10 @@ function Balancer() {
           { name: "load", isNumber: true, cell: (node) => short(node.load) },
           { name: "", cell: (node) => <Bar share={node.load / most} label={`load ${short(node.load)}`} /> },
           { name: "of the mean", isNumber: true, cell: (node) => node.over_mean ? percent(node.over_mean) : "–" },
-          { name: "reads", isNumber: true, isExtra: true, cell: (node) => rate(node.reads_per_s) },
-          { name: "writes", isNumber: true, isExtra: true, cell: (node) => rate(node.writes_per_s) },
-          { name: "bytes", isNumber: true, isExtra: true, cell: (node) => bytes(node.bytes) },
-          { name: "note", isExtra: true, cell: (node) => node.note },
+          { name: "reads", isNumber: true, cell: (node) => rate(node.reads_per_s) },
+          { name: "writes", isNumber: true, cell: (node) => rate(node.writes_per_s) },
+          { name: "bytes", isNumber: true, cell: (node) => bytes(node.bytes) },
+          { name: "note", cell: (node) => node.note },
         ]} />
       </>}
       <h3>Steps</h3>
@@ -254,9 +255,9 @@ function Balancer() {
         { name: "step", isNumber: true, cell: (step) => step.step },
         { name: "time", cell: (step) => <span class="nowrap">{time(step.unix_us)}</span> },
         { name: "what", cell: (step) => step.reverts ? `takes back step ${step.reverts}` : `${plural(step.moves.length, "move")} (${step.kind})` },
-        { name: "bytes", isNumber: true, isExtra: true, cell: (step) => bytes(step.bytes) },
-        { name: "imbalance", isNumber: true, isExtra: true, cell: (step) => step.imbalance_before === null ? "–" : `${short(step.imbalance_before)} → ${short(step.imbalance_after)}` },
-        { name: "why", isExtra: true, cell: (step) => `${step.why}${step.who ? ` (${step.who})` : ""}` },
+        { name: "bytes", isNumber: true, cell: (step) => bytes(step.bytes) },
+        { name: "imbalance", isNumber: true, cell: (step) => step.imbalance_before === null ? "–" : `${short(step.imbalance_before)} → ${short(step.imbalance_after)}` },
+        { name: "why", cell: (step) => `${step.why}${step.who ? ` (${step.who})` : ""}` },
         { name: "", cell: (step) => <button type="button" class="plain" disabled={action.isBusy} onClick={() => action.run(async () =>
           setRevert({ step: step.step, plan: await post<BalancePlan>("/cluster/v1/balancer/revert", { step: step.step, dry_run: true }) }))}>Take back</button> },
       ]} />}

@@ -103,48 +103,6 @@ export function Figure({ name, value, note, children }: { name: string; value: C
   );
 }
 
-export interface Column<Row> {
-  name: Children;
-  /** Right-aligned. */
-  isNumber?: boolean;
-  /** Sentences: not squeezed by other columns. */
-  isText?: boolean;
-  /** Left out on a telephone. */
-  isExtra?: boolean;
-  /** Shown on a wide screen only. */
-  isWideOnly?: boolean;
-  cell: (row: Row) => Children;
-}
-
-export function Table<Row>({ rows, columns, keyOf, empty, label, onOpen }: {
-  rows: Row[];
-  columns: Column<Row>[];
-  keyOf: (row: Row, index: number) => string;
-  empty?: string;
-  label: string;
-  /** Rows can be clicked. The first cell should have a link or a button that does the same for the keyboard. */
-  onOpen?: (row: Row) => void;
-}) {
-  if (rows.length === 0) return <Empty>{empty ?? "None."}</Empty>;
-  const classOf = (column: Column<Row>) => `${column.isNumber ? "number" : ""} ${column.isText ? "text" : ""} ${column.isExtra ? "extra" : ""} ${column.isWideOnly ? "wideonly" : ""}`;
-  return (
-    <div class="scroll" tabIndex={0} role="region" aria-label={label}>
-      <table>
-        <thead><tr>{columns.map((column, at) => <th key={at} scope="col" class={classOf(column)}>{column.name}</th>)}</tr></thead>
-        <tbody>
-          {rows.map((row, index) => (
-            <tr key={keyOf(row, index)} class={onOpen ? "open" : ""} onClick={onOpen && ((event) => {
-              if (!(event.target as Element).closest("a, button, input, select")) onOpen(row);
-            })}>
-              {columns.map((column, at) => <td key={at} class={classOf(column)}>{column.cell(row)}</td>)}
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
-
 /** A dialog above the page; Escape closes it.
  *
  * It is opened in the same step that draws it, so that no key goes to the page behind it. A browser sends `cancel` before Escape closes
