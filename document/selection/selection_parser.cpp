@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "selection_lexer.h"
 #include "selection_path.h"
@@ -173,7 +176,9 @@ class Parser {
     if (left.kind == Operand::Kind::Condition) return unexpected(expected_after(left));
     const std::size_t column = left.column;
     FJORD_TRY(lexer_.advance());
+    is_compared_with_ = true;
     FJORD_TRY_ASSIGN(Operand right, parse_sum());
+    is_compared_with_ = false;
     const std::size_t right_column = right.column;
     FJORD_TRY_ASSIGN(std::unique_ptr<Expression> left_value, to_value(std::move(left)));
     FJORD_TRY_ASSIGN(std::unique_ptr<Expression> right_value, to_value(std::move(right)));
@@ -371,12 +376,36 @@ class Parser {
       return parse_field(name.column, name, *type_);
     }
     if (type == nullptr && type_ != nullptr) {
-      return error_at(name.column, fmt::format("{} is not a field of the document type '{}' and not a document type",
-                                               name.describe(), type_->name()));
+      return error_at(name.column,
+                      fmt::format("{} is not a field of the document type '{}' and not a document type{}",
+                                  name.describe(), type_->name(), hint_of(name)));
     }
-    if (type == nullptr) return error_at(name.column, fmt::format("unknown document type {}", name.describe()));
+    if (type == nullptr) {
+      return error_at(name.column, fmt::format("unknown document type {}{}", name.describe(), hint_of(name)));
+    }
     if (!current().is_symbol(".")) return condition_at(name.column, make_type_test(type->name(), type->id()));
     return parse_field_of(name, *type);
+  }
+
+  /// Is there a field of this name in a type that users made, and not by inheritance?
+  bool has_own_field(const DocumentType& type, std::string_view name) const {
+    if (type.name().starts_with("fjord_") || type.field(name) == nullptr) return false;
+    return std::none_of(repo_.types().begin(), repo_.types().end(), [&](const auto& other) {
+      return other.get() != &type && type.is_a(other->name()) && other->field(name) != nullptr;
+    });
+  }
+
+  /// Says what a name that is no type may have been meant as: a field without its type, or a text without quotes.
+  std::string hint_of(const Token& name) const {
+    constexpr std::size_t kShown = 3;
+    std::vector<std::string> fields;
+    for (const auto& type : repo_.types()) {
+      if (type_ != nullptr || fields.size() == kShown) break;
+      if (has_own_field(*type, name.text)) fields.push_back(fmt::format("{}.{}", type->name(), name.text));
+    }
+    if (!fields.empty()) return fmt::format("; did you mean {}?", fmt::join(fields, " or "));
+    const bool may_be_text = is_compared_with_ && !current().is_symbol(".");
+    return may_be_text ? fmt::format("; a text stands in quotes: {}", quote(name.text)) : std::string();
   }
 
   /// Parses `now()`, or a function with its argument in parentheses: abs(x) is x.abs(). The lexer is at the
@@ -449,6 +478,7 @@ class Parser {
   int leaves_ = 0;
   std::vector<Regex*> regexes_;
   std::size_t instructions_max_ = 0;  ///< The largest number of one of them.
+  bool is_compared_with_ = false;     ///< The right side of a comparison is parsed.
 };
 
 }  // namespace

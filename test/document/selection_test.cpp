@@ -78,6 +78,10 @@ TEST_CASE("selection: errors name the column, what was found and what was expect
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"film", "column 1: unknown document type 'film'"},
       {"music and film.title == 1", "column 11: unknown document type 'film'"},
+      {"year == 1990", "column 1: unknown document type 'year'; did you mean music.year?"},
+      {"1990 < year", "column 8: unknown document type 'year'; did you mean music.year?"},
+      {"music.title == Oslo", "column 16: unknown document type 'Oslo'; a text stands in quotes: \"Oslo\""},
+      {"music.title = Oslo and true", "column 15: unknown document type 'Oslo'; a text stands in quotes: \"Oslo\""},
       {"music.artist == 'x'", "column 7: document type 'music' has no field 'artist'"},
       {"music.tracks.artist == 'x'", "column 14: struct 'track' has no field 'artist'"},
       {"music.title.upper() == 'x'", "column 13: unknown function 'upper': expected lowercase, hash or abs"},
