@@ -376,9 +376,8 @@ class Parser {
       return parse_field(name.column, name, *type_);
     }
     if (type == nullptr && type_ != nullptr) {
-      return error_at(name.column,
-                      fmt::format("{} is not a field of the document type '{}' and not a document type{}",
-                                  name.describe(), type_->name(), hint_of(name)));
+      return error_at(name.column, fmt::format("{} is not a field of the document type '{}' and not a document type{}",
+                                               name.describe(), type_->name(), hint_of(name)));
     }
     if (type == nullptr) {
       return error_at(name.column, fmt::format("unknown document type {}{}", name.describe(), hint_of(name)));
