@@ -6,7 +6,7 @@ import { duration } from "./lib/format";
 import { go, href, useRoute } from "./lib/route";
 import { setTheme, theme, type Theme } from "./lib/theme";
 import type { About } from "./lib/types";
-import { Dialog } from "./parts/basic";
+import { Dialog, Panel } from "./parts/basic";
 import { AggregatePage } from "./pages/aggregate";
 import { BucketsPage } from "./pages/buckets";
 import { DataPage } from "./pages/data";
@@ -28,6 +28,19 @@ const kPages = [
   { key: "t", path: "tuning", name: "Tuning", Page: TuningPage },
   { key: "l", path: "settings", name: "Live settings", Page: SettingsPage },
 ];
+
+/** The address names a page that there is not. */
+const kNoPage = { key: "", path: "", name: "No such page", Page: NoPage };
+
+function NoPage() {
+  return (
+    <>
+      <header><h1>No such page</h1></header>
+      <Panel><p>The console has no page {location.hash.replace(/^#\/?/, "").split("?", 1)[0]}. These are there:</p>
+        <p class="row">{kPages.map((one) => <a key={one.path} href={href(one.path)}>{one.name}</a>)}</p></Panel>
+    </>
+  );
+}
 
 /** g and a letter go to a page, / to its first input, ? to the list of keys. */
 function useKeys(onHelp: () => void) {
@@ -91,7 +104,7 @@ export function App() {
   const [shown, setShown] = useState<Theme>(theme());
   const [hasHelp, setHelp] = useState(false);
   useKeys(() => setHelp(true));
-  const page = kPages.find((one) => one.path === route.page) ?? kPages[0]!;
+  const page = kPages.find((one) => one.path === route.page) ?? kNoPage;
   useEffect(() => {
     document.title = `${page.name} – Fjord`;
     // On a telephone the names of the pages are one line that scrolls.

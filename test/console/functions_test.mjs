@@ -7,13 +7,13 @@ import { bytes, command, duration, latency, listOf, percent, plural, rate, shell
 import { readJson, writeJson } from "#page/lib/json";
 import { axisText, windowOf } from "#page/parts/chart";
 import { compare } from "#page/parts/table";
-import { csvOf } from "#page/pages/aggregate";
-import { pathOf, updateOf } from "#page/pages/data";
+import { csvOf } from "#page/lib/download";
+import { fieldAt, inSelection, pathOf, selectionOf, typesOf, updateOf } from "#page/pages/data";
 import { stateText, waitText } from "#page/pages/nodes";
 import { inputText } from "#page/pages/tuning";
-import { linesOf } from "#page/pages/state";
-import { query } from "#page/lib/api";
-import { jobCommandOf, jobRequestOf, parametersOf } from "#page/lib/jobrequest";
+import { kindOf, linesOf } from "#page/pages/state";
+import { ApiError, query } from "#page/lib/api";
+import { formAgain, jobCommandOf, jobRequestOf, parametersOf } from "#page/lib/jobrequest";
 
 test("numbers have three digits that matter and a unit", () => {
   assert.equal(short(1234567), "1,234,567");
@@ -63,13 +63,14 @@ test("a list is split at commas outside of parentheses and quotes", () => {
 });
 
 test("CSV quotes what has commas, quotes and ends of lines", () => {
-  const answer = { columns: ["city", "n"], rows: [["a,b", 1], ['say "x"', null], ["two\nlines", 2.5]] };
-  assert.equal(csvOf(answer), 'city,n\r\n"a,b",1\r\n"say ""x""",\r\n"two\nlines",2.5\r\n');
+  const answer = { columns: ["city", "n"], rows: [["a,b", 1], ['say "x"', null], ["two\nlines", 2.5], ["", null]] };
+  assert.equal(csvOf(answer), 'city,n\r\n"a,b",1\r\n"say ""x""",\r\n"two\nlines",2.5\r\n"",\r\n');
 });
 
-test("a text of a CSV file is not a formula", () => {
+test("a text of a CSV file for a spreadsheet is not a formula", () => {
   const answer = { columns: ["=x", "n"], rows: [["=HYPERLINK(1)", -1], ["+1", 2], ["-1", 3], ["@a", 4], ["\tb", 5], ["a=b", 6]] };
-  assert.equal(csvOf(answer), "'=x,n\r\n'=HYPERLINK(1),-1\r\n'+1,2\r\n'-1,3\r\n'@a,4\r\n'\tb,5\r\na=b,6\r\n");
+  assert.equal(csvOf(answer, true), "'=x,n\r\n'=HYPERLINK(1),-1\r\n'+1,2\r\n'-1,3\r\n'@a,4\r\n'\tb,5\r\na=b,6\r\n");
+  assert.equal(csvOf(answer), "=x,n\r\n=HYPERLINK(1),-1\r\n+1,2\r\n-1,3\r\n@a,4\r\n\tb,5\r\na=b,6\r\n");
 });
 
 test("the path of a document has its place", () => {
@@ -192,4 +193,44 @@ test("the state of a node says what is wanted only if that is another state", ()
   assert.equal(stateText({ state: "retired", wanted: "retired (uid 0@host: a test)" }), "retired");
   assert.equal(stateText({ state: "up", wanted: "maintenance (uid 0@host)" }), "up, wanted maintenance");
   assert.equal(stateText({ state: "up", wanted: "" }), "up");
+});
+
+test("an error in a selection has the column of what was typed", () => {
+  const typed = 'name == "Oslo"';
+  const { text: sent, before } = selectionOf("city", typed);
+  assert.equal(sent, 'city and (name == "Oslo")');
+  const refused = (message) => new ApiError(400, { code: "INVALID_SELECTION", message });
+  const place = sent.indexOf("name") + 1;
+  assert.equal(inSelection(refused(`selection, column ${place}: unknown document type 'name'`), before).message, "selection, column 1: unknown document type 'name'");
+  assert.equal(selectionOf("city", "").text, "city");
+  const other = new ApiError(503, { code: "UNAVAILABLE", message: "column 20" });
+  assert.equal(inSelection(other, before), other);
+});
+
+test("an error in the JSON of an update names the field", () => {
+  const changes = { "ø": { assign: "x" }, cost: { assign: "much" }, note: { assign: 3 } };
+  const body = new TextEncoder().encode(writeJson({ fields: changes }));
+  const byteOf = (word) => new TextDecoder("latin1").decode(body).indexOf(word) + 1;
+  assert.equal(fieldAt(changes, byteOf('"much"')), "cost");
+  assert.equal(fieldAt(changes, byteOf("3}")), "note");
+  assert.equal(fieldAt(changes, 3), undefined);
+});
+
+test("types that the cluster itself uses come last", () => {
+  assert.deepEqual(typesOf([{ name: "fjord_tuples" }, { name: "b" }, { name: "a" }]).map((type) => type.name), ["b", "a", "fjord_tuples"]);
+});
+
+test("a job can be started again from its record", () => {
+  const pass = { application: "script", type: "sale", selection: "sale.n > 3", parameters: { script: "function map() end" } };
+  assert.deepEqual(formAgain({ passes: [pass], settings: { throttle: "2MB" } }),
+    { kind: "script", type: "sale", selection: "sale.n > 3", throttle: "2MB", script: "function map() end" });
+  const application = { ...pass, application: "fieldstats", parameters: { group: "city", value: "price" } };
+  assert.equal(formAgain({ passes: [application], settings: {} }).parameters, "group=city\nvalue=price");
+  assert.equal(formAgain({ passes: [pass, pass], settings: {} }), undefined);
+  assert.equal(formAgain({ passes: [{ ...pass, application: "aggregate" }], settings: {} }), undefined);
+});
+
+test("changes of the cluster state have a kind", () => {
+  assert.equal(kindOf({ what: "configuration 1: storage.visitors_max: default -> 61", why: "" }), "settings");
+  assert.equal(kindOf({ what: "version: 1 => 2, storage: [1: [up => down]]", why: "" }), "nodes");
 });

@@ -82,6 +82,7 @@ class ConsoleBrowser(unittest.TestCase):
 
     storage_nodes = 3
     schemas = [SCHEMA]
+    documents = DOCUMENTS
 
     @classmethod
     def setUpClass(cls):
@@ -92,9 +93,10 @@ class ConsoleBrowser(unittest.TestCase):
         cls.cluster.start()
         if not has_console(cls.port):
             raise unittest.SkipTest("the build has no console")
-        cls.cluster.deploy(*cls.schemas)
+        if cls.schemas:
+            cls.cluster.deploy(*cls.schemas)
         lines = (json.dumps({"put": f"id:v:visit::{i}", "fields": {"city": CITIES[i % len(CITIES)], "cost": i, "note": f"visit {i}"}})
-                 for i in range(DOCUMENTS))
+                 for i in range(cls.documents))
         cls.cluster.must("feed", cls.cluster.file("visits.jsonl", "\n".join(lines)))
         cls.cluster.wait_healthy()
         SCREENSHOTS.mkdir(exist_ok=True)

@@ -152,7 +152,7 @@ class ConsoleBrowserTest(ConsoleBrowser):
         self.go("data?type=visit", "Data")
         wait_until(lambda: len(self.texts("main tbody tr")) >= 20, "20 documents")
         first = self.texts("main tbody tr")
-        self.click("Next 20")
+        self.click("Next")
         wait_until(lambda: self.texts("main tbody tr") not in (first, []), "the next documents")
         self.fill("Selection", "visit.cost == 7")
         self.press(Keys.ENTER)
@@ -224,8 +224,15 @@ class ConsoleBrowserTest(ConsoleBrowser):
 
     def test_a_selection_that_is_wrong_is_said_where_it_stands(self):
         self.may_lose_gateway = True  # The refusal is in the log of the browser.
-        self.go("data?type=visit&selection=visit.absent+%3D%3D+1", "Data")
-        self.see("absent", "main [role=alert]")
+        self.go("data?type=visit", "Data")
+        wait_until(lambda: len(self.texts("main tbody tr")) >= 20, "20 documents")
+        self.fill("Selection", 'city == "Oslo"')
+        self.press(Keys.ENTER)
+        self.see("did you mean visit.city?", "main [role=alert]")
+        self.see("column 1:", "main [role=alert]")
+        # Neither rows of before nor the word that nothing matches.
+        self.assertEqual(self.texts("main tbody tr"), [])
+        self.assertNotIn("No document matches", self.text("main"))
 
     def test_a_document_leads_to_its_replicas(self):
         self.go("buckets", "Buckets")
@@ -266,6 +273,58 @@ class ConsoleBrowserTest(ConsoleBrowser):
         self.click("Chart")
         wait_until(lambda: len(self.texts(".bars .name")) == len(CITIES), "a bar for each city")
         self.screenshot("aggregate-chart")
+
+    def test_an_aggregation_has_an_address(self):
+        self.go("aggregate", "Aggregate")
+        self.fill("Group by", "city")
+        self.press(Keys.ENTER)
+        wait_until(lambda: len(self.texts("main tbody tr")) == len(CITIES), "a row for each city")
+        self.click("Chart")
+        wait_until(lambda: self.texts(".bars .name"), "the chart")
+        self.browser.refresh()
+        wait_until(lambda: len(self.texts(".bars .name")) == len(CITIES), "the same chart after a reload")
+        self.assertIn("--group-by city", self.text("pre"))
+        self.click("Table")
+        self.fill("Compute", "max(cost) as most")
+        self.press(Keys.ENTER)
+        wait_until(lambda: "most" in self.text("thead"), "another column")
+        self.browser.back()
+        wait_until(lambda: "count" in self.text("thead"), "the rows of before")
+
+    def test_what_is_not_there_is_said(self):
+        self.go("nosuchpage", "No such page")
+        self.see("no page nosuchpage")
+        self.go("nodes?node=storage.77", "Nodes")
+        self.see("no node storage.77")
+        self.go("data?id=banana", "Data")
+        self.see("not the id of a document")
+        self.assertNotIn("Replicas", self.texts("main a"))
+
+    def test_a_page_that_is_opened_without_the_gateway_waits_for_it(self):
+        self.may_lose_gateway = True
+        self.go("overview", "Overview")
+        self.see("Healthy")
+        self.cluster.kill("gateway.0")
+        self.see("does not answer", ".lost")
+        self.press("g", "d")
+        wait_until(lambda: self.texts("h1") == ["Data"], "the page Data")
+        self.see("the gateway does not answer")
+        self.cluster.restart("gateway.0")
+        wait_until(lambda: len(self.texts("main tbody tr")) >= 20, "the documents, without a reload")
+
+    def test_a_dialog_gives_the_focus_back_and_leaves_no_step_to_go_back_to(self):
+        self.go("settings", "Live settings")
+        self.fill("Only settings with", "visitors_max")
+        self.click("storage.visitors_max")
+        self.see("New value", "dialog")
+        self.press(Keys.ESCAPE)
+        wait_until(lambda: not self.texts("dialog"), "Escape closes the dialog")
+        wait_until(lambda: self.browser.execute_script("return document.activeElement.innerText") == "storage.visitors_max", "the focus is back")
+        self.assertIn("with=visitors_max", self.browser.current_url)
+        self.browser.refresh()
+        wait_until(lambda: "1 setting" in self.texts("h2"), "the filter is kept")
+        self.browser.back()
+        self.assertEqual(self.texts("dialog"), [])
 
     def test_a_node_change_is_planned_made_and_followed(self):
         self.go("nodes?node=storage.0", "Nodes")

@@ -294,6 +294,20 @@ class JobsTest(ConsoleBrowser):
         self.assertEqual(self.results(self.same_by_command(command).split()[0]), wanted)
         self.assertEqual(self.results(self.same_over_http(request)), wanted)
 
+    def test_a_job_with_dead_letters_is_shown_and_run_again(self):
+        script = "function map(document, emit)\n  if document.fields.cost < 2 then error('too cheap') end\n  emit('all', 1)\nend\nfunction reduce(key, values) return #values end"
+        job = self.cluster.must("job", "run", "script", "--type", "visit", "--script", self.cluster.file("cheap.lua", script)).out.split()[0]
+        self.cluster.wait_for_job(job, ["done"])
+        self.go(f"jobs?job={job}", "Jobs")
+        self.see("done, 2 dead letters", ".headline")
+        self.see("too cheap')", "main pre")
+        self.click("Run again")
+        self.see("Start the job")
+        self.assertEqual(self.browser.find_element(By.CSS_SELECTOR, "main textarea").get_attribute("value"), script)
+        self.click("Start the job")
+        self.see("done, 2 dead letters", ".headline")
+        self.assertNotIn(job, self.browser.current_url)
+
     def test_an_aggregation_into_a_type(self):
         self.new_job("Aggregation into a type")
         self.fill("Group by", "city")
@@ -331,6 +345,30 @@ class JobsTest(ConsoleBrowser):
         self.click("Start the job")
         self.see("script", "main [role=alert]")
         self.screenshots("jobs-new-error")
+
+
+class EmptyClusterTest(ConsoleBrowser):
+    """A cluster without document types says what to do first, and its commands work as they stand."""
+
+    schemas = []
+    documents = 0
+
+    def test_the_first_minutes(self):
+        for page, heading in (("aggregate", "Aggregate"), ("jobs?new=job", "Jobs"), ("data", "Data"), ("overview", "Overview")):
+            self.go(page, heading)
+            self.see("Begin here")
+            self.assertNotIn("fjord_", self.text("main"))
+        self.screenshots("begin")
+        commands = self.texts("main ol pre")
+        self.assertEqual(len(commands), 3)
+        for command in commands:
+            done = subprocess.run(["bash", "-euc", f'export PATH="{BIN}:$PATH"\n{command}\n'], capture_output=True, text=True, timeout=120,
+                                  cwd=self.cluster.folder, check=False, env={"FJORD_CLUSTER": self.cluster.address, "PATH": "/usr/bin:/bin",
+                                                                             "HOME": str(self.cluster.folder)})
+            self.assertEqual(done.returncode, 0, f"{command}: {done.stdout}{done.stderr}")
+        self.assertIn("1009650", done.stdout.replace(",", ""))
+        self.go("data", "Data")
+        self.see("Oslo")
 
 
 if __name__ == "__main__":

@@ -164,7 +164,7 @@ export function usePoll<T>(path: string, period = 0): Answer<T> {
     data: isCurrent ? answer.data : undefined,
     // The page says once, at its top, that the gateway is away.
     error: error?.isLost && lostSince !== null ? undefined : error,
-    isLoading: Boolean(path) && (!isCurrent || (answer.data === undefined && answer.error === undefined)),
+    isLoading: Boolean(path) && (!isCurrent || (answer.data === undefined && (answer.error === undefined || (answer.error.isLost && lostSince !== null)))),
     reload: () => setAsked((n) => n + 1),
   };
 }

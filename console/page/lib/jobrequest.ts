@@ -1,6 +1,7 @@
 // What the form of a new job says, as the body of POST /jobs/v1 and as a command line.
 
 import { command, listOf } from "./format";
+import type { Job } from "./types";
 
 export const kJobKinds = { application: "Application", script: "Lua script", aggregation: "Aggregation into a type" };
 export type JobKind = keyof typeof kJobKinds;
@@ -20,6 +21,15 @@ export interface JobForm {
   into: string;
   intoNamespace: string;
   name: string;
+}
+
+/** Returns the form of a job that does the same once more; undefined if the form cannot say it: an aggregation, or several passes. */
+export function formAgain(job: Pick<Job, "passes" | "settings">): Partial<JobForm> | undefined {
+  const [pass] = job.passes;
+  if (!pass || job.passes.length > 1 || pass.application === "aggregate") return undefined;
+  const common = { type: pass.type, selection: pass.selection, throttle: job.settings.throttle ?? "" };
+  if (pass.application === "script") return { ...common, kind: "script", script: pass.parameters.script ?? "" };
+  return { ...common, kind: "application", application: pass.application, parameters: Object.entries(pass.parameters).map(([name, value]) => `${name}=${value}`).join("\n") };
 }
 
 /** Returns the parameters of a text with one `name=value` a line. Throws an Error that names the wrong line. */

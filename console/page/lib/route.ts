@@ -12,6 +12,11 @@ function current(): Route {
   return { page: page || "overview", parameters: new URLSearchParams(search) };
 }
 
+/** Returns the parameters as a record, as href() takes them. */
+export function recordOf(parameters: URLSearchParams): Record<string, string> {
+  return Object.fromEntries(parameters);
+}
+
 export function useRoute(): Route {
   const [route, setRoute] = useState(current);
   useEffect(() => {
@@ -27,6 +32,13 @@ export function href(page: string, parameters: Record<string, string | undefined
   for (const [name, value] of Object.entries(parameters)) if (value) search.set(name, value);
   const text = search.toString();
   return `#/${page}${text ? `?${text}` : ""}`;
+}
+
+/** Notes what a page shows in the address, without a step for the button "back". */
+export function note(page: string, parameters: Record<string, string | undefined> = {}) {
+  if (location.hash === href(page, parameters)) return;
+  history.replaceState(null, "", href(page, parameters));
+  dispatchEvent(new HashChangeEvent("hashchange"));
 }
 
 export function go(page: string, parameters: Record<string, string | undefined> = {}) {

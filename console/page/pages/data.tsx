@@ -1,16 +1,56 @@
 // Documents of a type, 20 at a time, and one document.
 
 import { useEffect, useState } from "preact/hooks";
-import { get, query, send, usePoll } from "../lib/api";
+import { ApiError, get, query, send, useGateway, usePoll } from "../lib/api";
 import { command, plural, text } from "../lib/format";
 import { go, href } from "../lib/route";
 import { readJson, writeJson, type Json } from "../lib/json";
 import type { Chunk, DocumentType, Fields, StoredDocument } from "../lib/types";
+import { Begin } from "../parts/begin";
 import { Code, Dialog, Empty, Input, Loading, Panel, Problem, Select, useAction } from "../parts/basic";
 import { Table } from "../parts/table";
 import type { PageProps } from "../parts/page";
 
 const kDocuments = 20;
+
+/** Returns the types in the order of their use: those that jobs and the cluster itself use come last. */
+export function typesOf(types: DocumentType[]): DocumentType[] {
+  return types.toSorted((a, b) => Number(a.name.startsWith("fjord_")) - Number(b.name.startsWith("fjord_")));
+}
+
+/** Returns a selection of the documents of a type, and the number of characters in front of the user's part. */
+export function selectionOf(type: string, selection: string): { text: string; before: number } {
+  const before = `${type} and (`;
+  return selection ? { text: `${before}${selection})`, before: before.length } : { text: type, before: 0 };
+}
+
+/** Returns an error with the column of the user's part of the selection. */
+export function inSelection(error: unknown, before: number): unknown {
+  if (!(error instanceof ApiError) || error.failure.code !== "INVALID_SELECTION") return error;
+  const message = error.failure.message.replace(/\bcolumn (\d+)/, (all, column) => Number(column) > before ? `column ${Number(column) - before}` : all);
+  return new ApiError(error.status, { ...error.failure, message });
+}
+
+/** Returns the field of an update whose JSON has this byte of the body {"fields":...}, counted from 1; undefined if none has. */
+export function fieldAt(changes: Record<string, unknown>, byte: number): string | undefined {
+  const length = (text: string) => new TextEncoder().encode(text).length;
+  let end = length('{"fields":{');
+  for (const [name, value] of Object.entries(changes)) {
+    const begin = end;
+    end += length(`${writeJson(name)}:${writeJson(value)},`);
+    if (byte > begin && byte <= end) return name;
+  }
+  return undefined;
+}
+
+/** Returns an error of an update with the name of the field in place of a byte of JSON that the user has not seen. */
+function ofField(error: unknown, changes: Record<string, unknown>): unknown {
+  if (!(error instanceof ApiError)) return error;
+  const place = /JSON, byte (\d+): /.exec(error.failure.message);
+  const field = place && fieldAt(changes, Number(place[1]));
+  if (!field) return error;
+  return new ApiError(error.status, { ...error.failure, message: `field ${field}: ${error.failure.message.replace(place[0], "")}` });
+}
 const kColumns = 5;
 
 /** Returns the path of a document in the document API; undefined if the id is malformed. */
@@ -82,7 +122,7 @@ function Edit({ document, onClose, onDone }: { document: StoredDocument; onClose
           ]} />
           <Code label="The same on the command line" text={command("fjord", "update", document.id, writeJson(changes))} />
         </>}
-        <Problem error={action.error} doing="Not changed" />
+        <Problem error={ofField(action.error, changes)} doing="Not changed" />
         <div class="actions">
           <button type="button" onClick={onClose}>Cancel</button>
           <button type="submit" class="main" disabled={action.isBusy || names.length === 0}>{isSure ? "Change the document" : "Show what changes"}</button>
@@ -127,18 +167,46 @@ function OneDocument({ id, edits, back, onChanged }: { id: string; edits: boolea
         <button type="button" onClick={() => setDialog("edit")}>Edit</button>
         <button type="button" class="danger" onClick={() => setDialog("remove")}>Remove</button>
       </>}
-      <a class="button" href={href("buckets", { id })}>Replicas</a>
+      {path && <a class="button" href={href("buckets", { id })}>Replicas</a>}
       <a class="button" href={back}>Close</a>
     </>}>
       {!path && <Problem error={new Error("This is not the id of a document: expected id:NAMESPACE:TYPE::NAME.")} />}
       {document.isLoading && path && <Loading />}
       {isMissing ? <Empty>There is no such document.</Empty> : <Problem error={document.error} />}
       {document.data && <pre class="json" tabIndex={0} aria-label="Fields">{writeJson(document.data.fields ?? {}, 2)}</pre>}
-      <Code label="The same on the command line" text={command("fjord", "get", id)} />
+      {path && <Code label="The same on the command line" text={command("fjord", "get", id)} />}
       {!edits && <p class="quiet">This gateway's console changes no documents (gateways[].console_edits).</p>}
       {dialog === "edit" && document.data && <Edit document={document.data} onClose={close} onDone={done} />}
       {dialog === "remove" && <Remove id={id} onClose={close} onDone={done} />}
     </Panel>
+  );
+}
+
+/** Reads documents until a page is full or there are no more: an answer may have few of them and yet not be the last one. */
+async function readPage(selection: string, token: string, signal: AbortSignal, onPart: (chunk: Chunk) => void) {
+  const documents: StoredDocument[] = [];
+  let continuation: string | undefined = token;
+  do {
+    const answer: Chunk = await get<Chunk>(query("/document/v1/", {
+      cluster: "fjord", selection, wantedDocumentCount: kDocuments - documents.length, continuation, timeout: "20s",
+    }), { signal });
+    documents.push(...answer.documents);
+    continuation = answer.continuation;
+    onPart({ documents: [...documents], documentCount: documents.length, continuation });
+  } while (continuation && documents.length < kDocuments);
+}
+
+function DocumentTable({ documents, type, empty, hrefOf }: { documents: StoredDocument[]; type: DocumentType; empty: string; hrefOf: (id: string) => string }) {
+  const shown = type.fields.filter((field) => documents.some((one) => one.fields?.[field.name] !== undefined)).slice(0, kColumns);
+  return (
+    <Table label="Documents" rows={documents} keyOf={(one) => one.id} empty={empty} onOpen={(one) => { location.hash = hrefOf(one.id); }} columns={[
+      { name: "id", cell: (one) => <a href={hrefOf(one.id)} class="wrap">{one.id}</a> },
+      ...shown.map((field) => ({
+        name: field.name,
+        isNumber: /^(int|long|byte|float|double)$/.test(field.type),
+        cell: (one: StoredDocument) => <span class="clip" title={text(one.fields?.[field.name])}>{text(one.fields?.[field.name])}</span>,
+      })),
+    ]} />
   );
 }
 
@@ -151,61 +219,51 @@ function Browse({ type, selection, version, hrefOf }: {
 }) {
   const [pages, setPages] = useState<string[]>([""]);
   const [chunk, setChunk] = useState<Chunk>();
+  const [reading, setReading] = useState<AbortController>();
+  const { returns } = useGateway();
   const action = useAction();
-  useEffect(() => setPages([""]), [type.name, selection]);
   const token = pages.at(-1)!;
+  const wanted = selectionOf(type.name, selection);
   useEffect(() => {
     const abort = new AbortController();
-    action.run(async () => {
-      // An answer may have few documents and yet not be the last one.
-      const documents: StoredDocument[] = [];
-      let continuation: string | undefined = token;
-      do {
-        const answer: Chunk = await get<Chunk>(query("/document/v1/", {
-          cluster: "fjord",
-          selection: selection ? `${type.name} and (${selection})` : type.name,
-          wantedDocumentCount: kDocuments - documents.length,
-          continuation,
-          timeout: "20s",
-        }), { signal: abort.signal });
-        documents.push(...answer.documents);
-        continuation = answer.continuation;
-        setChunk({ documents: [...documents], documentCount: documents.length, continuation });
-      } while (continuation && documents.length < kDocuments);
-    });
+    setReading(abort);
+    // Rows of another page beside an error would look as if they matched.
+    setChunk(undefined);
+    action.run(() => readPage(wanted.text, token, abort.signal, setChunk));
     return () => abort.abort();
-  }, [type.name, selection, token, version]);
+  }, [token, version, returns]);
   const documents = chunk?.documents ?? [];
-  const shown = type.fields.filter((field) => documents.some((one) => one.fields?.[field.name] !== undefined)).slice(0, kColumns);
   const isAborted = (action.error as Error | undefined)?.name === "AbortError";
+  const empty = pages.length > 1 ? "These were all." : selection ? "No document matches." : "There are no documents of this type.";
   return (
     <Panel title={`Documents of the type ${type.name}`} aside={<>
-      {action.isBusy && <span class="quiet" role="status">Loading…</span>}
       <button type="button" disabled={pages.length === 1 || action.isBusy} onClick={() => setPages(pages.slice(0, -1))}>Back</button>
-      <button type="button" disabled={!chunk?.continuation || action.isBusy} onClick={() => setPages([...pages, chunk!.continuation!])}>Next {kDocuments}</button>
+      <button type="button" disabled={!chunk?.continuation || action.isBusy} onClick={() => setPages([...pages, chunk!.continuation!])}>Next</button>
     </>}>
-      {!isAborted && <Problem error={action.error} />}
-      {chunk && <Table label="Documents" rows={documents} keyOf={(one) => one.id}
-        empty={pages.length > 1 ? "These were all." : selection ? "No document matches." : "There are no documents of this type."}
-        onOpen={(one) => { location.hash = hrefOf(one.id); }} columns={[
-          { name: "id", cell: (one) => <a href={hrefOf(one.id)} class="wrap">{one.id}</a> },
-          ...shown.map((field) => ({
-            name: field.name,
-            isNumber: /^(int|long|byte|float|double)$/.test(field.type),
-            cell: (one: StoredDocument) => <span class="clip" title={text(one.fields?.[field.name])}>{text(one.fields?.[field.name])}</span>,
-          })),
-        ]} />}
+      {isAborted ? <Empty>Cancelled.</Empty> : <Problem error={inSelection(action.error, wanted.before)} />}
+      {documents.length > 0 && <p class="quiet">{plural(documents.length, "document")} on this page, in the order of the buckets. Sorted documents
+        are an aggregation: <a href={href("aggregate", sortedBy(type, selection))}>the first 20 by a field</a>.</p>}
+      {action.isBusy && <Loading onCancel={() => reading?.abort()} />}
+      {chunk && (documents.length > 0 || !action.isBusy) && <DocumentTable documents={documents} type={type} empty={empty} hrefOf={hrefOf} />}
       <Code label="The same on the command line" text={command("fjord", "visit", "--type", type.name,
-        ...(selection ? ["--selection", selection] : []), "--limit", String(kDocuments))} />
+        ...(selection ? ["--selection", selection] : []), "--limit", String(Math.max(kDocuments, documents.length)))} />
     </Panel>
   );
 }
 
+/** Returns the form of the aggregation that lists documents by their first number, the largest first. */
+function sortedBy(type: DocumentType, selection: string): Record<string, string> {
+  const name = type.fields[0]?.name ?? "";
+  const number = type.fields.find((field) => /^(int|long|byte|float|double)$/.test(field.type))?.name ?? name;
+  const groups = name === number ? number : `${name}, ${number}`;
+  return { type: type.name, selection, group_by: groups, aggregates: "count()", order_by: `${number} desc`, limit: "20" };
+}
+
 export function DataPage({ parameters, edits }: PageProps) {
   const schemas = usePoll<{ types: DocumentType[] }>("/schemas/v1");
-  // Types that jobs and the cluster itself use come last.
-  const types = (schemas.data?.types ?? []).toSorted((a, b) => Number(a.name.startsWith("fjord_")) - Number(b.name.startsWith("fjord_")));
-  const type = types.find((one) => one.name === parameters.get("type")) ?? types[0];
+  const types = typesOf(schemas.data?.types ?? []);
+  const first = types.find((one) => !one.name.startsWith("fjord_"));
+  const type = types.find((one) => one.name === parameters.get("type")) ?? first;
   const selection = parameters.get("selection") ?? "";
   const id = parameters.get("id") ?? "";
   const [edited, setEdited] = useState(selection);
@@ -218,7 +276,7 @@ export function DataPage({ parameters, edits }: PageProps) {
       <header><h1>Data</h1></header>
       <Problem error={schemas.error} doing="The document types" />
       {schemas.isLoading && <Loading />}
-      {schemas.data && !type && <Panel><p>No document type is deployed: <code>fjord schema deploy FILE.sd</code></p></Panel>}
+      {schemas.data && !type && <Begin />}
       {type && <div class="grid">
         <Panel title="Browse">
           <form onSubmit={(event) => {
@@ -243,7 +301,7 @@ export function DataPage({ parameters, edits }: PageProps) {
         </Panel>
       </div>}
       {id && <OneDocument key={id} id={id} edits={edits} back={href("data", place)} onChanged={() => setVersion(version + 1)} />}
-      {type && <Browse type={type} selection={selection} version={version} hrefOf={(one) => href("data", { ...place, id: one })} />}
+      {type && <Browse key={`${type.name} ${selection}`} type={type} selection={selection} version={version} hrefOf={(one) => href("data", { ...place, id: one })} />}
     </>
   );
 }

@@ -3,12 +3,14 @@
 import { useState } from "preact/hooks";
 import { post, send, useEvents, usePoll } from "../lib/api";
 import { ago, bytes, command, count, duration, percent, plural, text, time } from "../lib/format";
-import { isNumber } from "../lib/json";
-import { go, href } from "../lib/route";
+import { csvOf, download } from "../lib/download";
+import { isNumber, writeJson } from "../lib/json";
+import { formAgain } from "../lib/jobrequest";
+import { go, href, note, recordOf } from "../lib/route";
 import type { DeadLetter, Job, JobPass, JobResult } from "../lib/types";
 import { Bar, Code, Dialog, Figure, Input, Loading, Panel, Problem, State, toneOf, useAction } from "../parts/basic";
 import { Table } from "../parts/table";
-import { hasEnded, JobProgress, jobName } from "../parts/job";
+import { boundBy, hasEnded, jobName, JobProgress, JobState } from "../parts/job";
 import { JobFormPanel } from "../parts/jobform";
 import type { PageProps } from "../parts/page";
 
@@ -96,6 +98,7 @@ function Controls({ job, reload }: { job: Job; reload: () => void }) {
           <button type="button" onClick={() => setDialog("settings")}>Throttle</button>
           <button type="button" class="danger" onClick={() => setDialog("cancel")}>Cancel the job</button>
         </>}
+        {formAgain(job) && <a class="button" href={href("jobs", { new: "job", again: job.job })}>Run again</a>}
         {hasEnded(job) && <button type="button" class="danger" onClick={() => setDialog("remove")}>Remove</button>}
         <a class="button" href={href("jobs")}>Close</a>
       </div>
@@ -114,6 +117,18 @@ function Controls({ job, reload }: { job: Job; reload: () => void }) {
 
 function tasks(done: number, all: number) {
   return all === 0 ? "–" : <span class="nowrap"><Bar share={done / all} label={percent(done / all)} /> {count(done)} of {count(all)}</span>;
+}
+
+/** What a pass was started with: its parameters, and a script as text. */
+function PassInput({ pass }: { pass: JobPass }) {
+  const { script, ...parameters } = pass.parameters;
+  const rows = Object.entries(parameters);
+  return (
+    <>
+      {rows.length > 0 && <dl class="facts">{rows.map(([name, value]) => <><dt class="mono">{name}</dt><dd class="mono">{value}</dd></>)}</dl>}
+      {script && <Code label="Script" text={script} />}
+    </>
+  );
 }
 
 function Passes({ passes }: { passes: JobPass[] }) {
@@ -141,7 +156,13 @@ function Results({ job }: { job: Job }) {
   if (job.state !== "done") return null;
   const until = job.results_removed ? "They were removed." : job.results_until_unix_us ? `They are kept until ${time(job.results_until_unix_us)}.` : "";
   return (
-    <Panel title="Results" aside={!isWanted && !job.results_removed && <button type="button" onClick={() => setWanted(true)}>Show</button>}>
+    <Panel title="Results" aside={<>
+      {!isWanted && !job.results_removed && <button type="button" onClick={() => setWanted(true)}>Show</button>}
+      {results.data && <>
+        <button type="button" onClick={() => download(`${job.job}.csv`, "text/csv", csvOf({ columns: ["key", "value"], rows: rows.map((row) => [row.key, row.value]) }))}>Download CSV</button>
+        <button type="button" onClick={() => download(`${job.job}.json`, "application/json", writeJson(rows, 2))}>Download JSON</button>
+      </>}
+    </>}>
       <p class="quiet">{until}</p>
       {results.isLoading && <Loading />}
       <Problem error={results.error} />
@@ -172,7 +193,7 @@ function DeadLetters({ job }: { job: Job }) {
   );
 }
 
-function Details({ id }: { id: string }) {
+function Details({ id, onChanged }: { id: string; onChanged: () => void }) {
   const first = usePoll<Job>(pathOf(id));
   const isLive = first.data !== undefined && !hasEnded(first.data);
   const events = useEvents<Job>(isLive ? pathOf(id, "/events") : "");
@@ -183,10 +204,13 @@ function Details({ id }: { id: string }) {
   const settings = Object.entries(job.settings).map(([name, value]) => `${name}=${value}`).join(", ");
   return (
     <>
-      <Panel title={jobName(job)} aside={<Controls job={job} reload={first.reload} />}>
-        <div class="headline" aria-live="polite"><State tone={toneOf(job.state)}>{job.state}</State>
-          {!hasEnded(job) && <span>{job.phase}, {left}{job.bound_by && <>; bound by <b>{job.bound_by}</b></>}</span>}</div>
-        {job.error && <Problem error={new Error(job.error.message)} />}
+      <Panel title={jobName(job)} aside={<Controls job={job} reload={() => {
+        first.reload();
+        onChanged();
+      }} />}>
+        <div class="headline" aria-live="polite"><JobState job={job} />
+          {!hasEnded(job) && <span>{job.phase}, {left}{boundBy(job) && <>; bound by <b>{boundBy(job)}</b></>}</span>}</div>
+        {job.error && (job.state === "cancelled" ? <p class="quiet">{job.error.message}</p> : <Problem error={new Error(job.error.message)} />)}
         <p class="row"><Bar share={job.fraction_done} label={percent(job.fraction_done)} /> {percent(job.fraction_done)}</p>
         <div class="figures">
           <Figure name="documents read" value={count(job.documents_read)} />
@@ -202,6 +226,7 @@ function Details({ id }: { id: string }) {
           {settings && <><dt>settings</dt><dd>{settings}</dd></>}
           {job.passes[0]?.selection && <><dt>selection</dt><dd class="mono">{job.passes[0].selection}</dd></>}
         </dl>
+        {job.passes.map((pass, at) => <PassInput key={at} pass={pass} />)}
         <Passes passes={job.passes} />
         <Code label="The same on the command line" text={command("fjord", "job", "watch", job.job)} />
       </Panel>
@@ -214,25 +239,25 @@ function Details({ id }: { id: string }) {
 export function JobsPage({ parameters }: PageProps) {
   const jobs = usePoll<{ jobs: Job[] }>("/jobs/v1", kPeriod);
   const id = parameters.get("job") ?? "";
-  const [filter, setFilter] = useState("");
+  const filter = parameters.get("with") ?? "";
   const words = filter.toLowerCase();
   const rows = (jobs.data?.jobs ?? []).toReversed().filter((job) => `${job.job} ${jobName(job)} ${job.state}`.toLowerCase().includes(words));
   const now = Date.now();
   return (
     <>
       <header><h1>Jobs</h1><div class="aside"><a class="button" href={href("jobs", { new: "job" })}>New job</a></div></header>
-      {parameters.has("new") && <JobFormPanel />}
-      {id && <Details key={id} id={id} />}
+      {parameters.has("new") && <JobFormPanel key={parameters.get("again") ?? ""} again={parameters.get("again") ?? ""} />}
+      {id && <Details key={id} id={id} onChanged={jobs.reload} />}
       <Panel title={plural(rows.length, "job")}>
-        <div class="fields"><Input label="Only jobs with" value={filter} onInput={setFilter} placeholder="failed" /></div>
+        <div class="fields"><Input label="Only jobs with" value={filter} onInput={(text) => note("jobs", { ...recordOf(parameters), with: text })} placeholder="failed" /></div>
         <Problem error={jobs.error} />
         {jobs.isLoading && <Loading />}
         {jobs.data && <Table label="Jobs" rows={rows} keyOf={(job) => job.job} empty="There are no such jobs."
-          onOpen={(job) => go("jobs", { job: job.job })} columns={[
+          onOpen={(job) => go("jobs", { with: filter, job: job.job })} columns={[
             { name: "job", by: jobName, cell: (job) => <a href={href("jobs", { job: job.job })}>{jobName(job)}</a> },
-            { name: "state", by: (job) => job.state, cell: (job) => <State tone={toneOf(job.state)}>{job.state}</State> },
+            { name: "state", by: (job) => job.state, cell: (job) => <JobState job={job} /> },
             { name: "done", cell: (job) => <JobProgress job={job} /> },
-            { name: "bound by", cell: (job) => hasEnded(job) ? "" : job.bound_by },
+            { name: "bound by", cell: (job) => <span class="nowrap boundby">{boundBy(job)}</span> },
             { name: "documents", isNumber: true, by: (job) => job.documents_read, cell: (job) => count(job.documents_read) },
             { name: "dead letters", isNumber: true, by: (job) => job.dead_letters, cell: (job) => count(job.dead_letters) },
             { name: "submitted", isNumber: true, by: (job) => job.submitted_unix_us, cell: (job) => <span title={time(job.submitted_unix_us)}>{ago(job.submitted_unix_us, now)}</span> },

@@ -258,6 +258,7 @@ export function NodesPage({ parameters }: PageProps) {
       {status.isLoading && <Loading />}
       {made && <Progress key={`${made.change.action} ${made.plan.state_version}`} change={made.change} plan={made.plan} status={status} />}
       {selected && <NodeDetails node={selected} load={loadOf(selected)} onChange={(action) => setDialog({ action, node: selected })} />}
+      {status.data && parameters.get("node") && !selected && <Panel><p>The cluster has no node {parameters.get("node")}.</p></Panel>}
       <Problem error={load.error} doing="Load" />
       {status.data && <>
         <Panel><NodeTable status={status.data} loadOf={loadOf} onChange={(action, node) => setDialog({ action, node })} /></Panel>

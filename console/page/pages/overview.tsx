@@ -3,13 +3,15 @@
 import { usePoll } from "../lib/api";
 import { bytes, count, duration, latency, percent, plural, rate } from "../lib/format";
 import { href } from "../lib/route";
-import type { ClusterStatus, Job, Load, NodeLoad } from "../lib/types";
+import type { ClusterStatus, DocumentType, Job, Load, NodeLoad } from "../lib/types";
 import { Bar, Figure, Loading, Messages, Panel, Parts, Problem, State, toneOf } from "../parts/basic";
 import { Table } from "../parts/table";
+import { Begin } from "../parts/begin";
 import { Chart } from "../parts/chart";
 import { JobProgress, jobName } from "../parts/job";
 
 const kPeriod = 2000;
+const kSchemasPeriod = 10_000;
 
 const kHealth = {
   healthy: ["good", "Healthy", "All documents are served from as many replicas as configured."],
@@ -152,6 +154,8 @@ function Work({ status, load }: { status: ClusterStatus; load: Load | undefined 
 export function OverviewPage() {
   const status = usePoll<ClusterStatus>("/cluster/v1/status", kPeriod);
   const load = usePoll<Load>("/cluster/v1/load", kPeriod);
+  const schemas = usePoll<{ types: DocumentType[] }>("/schemas/v1", kSchemasPeriod);
+  const isEmpty = schemas.data !== undefined && schemas.data.types.every((type) => type.name.startsWith("fjord_"));
   return (
     <>
       <header>
@@ -162,6 +166,7 @@ export function OverviewPage() {
       <Problem error={status.error} doing="The state of the cluster is not known" />
       {status.isLoading && <Loading />}
       {status.data && <Health status={status.data} />}
+      {isEmpty && <Begin />}
       <Problem error={load.error} doing="Figures" />
       {load.data && load.data.silent.length > 0 && <div class="warned">
         Without the figures of {load.data.silent.join(", ")}: no metrics came from there.</div>}

@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import { post, usePoll } from "../lib/api";
 import { command, count, plural, time } from "../lib/format";
-import { go, href } from "../lib/route";
+import { go, href, note, recordOf } from "../lib/route";
 import type { Setting, Settings, SettingsChange, SettingsVersion } from "../lib/types";
 import { Code, Dialog, Empty, Input, Loading, Messages, Name, Panel, Problem, Select, useAction } from "../parts/basic";
 import { Table } from "../parts/table";
@@ -123,14 +123,16 @@ function History({ onDone }: { onDone: () => void }) {
 }
 
 export function SettingsPage({ parameters }: PageProps) {
-  const [filter, setFilter] = useState("");
-  const [onlyChanged, setOnlyChanged] = useState(false);
+  const filter = parameters.get("with") ?? "";
+  const onlyChanged = parameters.get("only") === "changed";
+  const show = (change: Record<string, string>) => note("settings", { ...recordOf(parameters), ...change });
   const settings = usePoll<Settings>("/cluster/v1/settings", kPeriod);
   const words = filter.toLowerCase();
   const rows = (settings.data?.settings ?? []).filter((one) =>
     (!onlyChanged || one.source !== "built in" || one.elsewhere.length > 0) && `${one.name} ${one.meaning}`.toLowerCase().includes(words));
   const open = settings.data?.settings.find((one) => one.name === parameters.get("setting"));
-  const close = () => go("settings");
+  // In place of the address of the dialog, so that the button "back" does not open it again.
+  const close = () => show({ setting: "" });
   return (
     <>
       <header><h1>Live settings</h1>{settings.data && <span class="quiet">version {settings.data.version} of the live configuration</span>}</header>
@@ -140,11 +142,11 @@ export function SettingsPage({ parameters }: PageProps) {
         <Messages kind="problem" of={settings.data.errors} />
         {settings.data.waiting.length > 0 && <div class="warned">Not applied yet by {settings.data.waiting.join(", ")}.</div>}
         <Panel title={plural(rows.length, "setting")} aside={
-          <label class="check"><input type="checkbox" checked={onlyChanged} onChange={(event) => setOnlyChanged(event.currentTarget.checked)} />only those that are not built in</label>}>
-          <div class="fields"><Input label="Only settings with" value={filter} onInput={setFilter} placeholder="visitors" /></div>
+          <label class="check"><input type="checkbox" checked={onlyChanged} onChange={(event) => show({ only: event.currentTarget.checked ? "changed" : "" })} />only those that are not built in</label>}>
+          <div class="fields"><Input label="Only settings with" value={filter} onInput={(text) => show({ with: text })} placeholder="visitors" /></div>
           <Table label="Live settings" rows={rows} keyOf={(row) => row.name} empty="No setting has these words."
-            onOpen={(row) => go("settings", { setting: row.name })} columns={[
-              { name: "name", by: (row) => row.name, cell: (row) => <a href={href("settings", { setting: row.name })}><Name of={row.name} /></a> },
+            onOpen={(row) => go("settings", { ...recordOf(parameters), setting: row.name })} columns={[
+              { name: "name", by: (row) => row.name, cell: (row) => <a href={href("settings", { ...recordOf(parameters), setting: row.name })}><Name of={row.name} /></a> },
               { name: "in force", isNumber: true, cell: (row) => <>
                 <b>{row.value}</b>{row.elsewhere.length > 0 && <div class="quiet">other on {plural(row.elsewhere.length, "node")}</div>}</> },
               { name: "from", isWideOnly: true, cell: (row) => row.source },

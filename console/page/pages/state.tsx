@@ -1,10 +1,11 @@
 // The cluster state and its history.
 
-import { useState } from "preact/hooks";
 import { query, usePoll } from "../lib/api";
 import { count, duration, time } from "../lib/format";
+import { note, recordOf } from "../lib/route";
 import type { ClusterState, StateChange } from "../lib/types";
-import { Code, Input, Loading, Panel, Problem } from "../parts/basic";
+import { Code, Input, Loading, Panel, Problem, Select } from "../parts/basic";
+import type { PageProps } from "../parts/page";
 import { Table } from "../parts/table";
 
 const kPeriod = 5000;
@@ -72,23 +73,36 @@ function entered(entry: StateChange): string {
   return `in force ${duration(Math.max(0, (entry.active_unix_us - entry.unix_us) / 1e6))} later`;
 }
 
-export function StatePage() {
-  const [all, setAll] = useState(false);
-  const [filter, setFilter] = useState("");
+const kKinds = ["nodes", "slow nodes", "settings", "schemas", "placement"];
+
+/** Returns of which kind a change is, by its words. */
+export function kindOf({ what, why }: Pick<StateChange, "what" | "why">): string {
+  if (/^configuration /.test(what)) return "settings";
+  if (/^schemas? /.test(what)) return "schemas";
+  if (/\bslow\b/.test(`${what} ${why}`) && !/: (up|down|retired|maintenance) => /.test(what)) return "slow nodes";
+  return /\b(bits|distribution|overrides?|except):/.test(what) ? "placement" : "nodes";
+}
+
+export function StatePage({ parameters }: PageProps) {
+  const all = parameters.get("all") === "yes";
+  const filter = parameters.get("with") ?? "";
+  const kind = parameters.get("kind") ?? "";
+  const show = (change: Record<string, string>) => note("state", { ...recordOf(parameters), ...change });
   const state = usePoll<ClusterState>("/cluster/v1/state", kPeriod);
   const history = usePoll<{ entries: StateChange[] }>(query("/cluster/v1/state/history", { max: all ? "0" : "100" }), kPeriod);
   const words = filter.toLowerCase();
   const entries = (history.data?.entries ?? []).toReversed()
-    .filter((entry) => `${entry.what} ${entry.why} ${entry.who} ${entry.version}`.toLowerCase().includes(words));
+    .filter((entry) => (!kind || kindOf(entry) === kind) && `${entry.what} ${entry.why} ${entry.who} ${entry.version}`.toLowerCase().includes(words));
   return (
     <>
       <header><h1>State</h1></header>
       <Problem error={state.error} doing="The cluster state" />
       {state.data && <Current state={state.data} />}
       <Panel title="History" aside={<>
-        <button type="button" onClick={() => setAll(!all)}>{all ? "The newest 100" : "All that is kept"}</button>
+        <button type="button" onClick={() => show({ all: all ? "" : "yes" })}>{all ? "The newest 100" : "All that is kept"}</button>
       </>}>
-        <div class="fields"><Input label="Only entries with" value={filter} onInput={setFilter} placeholder="storage.1" /></div>
+        <div class="fields"><Input label="Only entries with" value={filter} onInput={(text) => show({ with: text })} placeholder="storage.1" />
+          <Select label="Kind" value={kind} options={[["", "all"], ...kKinds.map((one): [string, string] => [one, one])]} onChange={(one) => show({ kind: one })} /></div>
         <Problem error={history.error} />
         {history.isLoading && <Loading />}
         {history.data && <Table label="History of the cluster state" rows={entries} keyOf={(entry, at) => `${entry.version}-${entry.term}-${entry.unix_us}-${at}`}

@@ -2,7 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { ApiError } from "../lib/api";
+import { ApiError, useGateway } from "../lib/api";
+import { duration } from "../lib/format";
 
 type Children = ComponentChildren;
 
@@ -35,8 +36,22 @@ export function Name({ of }: { of: string }) {
   return <>{of.split(/(?<=[._])/).map((part, at) => <>{at > 0 && <wbr />}{part}</>)}</>;
 }
 
-export function Loading() {
-  return <p class="quiet" role="status">Loading…</p>;
+/** Says that something is awaited, for how long when that is no longer short, and why if that is known. */
+export function Loading({ what = "Loading", onCancel }: { what?: string; onCancel?: () => void }) {
+  const [seconds, setSeconds] = useState(0);
+  const { lostSince } = useGateway();
+  useEffect(() => {
+    const began = performance.now();
+    const timer = setInterval(() => setSeconds((performance.now() - began) / 1000), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const why = lostSince !== null ? ", the gateway does not answer" : "";
+  return (
+    <p class="quiet row" role="status">
+      {what}…{seconds >= 2 && ` ${duration(seconds)}`}{why}
+      {onCancel && <button type="button" onClick={onCancel}>Cancel</button>}
+    </p>
+  );
 }
 
 export function Empty({ children }: { children: Children }) {
@@ -117,7 +132,8 @@ export function Dialog({ title, onClose, children, isWide }: {
   useLayoutEffect(() => {
     const before = document.activeElement as HTMLElement | null;
     dialog.current?.showModal();
-    return () => before?.focus?.();
+    // While the dialog is there, what is behind it cannot have the focus.
+    return () => queueMicrotask(() => before?.focus?.());
   }, []);
   return (
     <dialog ref={dialog} class={isWide ? "wide" : ""} aria-label={title} onCancel={(event) => {
@@ -222,15 +238,18 @@ export function Code({ text, label }: { text: string; label: string }) {
 /** Runs a call of a button: says that it runs, and its error. */
 export function useAction(): { isBusy: boolean; error: unknown; run: (call: () => Promise<void>) => Promise<void>; clear: () => void } {
   const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({ isBusy: false, error: undefined });
-  const isThere = useRef(true);
-  useEffect(() => () => { isThere.current = false; }, []);
+  // The number of the latest call: the end of an earlier one, or of one whose page is gone, says nothing.
+  const latest = useRef(0);
+  useEffect(() => () => { latest.current = -1; }, []);
   const run = async (call: () => Promise<void>) => {
+    if (latest.current < 0) return;
+    const mine = ++latest.current;
     setState({ isBusy: true, error: undefined });
     try {
       await call();
-      if (isThere.current) setState({ isBusy: false, error: undefined });
+      if (latest.current === mine) setState({ isBusy: false, error: undefined });
     } catch (error) {
-      if (isThere.current) setState({ isBusy: false, error });
+      if (latest.current === mine) setState({ isBusy: false, error });
     }
   };
   return { ...state, run, clear: () => setState({ isBusy: false, error: undefined }) };

@@ -2,10 +2,11 @@
 
 import { useState } from "preact/hooks";
 import { post, usePoll } from "../lib/api";
-import { jobCommandOf, jobRequestOf, kJobKinds, type JobForm, type JobKind } from "../lib/jobrequest";
+import { formAgain, jobCommandOf, jobRequestOf, kJobKinds, type JobForm, type JobKind } from "../lib/jobrequest";
 import { writeJson } from "../lib/json";
 import { go, href } from "../lib/route";
-import type { DocumentType } from "../lib/types";
+import type { DocumentType, Job } from "../lib/types";
+import { Begin } from "./begin";
 import { Code, Input, Loading, Panel, Problem, Select, TextArea, Tabs, useAction } from "./basic";
 
 const kBuiltIn = ["fieldstats", "citycount", "noop"];
@@ -66,8 +67,8 @@ function AggregationFields({ form, types, fields, edit }: {
   );
 }
 
-function Form({ types }: { types: DocumentType[] }) {
-  const [given, setGiven] = useState<Partial<JobForm>>({});
+function Form({ types, first }: { types: DocumentType[]; first: Partial<JobForm> }) {
+  const [given, setGiven] = useState<Partial<JobForm>>(first);
   const action = useAction();
   const type = types.find((one) => one.name === given.type) ?? types[0]!;
   const fields = type.fields.map((field) => field.name);
@@ -114,15 +115,18 @@ function Form({ types }: { types: DocumentType[] }) {
   );
 }
 
-export function JobFormPanel() {
+/** The form of a new job, filled in like the job `again`, if that is not empty. */
+export function JobFormPanel({ again }: { again: string }) {
   const schemas = usePoll<{ types: DocumentType[] }>("/schemas/v1");
+  const from = usePoll<Job>(again ? `/jobs/v1/${encodeURIComponent(again)}` : "");
   const types = (schemas.data?.types ?? []).filter((type) => !type.name.startsWith("fjord_"));
+  if (schemas.data && types.length === 0) return <Begin />;
   return (
     <Panel title="New job">
       <Problem error={schemas.error} doing="The document types" />
+      <Problem error={from.error} doing={again} />
       {schemas.isLoading && <Loading />}
-      {schemas.data && types.length === 0 && <p>No document type is deployed: <code>fjord schema deploy FILE.sd</code></p>}
-      {types.length > 0 && <Form types={types} />}
+      {types.length > 0 && (from.data || !again) && <Form types={types} first={from.data ? formAgain(from.data) ?? {} : {}} />}
     </Panel>
   );
 }

@@ -97,7 +97,10 @@ export function Table<Row>({ rows, columns, keyOf, empty, label, sectionOf, onOp
               <th role="rowheader" scope="rowgroup" colSpan={columns.length}>{section}</th>
             </tr>}
             <tr role="row" class={onOpen ? "open" : ""} onClick={onOpen && ((event) => {
-              if (!(event.target as Element).closest("a, button, input, select")) onOpen(row);
+              if ((event.target as Element).closest("a, button, input, select")) return;
+              // A dialog that the row opens gives the focus back to it.
+              event.currentTarget.querySelector<HTMLElement>("a, button")?.focus();
+              onOpen(row);
             })}>
               {columns.map((column, at) => <td key={at} role="cell" data-name={column.name} class={classOf(column)}><div class="cell">{column.cell(row)}</div></td>)}
             </tr>
