@@ -14,7 +14,7 @@ char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + '
 
 void add_header(std::vector<HttpHeader>& headers, std::string_view name, std::string_view value) {
   std::string key(name);
-  std::transform(key.begin(), key.end(), key.begin(), lower);
+  std::transform(key.begin(), key.end(), key.begin(), [](char c) { return lower(c); });
   for (HttpHeader& one : headers) {
     if (one.name != key) continue;
     one.value.append(", ").append(value);

@@ -15,8 +15,8 @@ struct ScriptOptions {
   const Tunable* memory_bytes = nullptr;
   /// False: configure() starts no process. For a process where it is called on a thread that serves others.
   bool starts_at_once = true;
-  Duration call_max =
-      minutes(60);  ///< Maximum of the parameter timeout_ms in this process; a greater value counts as it.
+  /// Maximum of the parameter timeout_ms in this process; a greater value counts as it.
+  Duration call_max = seconds(3600);
 };
 
 /// Adds the application `script`: map, combine and reduce are functions of a Lua program that comes with the job. Each
