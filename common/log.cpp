@@ -110,7 +110,8 @@ class Output {
   void write_line(Level level, std::string_view component, std::string_view line) {
     {
       const std::lock_guard lock(mutex_);
-      if (level >= Level::Warning && !repeats_.admit(level, component, line, Clock::now())) return;
+      const std::string_view known_by = line.substr(0, kLineBytesMax);
+      if (level >= Level::Warning && !repeats_.admit(level, component, known_by, Clock::now())) return;
     }
     write(formatted(level, component, line));
   }
