@@ -146,8 +146,7 @@ class JobsTest(HttpCluster):
                 continue
             # A result is missing: the last part says so, and the client sees that the body is not whole.
             mine = f"fjord_result.job == '{ended['job']}' and fjord_result.key == '007'"
-            missing, = self.cluster.documents("--type", "fjord_result", "--selection", mine)
-            self.cluster.must("remove", missing)
+            self.cluster.must("remove", "--type", "fjord_result", "--selection", mine, "--yes")
             self.http.connection.request("GET", f"{PATH}/{ended['job']}/results?format=jsonl")
             answer = self.http.connection.getresponse()
             self.assertEqual(answer.status, 200)
