@@ -93,7 +93,7 @@ class ItemsGlob final : public Pattern {
   }
 
   bool matches(std::string_view text, Budget& budget) const override {
-    if (!budget.spend(text.size() * (1 + words_) + words_)) return false;
+    if (!budget.spend(text.size() * words_ + words_)) return false;
     std::vector<std::uint64_t> now(words_);
     now[0] = 1;
     const bool ends_open = has(skips_any_.data(), last_);

@@ -158,7 +158,7 @@ TEST_CASE("selection budget: regular expressions are right, or refuse the docume
     CHECK_THAT(letters.refusal("d.t =~ '" + regex + "'"), Catch::Contains("steps for the document id:n:d::1"));
   }
   CHECK(letters.must("d.t =~ 'abab*a'") == Match::True);
-  CHECK(letters.must("d.t =~ 'c$' or d.t =~ '(?i)[^ab]'") == Match::False);
+  CHECK(letters.must("d.t =~ '(?i)[^ab]|c$'") == Match::False);
   CHECK(Subject::with_text(std::string(1 << 20, 'a')).must("d.t =~ '(a|aa)*(a|a?)*$b'") == Match::False);
   // The fallback of RE2 is there for short texts.
   const std::string short_text = random_text(60, "ab", 3);

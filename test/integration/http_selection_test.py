@@ -1,6 +1,8 @@
 """Visits over HTTP chunk by chunk, and update, delete and copy of the documents that a selection matches."""
 
+import random
 import threading
+import time
 import unittest
 import urllib.parse
 
@@ -40,6 +42,91 @@ class ConfirmationTest(HttpCluster):
         self.assertEqual(removed, 20)
         self.must(200, "POST", f"{ROOT}again", {"fields": {"sold": 1}})
         self.assertEqual(self.must(200, "DELETE", everything + "&confirm=all")["documentCount"], 1)
+
+
+class ExpensiveSelectionTest(HttpCluster):
+    """Selections that are made to cost as much as possible hold up neither nodes nor other clients."""
+
+    # For the write of another client; each of these attacks took from eight seconds to hours.
+    seconds_max = 3
+
+    def setUp(self):
+        super().setUp()
+        self.slowest = 0
+        self.is_over = threading.Event()
+        writer = threading.Thread(target=self.write_small, args=[self.connect()])
+        self.addCleanup(writer.join)
+        self.addCleanup(self.is_over.set)
+        writer.start()
+
+    def write_small(self, http):
+        number = 0
+        while not self.is_over.is_set():
+            begun = time.monotonic()
+            status, answer = http.send("POST", f"{ROOT}small-{number % 100}", {"fields": {"sold": 1}})
+            self.assertEqual(status, 200, answer)
+            self.slowest, number = max(self.slowest, time.monotonic() - begun), number + 1
+
+    def put_texts(self, name, text, count=20):
+        for i in range(count):
+            self.must(200, "POST", f"/document/v1/{name}/item/docid/{i}", {"fields": {"title": text(i)}})
+
+    def check_untroubled(self):
+        self.assertEqual(self.cluster.status()["health"], "healthy")
+        self.assertLess(self.slowest, self.seconds_max)
+
+    def refused(self, method, target, body=None):
+        begun = time.monotonic()
+        status, answer = self.http.send(method, target, body)
+        while status == 200 and "continuation" in answer:  # It has ended before the first of these documents.
+            status, answer = self.http.send(method, f"{target}&continuation={answer['continuation']}", body)
+        self.assertEqual((status, answer.get("code")), (400, "INVALID_SELECTION"), answer)
+        self.assertLess(time.monotonic() - begun, 10)
+        return answer["message"]
+
+    def test_patterns_that_are_too_large_are_refused(self):
+        self.must(200, "POST", ROOT + "1", {"fields": {"title": "x"}})
+        for pattern, said in (("item.title =~ '(a?){900}a{900}b'", "too large"), ("item.title =~ 'x{501}'", "too large"),
+                              ("item.title = '*" + "a" * 5000 + "?b'", "expected at most 1024")):
+            self.assertIn(said, self.refused("GET", f"{ROOT}?selection={quoted(pattern)}"))
+            self.assertIn(said, self.refused("PUT", f"{ROOT}1?condition={quoted(pattern)}", {"fields": {"sold": {"assign": 2}}}))
+            self.assertIn(said, self.refused("DELETE", f"{ROOT}?cluster=fjord&selection={quoted(pattern)}"))
+            schema = 'document kept { field title type string { header } keep_while: "' + pattern.replace("item.", "kept.") + '" }'
+            deployed = self.cluster.fjord("schema", "deploy", self.cluster.file("kept.sd", schema))
+            self.assertNotEqual(deployed.code, 0)
+            self.assertIn("keep_while", deployed.err)
+        self.check_untroubled()
+
+    def test_expressions_that_need_too_many_states(self):
+        letters = random.Random(1)
+        self.put_texts("states", lambda i: "".join(letters.choices("ab", k=900_000)))
+        path = "/document/v1/states/item/docid/"
+        for pattern in ("a[ab]{200}c", "a[ab]{20}c", "(a|b)*a[ab]{14}c"):
+            selection = quoted(f"item.title =~ '{pattern}'")
+            self.assertIn("steps", self.refused("GET", f"{path}?selection={selection}&timeout=20s"))
+            self.assertIn("steps", self.refused("PUT", f"{path}1?condition={selection}", {"fields": {"sold": {"assign": 2}}}))
+        self.check_untroubled()
+
+    def test_globs_take_time_in_proportion_to_the_text(self):
+        self.put_texts("globs", lambda i: "a" * 800_000 + str(i))
+        path = "/document/v1/globs/item/docid/"
+        for pattern, found in (("*" + "a" * 1000 + "b*", 0), ("*a" * 400 + "*", 20), ("*" + "a" * 40 + "?b*", 0), ("*aaa7", 1)):
+            selection = quoted(f"item.title = '{pattern}'")
+            documents = self.documents(f"{path}?fieldSet=[id]&timeout=60s&selection={selection}")
+            self.assertEqual(len(documents), found, pattern)
+            status, _ = self.http.send("PUT", f"{path}3?condition={selection}", {"fields": {"sold": {"assign": 2}}})
+            self.assertEqual(status, 200 if found == 20 else 412)
+        # Sixteen times as much work for a byte, which is too much for texts of this size.
+        selection = quoted("item.title = '*" + "a" * 1000 + "?b*'")
+        self.assertIn("steps", self.refused("GET", f"{path}?fieldSet=[id]&timeout=60s&selection={selection}"))
+        self.check_untroubled()
+
+    def test_many_large_documents_without_a_match(self):
+        """Each takes nearly as many steps as one may, and a node looks at its other work in between."""
+        self.put_texts("many", lambda i: "a" * 1_000_000, 60)
+        selection = quoted("item.title =~ '(a|aa)*(a|a?)*$b'")
+        self.assertEqual(self.documents(f"/document/v1/many/item/docid/?timeout=60s&selection={selection}"), [])
+        self.check_untroubled()
 
 
 class SelectionTest(HttpCluster):

@@ -277,7 +277,7 @@ TEST_CASE("script: where others share the thread, configure() starts nothing, an
   CHECK_THAT(world.make("function map(doc) end")->load().message(), Catch::Contains("no function reduce"));
   const auto right = world.make("function map(doc, emit) emit('k', 1) end\n" + kReduce);
   CHECK(right->load());
-  CHECK(result_of(*world.make("function map(doc) end\n" + kReduce), "k", {}) == "[]");
+  CHECK(result_of(*world.make("function map(doc) end\n" + kReduce), "k", {}) == "{}");
   // A call of a function has at most call_max here.
   const auto slow = world.make("function map(doc) while true do end end\n" + kReduce, {{"timeout_ms", "3600000"}});
   CHECK_THAT(world.map(*slow).message(), Catch::Contains("took longer than 2000 ms"));
