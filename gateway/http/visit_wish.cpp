@@ -32,11 +32,12 @@ std::string quoted(std::string_view text) {
   return literal + '"';
 }
 
-/// Returns the condition for the documents below the path.
+/// Returns the condition for the documents below the path. `wanted` is evaluated for these only: it may cost much, or
+/// fail for a document elsewhere.
 std::string selection_of(const DocumentPath& path, const std::string& wanted) {
-  std::string selection = wanted.empty() ? std::string() : "(" + wanted + ")";
+  std::string selection;
   const auto add = [&](const std::string& term) { selection += (selection.empty() ? "" : " and ") + term; };
-  if (path.is_root) return selection;
+  if (path.is_root) return wanted.empty() ? std::string() : "(" + wanted + ")";
   add("id.namespace == " + quoted(path.space));
   if (path.location.starts_with("n=")) {
     const std::string number = path.location.substr(2);
@@ -45,6 +46,7 @@ std::string selection_of(const DocumentPath& path, const std::string& wanted) {
     add(is_small ? "id.user == " + number : "id =~ \"^id:[^:]*:[^:]*:n=" + number + ":\"");
   }
   if (path.location.starts_with("g=")) add("id.group == " + quoted(path.location.substr(2)));
+  if (!wanted.empty()) add("(" + wanted + ")");
   return selection;
 }
 
