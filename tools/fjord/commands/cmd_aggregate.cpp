@@ -10,6 +10,7 @@
 #include "fjord/library/detail/input_file.h"
 #include "output/json_text.h"
 #include "output/progress.h"
+#include "output/text_table.h"
 
 namespace fjord::cli {
 namespace {
@@ -120,31 +121,17 @@ class Table {
   }
 
   Status write_text() const {
-    std::vector<std::vector<std::string>> lines(1);
-    std::vector<std::size_t> widths;
+    std::vector<TableColumn> columns;
     for (const AggregateColumn& column : plan_.columns()) {
-      lines[0].push_back(column.name);
-      widths.push_back(column.name.size());
+      const bool is_number = column.kind == ColumnKind::Integer || column.kind == ColumnKind::Number;
+      columns.push_back({column.name, is_number});
     }
+    std::vector<std::vector<std::string>> lines;
     FJORD_TRY(for_each([&](const std::vector<std::string_view>& cells) {
       auto& line = lines.emplace_back();
-      for (std::size_t i = 0; i < cells.size(); ++i) {
-        line.push_back(shown(cells[i], "-", "~"));
-        widths[i] = std::max(widths[i], line.back().size());
-      }
+      for (const std::string_view cell : cells) line.push_back(shown(cell, "-", "~"));
     }));
-    std::string out;
-    for (const auto& line : lines) {
-      for (std::size_t i = 0; i < line.size(); ++i) {
-        const ColumnKind kind = plan_.columns()[i].kind;
-        const bool is_right = kind == ColumnKind::Integer || kind == ColumnKind::Number;
-        const std::string padding(widths[i] - line[i].size(), ' ');
-        const bool is_last = i + 1 == line.size();
-        out += (i == 0 ? "" : "  ") + (is_right ? padding + line[i] : is_last ? line[i] : line[i] + padding);
-      }
-      out += "\n";
-    }
-    print(out);
+    print(table_text(columns, std::move(lines)));
     return Status::ok();
   }
 

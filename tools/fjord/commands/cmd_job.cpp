@@ -9,6 +9,7 @@
 #include "fjord/library/jobs.h"
 #include "output/json_text.h"
 #include "output/progress.h"
+#include "output/text_table.h"
 
 namespace fjord::cli {
 namespace {
@@ -225,6 +226,26 @@ void print_done(const JobArgs& args, const char* member, const std::string& text
                  : text + " " + args.job);
 }
 
+std::string list_text(const std::vector<JobInfo>& jobs) {
+  std::vector<std::vector<std::string>> rows;
+  for (const JobInfo& job : jobs) {
+    const JobPassInfo& first = job.passes.front();
+    rows.push_back({job.id, first.application, first.type, job.phase, std::to_string(job.current().documents_read),
+                    std::to_string(job.dead_letters), std::to_string(job.current().results),
+                    fmt::format("{:.3f}", seconds_of(job)), kept_text(job)});
+  }
+  return table_text({{"JOB"},
+                     {"APPLICATION"},
+                     {"TYPE"},
+                     {"PHASE"},
+                     {"DOCUMENTS", true},
+                     {"DEAD", true},
+                     {"RESULTS", true},
+                     {"SECONDS", true},
+                     {"KEPT UNTIL"}},
+                    std::move(rows));
+}
+
 }  // namespace
 
 int run_job_run(const JobArgs& args) {
@@ -249,17 +270,10 @@ int run_job_list(const JobArgs& args) {
   return with_jobs(args.common, [&](Jobs jobs) {
     const auto list = jobs.list();
     if (!list) return report(list.error());
-    if (!args.common.json()) {
-      print_line(fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>8} {:>10} {:>9} {}", "JOB", "APPLICATION", "TYPE",
-                             "PHASE", "DOCUMENTS", "DEAD", "RESULTS", "SECONDS", "KEPT UNTIL"));
-    }
-    for (const JobInfo& job : *list) {
-      const JobPassInfo& first = job.passes.front();
-      print_line(args.common.json()
-                     ? as_json(job)
-                     : fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>8} {:>10} {:>9.3f} {}", job.id,
-                                   first.application, first.type, job.phase, job.current().documents_read,
-                                   job.dead_letters, job.current().results, seconds_of(job), kept_text(job)));
+    if (args.common.json()) {
+      for (const JobInfo& job : *list) print_line(as_json(job));
+    } else {
+      print(list_text(*list));
     }
     return static_cast<int>(kOk);
   });

@@ -5,6 +5,7 @@
 #include "commands/commands.h"
 #include "fjord/library/admin.h"
 #include "output/json_text.h"
+#include "output/text_table.h"
 
 namespace fjord::cli {
 namespace {
@@ -61,19 +62,26 @@ int wait_for(Admin& admin, const NodeArgs& args, const NodeChange& change, const
 }
 
 std::string list_text(const ClusterStatus& status) {
-  std::string text = fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", "NODE", "ADDRESS",
-                                 "STATE", "GROUP", "CAPACITY", "BUCKETS", "DOCUMENTS", "BYTES", "WANTED");
+  std::vector<std::vector<std::string>> rows;
   for (const NodeInfo& node : status.nodes) {
     std::string notes = node.wanted;
     const auto note = [&](const std::string& more) { notes += (notes.empty() || more.empty() ? "" : "; ") + more; };
     note(node.reason);
     note(node.slow.empty() ? "" : "slow: " + node.slow);
     note(node.space.empty() ? "" : "disk: " + node.space);
-    text += fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", node.name, node.address,
-                        node.state, node.group.empty() ? "-" : node.group, node.capacity.empty() ? "-" : node.capacity,
-                        node.buckets, node.documents, node.bytes, notes);
+    rows.push_back({node.name, node.address, node.state, node.group, node.capacity, std::to_string(node.buckets),
+                    std::to_string(node.documents), std::to_string(node.bytes), notes});
   }
-  return text;
+  return table_text({{"NODE"},
+                     {"ADDRESS"},
+                     {"STATE"},
+                     {.heading = "GROUP", .may_be_absent = true},
+                     {.heading = "CAPACITY", .is_right = true, .may_be_absent = true},
+                     {"BUCKETS", true},
+                     {"DOCUMENTS", true},
+                     {"BYTES", true},
+                     {"WANTED"}},
+                    std::move(rows));
 }
 
 std::string list_json(const ClusterStatus& status) {

@@ -3,6 +3,7 @@
 #include "commands/commands.h"
 #include "fjord/library/admin.h"
 #include "output/json_text.h"
+#include "output/text_table.h"
 
 namespace fjord::cli {
 namespace {
@@ -53,13 +54,15 @@ std::string as_text(const ClusterStatus& status) {
                   status.buckets, status.buckets_in_sync, status.buckets_out_of_sync,
                   status.buckets_collecting == 0 ? "" : fmt::format(" ({} being collected)", status.buckets_collecting),
                   status.buckets_under_replicated, status.buckets_unavailable, status.buckets_damaged);
-  text += fmt::format("\n{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}\n", "NODE", "ADDRESS", "STATE", "BUCKETS", "DOCUMENTS",
-                      "BYTES");
+  std::vector<std::vector<std::string>> rows;
   for (const NodeInfo& node : status.nodes) {
-    text += fmt::format("{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}  {}\n", node.name, node.address, node.state,
-                        node.buckets, node.is_storage() ? std::to_string(node.documents) : "-",
-                        node.is_storage() ? std::to_string(node.bytes) : "-", remark_on(node));
+    rows.push_back({node.name, node.address, node.state, std::to_string(node.buckets),
+                    node.is_storage() ? std::to_string(node.documents) : "-",
+                    node.is_storage() ? std::to_string(node.bytes) : "-", remark_on(node)});
   }
+  text += "\n" +
+          table_text({{"NODE"}, {"ADDRESS"}, {"STATE"}, {"BUCKETS", true}, {"DOCUMENTS", true}, {"BYTES", true}, {""}},
+                     std::move(rows));
   for (const std::string& reason : status.reasons) text += "! " + reason + "\n";
   for (const std::string& note : status.notes) text += "  " + note + "\n";
   return text;
