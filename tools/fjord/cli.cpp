@@ -7,6 +7,7 @@
 #include <system_error>
 #include <unistd.h>
 
+#include "output/progress.h"
 #include "output/terminal_text.h"
 #include "output/yaml_text.h"
 
@@ -38,7 +39,10 @@ int failure_code(const Status& status) {
   return code == kUsage ? static_cast<int>(kFailed) : code;
 }
 
-void complain(const std::string& message) { std::fprintf(stderr, "fjord: %s\n", terminal_text(message).c_str()); }
+void complain(const std::string& message) {
+  hide_progress();
+  std::fprintf(stderr, "fjord: %s\n", terminal_text(message).c_str());
+}
 
 int report(const Status& status) {
   complain(status.to_string());
@@ -117,7 +121,11 @@ void print_line(const std::string& line) {
   if (std::fflush(stdout) != 0) note_output_error();
 }
 
-void print(const std::string& text) { write_out(is_yaml_wanted ? yaml_of_json_lines(text) : text); }
+void print(const std::string& text) {
+  static const bool is_terminal = ::isatty(STDOUT_FILENO) == 1;
+  if (is_terminal && !text.empty()) hide_progress();
+  write_out(is_yaml_wanted ? yaml_of_json_lines(text) : text);
+}
 
 Status output_status() {
   if (output_errno == 0) return Status::ok();

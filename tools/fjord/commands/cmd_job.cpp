@@ -258,10 +258,11 @@ int run_job_run(const JobArgs& args) {
       print_line(args.common.json() ? JsonText().begin_object().key("job").text(*id).end_object().str() : *id);
       return static_cast<int>(kOk);
     }
-    JobProgress progress(args);
-    const auto job =
-        jobs.run(*request, {.on_submitted = [](const std::string& id) { complain("job " + id + " is running"); },
-                            .on_progress = std::ref(progress)});
+    const auto job = [&] {
+      JobProgress progress(args);
+      return jobs.run(*request, {.on_submitted = [](const std::string& id) { complain("job " + id + " is running"); },
+                                 .on_progress = std::ref(progress)});
+    }();
     return job ? print_end(*job, args.common) : report(job.error());
   });
 }
@@ -290,8 +291,10 @@ int run_job_show(const JobArgs& args) {
 
 int run_job_watch(const JobArgs& args) {
   return with_jobs(args.common, [&](Jobs jobs) {
-    JobProgress progress(args);
-    const auto job = jobs.wait(args.job, std::ref(progress));
+    const auto job = [&] {
+      JobProgress progress(args);
+      return jobs.wait(args.job, std::ref(progress));
+    }();
     return job ? print_end(*job, args.common) : report(job.error());
   });
 }

@@ -2,17 +2,15 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
-
-#include "fjord/common/thread_annotations.h"
 
 namespace fjord::cli {
 
 /// A progress line on standard error. It appears after two seconds, and with `Auto` only if standard error is a
-/// terminal. With `Always`, other outputs get a new line every two seconds.
+/// terminal. With `Always`, other outputs get a new line every two seconds. A command that prints while a line is shown
+/// calls hide_progress() first, as print() and complain() do.
 ///
-/// Threading: any thread.
+/// Threading: any thread. A process has one at a time.
 class Progress {
  public:
   enum class When { Auto, Always, Never };
@@ -36,9 +34,10 @@ class Progress {
   const bool terminal_;
   const bool shown_;
   const SteadyClock::time_point start_;
-  std::mutex mutex_;
-  SteadyClock::time_point next_ FJORD_GUARDED_BY(mutex_);
-  bool drawn_ FJORD_GUARDED_BY(mutex_) = false;
+  SteadyClock::time_point next_;  ///< Guarded by the lock of the screen, which all lines share.
 };
+
+/// Takes the progress line off the terminal, so that a line of text can be printed in its place. Threading: any thread.
+void hide_progress();
 
 }  // namespace fjord::cli
