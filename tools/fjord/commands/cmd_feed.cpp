@@ -1,10 +1,14 @@
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <memory>
+#include <stop_token>
 #include <utility>
 
 #include "commands/commands.h"
+#include "commands/end_signal.h"
 #include "fjord/library/detail/file_format.h"
 #include "fjord/library/files.h"
 #include "output/json_text.h"
@@ -40,16 +44,56 @@ int exit_code_of(const ImportSummary& summary) {
   return is_same ? code : static_cast<int>(kFailed);
 }
 
+std::string ended_text(const FeedArgs& args, const char* signal, std::uint64_t stored) {
+  const std::string rest = args.cursor_file.empty() ? "with --cursor FILE an import can go on where it ended"
+                                                    : fmt::format("--cursor {} goes on behind them", args.cursor_file);
+  return fmt::format("{} after {} documents were stored; {}", signal, stored, rest);
+}
+
+/// Ends an import at the first signal, after the writes in flight. A read of standard input may wait for ever: then the
+/// process ends at once.
+class ImportEnd {
+ public:
+  explicit ImportEnd(const FeedArgs& args) : args_(args) {
+    signal_.call([this] { take(); });
+  }
+
+  std::stop_token token() const { return stop_.get_token(); }
+  void note(std::uint64_t stored) { stored_ = stored; }
+  /// Returns the name of the signal; null without one. From here on a signal has no effect.
+  const char* finish() {
+    signal_.work_is_done();
+    return signal_.name();
+  }
+
+ private:
+  void take() {
+    stop_.request_stop();
+    const bool reads_input = std::find(args_.files.begin(), args_.files.end(), "-") != args_.files.end();
+    if (!reads_input) return;
+    complain(ended_text(args_, "a signal", stored_));
+    std::_Exit(kPartial);
+  }
+
+  const FeedArgs& args_;
+  std::stop_source stop_;
+  std::atomic<std::uint64_t> stored_ = 0;
+  EndSignal signal_;
+};
+
 /// Feeds or imports the files, prints failures while it runs, and the summary. Returns the exit code.
 int run_import_of(const FeedArgs& args, ImportOptions options) {
+  ImportEnd end(args);
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);
   options.timeout = args.common.timeout();
   options.in_flight = args.in_flight;
   if (args.background) options.priority = ClientPriority::Background;
   options.progress_file = args.cursor_file;
+  options.stop = end.token();
   Progress progress("feed", "docs", Progress::when(args.progress));
   options.on_progress = [&](const ImportProgress& now) {
+    end.note(now.stored);
     progress.update(now.fraction_done, now.stored, now.failed == 0 ? "" : fmt::format("{} failed", now.failed));
   };
   std::uint64_t errors = 0;
@@ -59,6 +103,12 @@ int run_import_of(const FeedArgs& args, ImportOptions options) {
   };
   options.on_warning = [](const std::string& warning) { complain("warning: " + warning); };
   const ImportSummary summary = client.import_from(args.files, options);
+  const char* const signal = end.finish();
+  if (summary.status.code() == StatusCode::Cancelled && signal != nullptr) {
+    print_line(to_json(summary));
+    complain(ended_text(args, signal, summary.stored));
+    return kPartial;
+  }
   if (!summary.status) return report(summary.status);
   print_line(to_json(summary));
   return exit_code_of(summary);
