@@ -138,6 +138,18 @@ void add_nowhere_to_go(const rpc::GetStatusReply& status, Reasons& reasons) {
                           retired));
 }
 
+/// Says how far a retired storage node is. One that is empty is not a problem: it waits for an operator.
+void add_retired(const rpc::GetStatusReply& status, const rpc::NodeStatus& node, ClusterHealth& health,
+                 Reasons& reasons) {
+  const bool is_reported = node.last.state_version == status.info.state_version;
+  if (is_reported && node.last.buckets == 0) {
+    health.notes.push_back(
+        fmt::format("{} is retired and empty: `fjord node remove {}` takes it out", node.node, node.node));
+    return;
+  }
+  reasons.add(1, fmt::format("{} is retired: {} buckets are still on it", node.node, node.last.buckets));
+}
+
 /// Adds a note on each feature that some serving nodes announce and others do not.
 void add_features(const rpc::GetStatusReply& status, ClusterHealth& health) {
   std::map<std::string, std::vector<std::string>> missing;
@@ -165,6 +177,10 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
   std::size_t distributors_up = 0;
   for (const rpc::NodeStatus& node : status.nodes) {
     const bool is_distributor = node.node.starts_with("distributor.");
+    if (node.state == "retired" && !is_distributor) {
+      add_retired(status, node, health, reasons);
+      continue;
+    }
     if (node.state != "up" || !node.reason.empty()) {
       reasons.add(
           1, fmt::format("{} is {}{}", node.node, state_text(node), node.reason.empty() ? "" : ": " + node.reason));

@@ -149,6 +149,19 @@ TEST_CASE("cluster health: merges that fail again and again degrade it") {
   check(status, 1, "distributor.0: the merges of 2 buckets fail again and again, last IO_ERROR: no");
 }
 
+TEST_CASE("cluster health: a retired node says how far it is, and an empty one is no trouble") {
+  rpc::GetStatusReply status = healthy();
+  status.nodes[2].state = "retired";
+  check(status, 1, "storage.1 is retired: 8 buckets are still on it");
+  status.nodes[2].last.buckets = 0;
+  CHECK(health_of(status).level == 0);
+  CHECK(health_of(status).notes ==
+        std::vector<std::string>{"storage.1 is retired and empty: `fjord node remove storage.1` takes it out"});
+  // What it has in the new state is not known yet.
+  status.nodes[2].last.state_version = 3;
+  check(status, 1, "storage.1 is retired: 0 buckets are still on it");
+}
+
 TEST_CASE("cluster health: all nodes retired go on serving, which an operator has to know") {
   rpc::GetStatusReply status = healthy();
   status.nodes[1].state = status.nodes[2].state = "retired";
