@@ -146,8 +146,10 @@ Result<std::vector<HistoryEntry>> Admin::history(std::uint32_t max) {
                    ask_cluster(core_->connection(), rpc::GetHistory{.max = max}, core_->timeout({})));
   std::vector<HistoryEntry> entries;
   for (const rpc::StateChange& change : reply.changes) {
-    entries.push_back(
-        {change.version, change.term, change.unix_us, change.active_unix_us, change.what, change.why, change.who});
+    // The reason of a change of settings comes behind its author.
+    Author author = change.why.empty() ? author_of(change.who) : Author{change.who, change.why};
+    entries.push_back({change.version, change.term, change.unix_us, change.active_unix_us, change.what,
+                       std::move(author.why), std::move(author.who)});
   }
   return entries;
 }

@@ -93,6 +93,12 @@ Result<rpc::ChangeConfigReply> change_configuration(ClientCore& core, rpc::Chang
   }
 }
 
+Author author_of(std::string_view text) {
+  const std::size_t colon = text.find(": ");
+  if (colon == std::string_view::npos) return {std::string(text), {}};
+  return {std::string(text.substr(0, colon)), std::string(text.substr(colon + 2))};
+}
+
 Result<Configuration> Admin::configuration() {
   FJORD_TRY(core_->wait_ready());
   FJORD_TRY_ASSIGN(rpc::GetConfigReply reply, ask_cluster(core_->connection(), rpc::GetConfig{}, core_->timeout({})));

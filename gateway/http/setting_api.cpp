@@ -4,6 +4,7 @@
 #include <map>
 
 #include "fjord/library/admin.h"
+#include "fjord/library/detail/admin_calls.h"
 #include "http/json_shape.h"
 #include "http/own_api.h"
 
@@ -41,7 +42,8 @@ Status get_history(Client& client, JsonText& json) {
   json.begin_object().key("versions").begin_array();
   for (const ConfigurationVersion& version : configuration.history) {
     json.begin_object().member("version", version.version).member("unix_us", version.unix_us);
-    json.member("who", version.who).key("values").begin_object();
+    const Author author = author_of(version.who);
+    json.member("who", author.who).member("why", author.why).key("values").begin_object();
     for (const std::string& value : version.values) {
       const std::size_t equals = value.find('=');
       if (equals != std::string::npos) json.member(value.substr(0, equals), value.substr(equals + 1));

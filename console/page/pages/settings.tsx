@@ -1,6 +1,6 @@
 // The live settings: value, bounds, default, history.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { post, usePoll } from "../lib/api";
 import { command, count, plural, time } from "../lib/format";
 import { go, href, note, recordOf } from "../lib/route";
@@ -34,12 +34,16 @@ function Change({ setting, version, onClose, onDone }: { setting: Setting; versi
     next(text);
     setPlan(undefined);
   };
+  // The value that the plan is of; empty: the default.
+  const [planned, setPlanned] = useState("");
   const change = (to: string, isPlan: boolean) => action.run(async () => {
     const made = await post<SettingsChange>("/cluster/v1/settings",
       { values: { [setting.name]: to }, reason, dry_run: isPlan, ...(isPlan ? {} : { if_version: version }) });
-    if (isPlan) return setPlan(made);
-    onDone();
+    if (!isPlan) return onDone();
+    setPlan(made);
+    setPlanned(to);
   });
+  const because = reason ? ["--reason", reason] : [];
   return (
     <Dialog title={setting.name} onClose={onClose}>
       <p>{setting.meaning}</p>
@@ -53,7 +57,7 @@ function Change({ setting, version, onClose, onDone }: { setting: Setting; versi
       <Messages of={setting.elsewhere} kind="warning" />
       <form onSubmit={(event) => {
         event.preventDefault();
-        change(value, !plan);
+        change(plan ? planned : value, !plan);
       }}>
         <div class="fields">
           {choices
@@ -64,9 +68,10 @@ function Change({ setting, version, onClose, onDone }: { setting: Setting; versi
         {plan && (plan.changes.length === 0 ? <p>Nothing would change.</p> : <>
           <p>This changes on all nodes, at once:</p><Messages of={plan.changes} kind="note" /></>)}
         <Problem error={action.error} />
-        <Code label="The same on the command line" text={command("fjord", "config", "set", `${setting.name}=${value}`)} />
+        <Code label="The same on the command line" text={plan && !planned
+          ? command("fjord", "config", "unset", setting.name, ...because) : command("fjord", "config", "set", `${setting.name}=${value}`, ...because)} />
         <div class="actions">
-          {setting.live_value && <button type="button" disabled={action.isBusy} onClick={() => change("", false)}>Restore the default</button>}
+          {setting.live_value && <button type="button" disabled={action.isBusy} onClick={() => change("", true)}>Restore the default</button>}
           <button type="button" onClick={onClose}>Cancel</button>
           <button type="submit" class="main" disabled={action.isBusy || plan?.changes.length === 0}>{plan ? "Change it" : "Show what changes"}</button>
         </div>
@@ -82,8 +87,10 @@ function differences(before: Record<string, string>, after: Record<string, strin
     .map((name) => `${name}: ${before[name] ?? "default"} → ${after[name] ?? "default"}`);
 }
 
-function History({ onDone }: { onDone: () => void }) {
+/** `version`: of the settings that the page shows. The history is read again when it changes. */
+function History({ version, onDone }: { version: number; onDone: () => void }) {
   const history = usePoll<{ versions: SettingsVersion[] }>("/cluster/v1/settings/history", kPeriod);
+  useEffect(() => history.reload(), [version]);
   const [revert, setRevert] = useState<{ to: number; plan: SettingsChange }>();
   const action = useAction();
   const versions = history.data?.versions ?? [];
@@ -99,16 +106,17 @@ function History({ onDone }: { onDone: () => void }) {
     <Panel title="History">
       <Problem error={history.error ?? (revert ? undefined : action.error)} />
       {history.isLoading && <Loading />}
-      <Table label="History of the live settings" rows={rows} keyOf={(row) => String(row.version)} empty="Nothing was changed yet." columns={[
+      {history.data && <Table label="History of the live settings" rows={rows} keyOf={(row) => String(row.version)} empty="Nothing was changed yet." columns={[
         { name: "version", isNumber: true, cell: (row) => count(row.version) },
         { name: "time", cell: (row) => <span class="nowrap">{time(row.unix_us)}</span> },
         { name: "what changed", isText: true, cell: (row) => row.lines.length === 0 ? <span class="quiet">nothing</span>
           : <ul class="messages">{row.lines.map((line) => <li key={line}>{line}</li>)}</ul> },
+        { name: "why", isText: true, cell: (row) => row.why },
         { name: "who", cell: (row) => row.who },
         { name: "", cell: (row) => row === rows[0]
           ? <button type="button" class="plain" disabled={action.isBusy} onClick={() => ask(kBeforeLast, true)}>Take back</button>
           : <button type="button" class="plain" disabled={action.isBusy} onClick={() => ask(row.version, true)}>Restore</button> },
-      ]} />
+      ]} />}
       {revert && <Dialog title={revert.to === kBeforeLast ? "Take the last change back" : `Restore version ${revert.to}`} onClose={() => setRevert(undefined)}>
         {revert.plan.changes.length === 0 ? <p>Nothing would change.</p> : <>
           <p>This changes on all nodes, at once:</p><Messages of={revert.plan.changes} kind="note" /></>}
@@ -161,7 +169,7 @@ export function SettingsPage({ parameters }: PageProps) {
         }} />}
         {parameters.get("setting") && !open && <Empty>There is no live setting {parameters.get("setting")}.</Empty>}
       </>}
-      <History onDone={settings.reload} />
+      <History version={settings.data?.version ?? 0} onDone={settings.reload} />
     </>
   );
 }

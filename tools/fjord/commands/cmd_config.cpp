@@ -4,6 +4,7 @@
 
 #include "commands/commands.h"
 #include "fjord/library/admin.h"
+#include "fjord/library/detail/admin_calls.h"
 #include "output/json_text.h"
 #include "output/time_text.h"
 
@@ -50,8 +51,9 @@ int show_change(const ConfigArgs& args, const Result<ConfigurationChange>& chang
 }
 
 int set(const ConfigArgs& args, const std::map<std::string, std::string>& values) {
-  return with_admin(args.common,
-                    [&](Admin admin) { return show_change(args, admin.set(values, {.dry_run = args.dry_run})); });
+  return with_admin(args.common, [&](Admin admin) {
+    return show_change(args, admin.set(values, {.dry_run = args.dry_run, .reason = args.reason}));
+  });
 }
 
 /// Calls `show(Configuration)` and returns its exit code.
@@ -142,26 +144,27 @@ int run_config_unset(const ConfigArgs& args) {
 
 int run_config_revert(const ConfigArgs& args) {
   return with_admin(args.common, [&](Admin admin) {
-    return show_change(args, admin.revert(args.version, {.dry_run = args.dry_run}));
+    return show_change(args, admin.revert(args.version, {.dry_run = args.dry_run, .reason = args.reason}));
   });
 }
 
 int run_config_history(const ConfigArgs& args) {
   return with_configuration(args.common, [&](const Configuration& all) {
     for (const ConfigurationVersion& version : all.history) {
+      const Author author = author_of(version.who);
       if (args.common.json()) {
         JsonText json;
         json.begin_object().key("version").number(version.version).key("unix_us").integer(version.unix_us);
-        json.key("who").text(version.who).key("values").begin_array();
+        json.key("who").text(author.who).key("why").text(author.why).key("values").begin_array();
         for (const std::string& value : version.values) json.text(value);
         json.end_array().end_object();
         print_line(json.str());
         continue;
       }
       print_line(fmt::format(
-          "{:>5}  {}  {}  {}", version.version, time_text(version.unix_us),
+          "{:>5}  {}  {}  {}{}", version.version, time_text(version.unix_us),
           version.values.empty() ? "all at their defaults" : fmt::format("{}", fmt::join(version.values, " ")),
-          version.who));
+          author.who, author.why.empty() ? "" : " -- " + author.why));
     }
     return static_cast<int>(kOk);
   });

@@ -368,6 +368,7 @@ struct ConfigArgs {
   std::uint64_t version = 0;
   bool explain = false;
   bool dry_run = false;
+  std::string reason;
 };
 int run_config_list(const ConfigArgs& args);
 int run_config_get(const ConfigArgs& args);

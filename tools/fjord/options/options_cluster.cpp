@@ -281,8 +281,10 @@ void add_config(CLI::App& app, ConfigArgs& args, Action& action) {
   CLI::App* revert = add("revert", "Everything as in an earlier version, or as before the last change",
                          "fjord config revert 3", run_config_revert);
   revert->add_option("VERSION", args.version, "See history (default: the one before)")->check(whole_number(1));
-  for (CLI::App* one : {set, unset, revert})
+  for (CLI::App* one : {set, unset, revert}) {
     one->add_flag("--dry-run", args.dry_run, "Only check, and say what changes");
+    one->add_option("--reason", args.reason, "For the history")->type_name("TEXT");
+  }
   for (const bool paused : {true, false}) {
     CLI::App* made = command(
         app, paused ? "pause" : "resume",

@@ -11,6 +11,14 @@ namespace fjord {
 /// Returns the user of this process for the cluster's history: user@host.
 std::string who_am_i();
 
+/// Who made a change of settings, and the reason that was given with it.
+struct Author {
+  std::string who;
+  std::string why;
+};
+/// Splits what the history of settings has of an author: "uid 0@host: a reason". Without a reason `why` is empty.
+Author author_of(std::string_view text);
+
 /// Asks the fleet controller for a change of nodes. Each attempt carries the time of the last change that it has seen,
 /// so that a delayed duplicate has no effect; if the cluster changes in between, the call retries.
 ///
