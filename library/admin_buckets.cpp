@@ -24,17 +24,25 @@ using SteadyClock = std::chrono::steady_clock;
 
 std::string name_of(BucketId bucket) { return fmt::format("{:#x}", bucket.raw()); }
 
-/// Parses a name with or without "0x". Errors: InvalidArgument.
-Result<BucketId> bucket_named(std::string_view text) {
+Status not_a_bucket(std::string_view text) {
+  return {StatusCode::InvalidArgument,
+          fmt::format("not a bucket: \"{}\" (expected a name like 0x4000000000000012)", text)};
+}
+
+/// Parses a hexadecimal number with or without "0x". Errors: InvalidArgument.
+Result<std::uint64_t> bits_named(std::string_view text) {
   std::string_view digits = text;
   if (digits.starts_with("0x")) digits.remove_prefix(2);
   std::uint64_t raw = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), raw, 16);
-  if (error != std::errc() || end != digits.data() + digits.size() || !BucketId(raw).is_valid()) {
-    return Status(StatusCode::InvalidArgument,
-                  fmt::format("not a bucket: \"{}\" (expected a name like 0x4000000000000012)", text));
-  }
-  return BucketId(raw);
+  if (error != std::errc() || end != digits.data() + digits.size()) return not_a_bucket(text);
+  return raw;
+}
+
+/// Parses a name. Errors: InvalidArgument.
+Result<BucketId> bucket_named(std::string_view text) {
+  FJORD_TRY_ASSIGN(const std::uint64_t raw, bits_named(text));
+  return BucketId(raw).is_valid() ? Result<BucketId>(BucketId(raw)) : Result<BucketId>(not_a_bucket(text));
 }
 
 /// `current` is the number of members without known damage. The kind of a bucket without enough of them is OutOfSync.
@@ -231,6 +239,17 @@ Result<std::vector<BucketReplicas>> Admin::bucket_of(const std::string& document
 Result<std::vector<BucketReplicas>> Admin::bucket(const std::string& name) {
   rpc::ShowBucket request;
   FJORD_TRY_ASSIGN(request.bucket, bucket_named(name));
+  if (request.bucket.used_bits() == 0) {
+    // Balancing and the cluster state name buckets by their distribution bits alone: 0x1f.
+    FJORD_TRY_ASSIGN(const std::uint64_t bits, bits_named(name));
+    FJORD_TRY(core_->wait_ready());
+    const unsigned used = core_->client().snapshot()->state().bits();
+    if (bits >> used != 0) {
+      return Status(StatusCode::InvalidArgument,
+                    fmt::format("not a bucket: \"{}\" has more than the {} distribution bits", name, used));
+    }
+    request.bucket = BucketId(used, bits);
+  }
   return show(*core_, request);
 }
 

@@ -53,6 +53,7 @@ export type TuningChange = Schemas["TuningChange"];
 
 export type BalancerStatus = Schemas["BalancerStatus"];
 export type Slice = Schemas["Slice"];
+export type HotSlices = AnswerOf<"getSlices">;
 export type Move = Schemas["BucketMove"];
 export type BalancePlan = Schemas["BalancePlan"];
 export type BalanceStep = Schemas["BalanceStep"];

@@ -2,15 +2,16 @@
 
 import { useState } from "preact/hooks";
 import { query, usePoll } from "../lib/api";
-import { bytes, command, count, plural, time } from "../lib/format";
+import { bytes, command, count, percent, plural, rate, time } from "../lib/format";
 import { go, href } from "../lib/route";
-import type { Bucket, Replica, UnhealthyBuckets } from "../lib/types";
+import type { Bucket, HotSlices, Replica, Slice, UnhealthyBuckets } from "../lib/types";
 import { Code, Input, Loading, Messages, Panel, Problem, State, toneOf } from "../parts/basic";
 import { Table } from "../parts/table";
 import type { PageProps } from "../parts/page";
 
 const kPeriod = 5000;
 const kMax = 200;
+const kHot = 20;
 
 function documentText(replica: Replica): string {
   const document = replica.document;
@@ -85,6 +86,31 @@ function Unhealthy() {
   );
 }
 
+/** The buckets with the most load, as the balancer measures it. */
+function Hot() {
+  const answer = usePoll<HotSlices>(query("/cluster/v1/balancer/slices", { max: kHot }), kPeriod);
+  const rows = answer.data?.slices ?? [];
+  const load = (slice: Slice) => answer.data?.unit === "processor_share" ? percent(slice.load) : rate(slice.load);
+  return (
+    <Panel title="Buckets with the most load" aside={answer.data && <span class="quiet">{rows.length === kHot ? `the first ${kHot}` : plural(rows.length, "bucket")}</span>}>
+      <Problem error={answer.error} />
+      {answer.isLoading && <Loading />}
+      {answer.data && <Table label="Buckets with the most load" rows={rows} keyOf={(one) => one.bucket}
+        empty="No load is measured: the live setting balancer.mode=advise turns that on, and moves nothing."
+        onOpen={(one) => go("buckets", { bucket: one.bucket })} columns={[
+          { name: "bucket", cell: (one) => <a class="mono" href={href("buckets", { bucket: one.bucket })}>{one.bucket}</a> },
+          { name: "load", isNumber: true, by: (one) => one.load, cell: load },
+          { name: "reads", isNumber: true, by: (one) => one.reads_per_s, cell: (one) => rate(one.reads_per_s) },
+          { name: "writes", isNumber: true, by: (one) => one.writes_per_s, cell: (one) => rate(one.writes_per_s) },
+          { name: "bytes", isNumber: true, by: (one) => one.bytes, cell: (one) => bytes(one.bytes) },
+          { name: "nodes", cell: (one) => one.nodes.join(", ") },
+          { name: "moves", isText: true, cell: (one) => one.why_not || "about to move" },
+        ]} />}
+      <Code label="The same on the command line" text={`fjord balance slices --limit ${kHot}`} />
+    </Panel>
+  );
+}
+
 export function BucketsPage({ parameters }: PageProps) {
   const id = parameters.get("id") ?? "";
   const bucket = parameters.get("bucket") ?? "";
@@ -106,6 +132,7 @@ export function BucketsPage({ parameters }: PageProps) {
       </Panel>
       <Found id={id} bucket={bucket} />
       <Unhealthy />
+      <Hot />
     </>
   );
 }

@@ -87,7 +87,7 @@ std::string buckets_text(const BalanceStatus& status) {
   std::string text = fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10}  {:<24} {}\n", "BUCKET", "LOAD", "READS/S",
                                  "WRITES/S", "MIB", "NODES", "MOVES");
   for (const BucketLoadInfo& bucket : status.buckets) {
-    text += fmt::format("{:>8x} {:>10} {:>10} {:>10} {:>10.1f}  {:<24} {}\n", bucket.bucket,
+    text += fmt::format("{:>8} {:>10} {:>10} {:>10} {:>10.1f}  {:<24} {}\n", fmt::format("{:#x}", bucket.bucket),
                         load_text(bucket.load, status.unit), bucket.reads_per_s, bucket.writes_per_s, mib(bucket.bytes),
                         fmt::format("{}", fmt::join(bucket.nodes, " ")), why_text(bucket));
   }
@@ -319,7 +319,7 @@ int run_balance_status(const BalanceArgs& args) {
 
 int run_balance_slices(const BalanceArgs& args) {
   return with_admin(args.common, [&](Admin admin) {
-    const auto status = admin.balancing().status(0);
+    const auto status = admin.balancing().status(static_cast<std::uint32_t>(args.limit));
     if (!status) return report(status.error());
     print(args.common.json() ? status_json(*status) : buckets_text(*status));
     return static_cast<int>(kOk);

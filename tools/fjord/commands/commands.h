@@ -313,6 +313,7 @@ struct BalanceArgs {
   std::string reason;
   bool yes = false;
   std::uint64_t lines = 10;
+  std::uint64_t limit = 0;     ///< Used by slices; 0: all buckets.
   std::uint64_t step = 0;      ///< Used by revert: number of the step.
   std::string file;            ///< Used by record; by simulate and compare: recorded loads, or empty.
   std::uint64_t rounds = 300;  ///< Used by record, simulate and compare.

@@ -49,7 +49,9 @@ void add_balance(CLI::App& app, BalanceArgs& args, Action& action) {
   CLI::App* status = add("status", "Loads of the nodes, the hottest buckets and why they are not moved",
                          "fjord balance status -n 20", run_balance_status);
   status->add_option("-n,--lines", args.lines, "Buckets to show (default: 10)")->check(whole_number(1, 65'536));
-  CLI::App* slices = add("slices", "The loads of all buckets", "fjord balance slices -o json", run_balance_slices);
+  CLI::App* slices = add("slices", "The loads of all buckets, the hottest first; `fjord bucket show` takes their names",
+                         "fjord balance slices --limit 20", run_balance_slices);
+  slices->add_option("--limit", args.limit, "Buckets to show (default: all)")->check(whole_number(1, 65'536));
   CLI::App* history =
       add("history", "The steps: what was moved, when, why, and by whom", "fjord balance history", run_balance_history);
   CLI::App* revert = add("revert", "Makes the table of overrides what it was before a step and all later ones",
