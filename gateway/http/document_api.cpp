@@ -129,7 +129,9 @@ std::vector<RouteTable::Name> DocumentApi::names() {
 std::vector<std::string> DocumentApi::methods_of(PathForm form) {
   std::vector<std::string> methods;
   for (const Operation& one : operations()) {
-    if (one.form == form) methods.emplace_back(one.method);
+    if (one.form != form) continue;
+    methods.emplace_back(one.method);
+    if (methods.back() == "GET") methods.emplace_back("HEAD");
   }
   return methods;
 }
@@ -225,9 +227,11 @@ void DocumentApi::handle(const HttpRequest& request, const std::vector<std::stri
   if (!query) return reply(error_answer(request, query.error()));
   auto parsed = parse_document_path(request, path);
   if (!parsed) return reply(error_answer(request, parsed.error()));
+  // The session leaves the body out.
+  const std::string_view method = request.method == "HEAD" ? "GET" : std::string_view(request.method);
   const Operation* found = nullptr;
   for (const Operation& one : operations()) {
-    if (one.form == parsed->form() && one.method == request.method) found = &one;
+    if (one.form == parsed->form() && one.method == method) found = &one;
   }
   if (found == nullptr) return reply(other_method_answer(request, methods_of(parsed->form())));
   for (const std::string& name : found->refused) {

@@ -16,7 +16,8 @@ namespace {
 /// `vespa visit` looks here for the document API before each visit.
 constexpr const char* kRootPage =
     R"({"handlers":[{"id":"fjord.DocumentV1ApiHandler","class":"fjord.DocumentV1ApiHandler","bundle":"fjord",)"
-    R"("serverBindings":["http://*/document/v1/","http://*/document/v1/*"]}]})";
+    R"("serverBindings":["http://*/document/v1/","http://*/document/v1/*"]}],)"
+    R"("links":{"description":"/openapi.yaml","console":"/console/","health":"/state/v1/health"}})";
 constexpr const char* kUpPage = R"({"status":{"code":"up"}})";
 constexpr Duration kHealthTimeout = seconds(2);
 

@@ -96,7 +96,8 @@ void RouteTable::add(std::string_view method, std::string_view path, std::vector
                      Handler handler) {
   Route route{.name = {std::string(method), std::string(path), std::move(parameters)},
               .segments = segments_of(path),
-              .handler = std::move(handler)};
+              .handler = std::move(handler),
+              .is_stream = false};
   const auto variables = [](const Route& one) {
     return std::count_if(one.segments.begin(), one.segments.end(), is_variable);
   };
@@ -133,6 +134,7 @@ void RouteTable::add_waiting(std::string_view method, std::string_view path, std
 void RouteTable::add_streaming(std::string_view method, std::string_view path, std::vector<std::string> parameters,
                                Streaming handler) {
   add(method, path, std::move(parameters), on_stream_thread(std::move(handler)));
+  for (Route& route : routes_) route.is_stream |= route.name.method == method && route.name.path == path;
 }
 
 void RouteTable::add_either(std::string_view method, std::string_view path, std::vector<std::string> parameters,
@@ -154,7 +156,9 @@ void RouteTable::handle(const HttpRequest& request, const std::vector<std::strin
     if (first != nullptr && route.segments != first->segments) continue;
     first = &route;
     methods.insert(route.name.method);
-    if (route.name.method == request.method) found = &route;
+    if (route.name.method == "GET" && !route.is_stream) methods.insert("HEAD");
+    const bool is_head = request.method == "HEAD" && route.name.method == "GET" && !route.is_stream;
+    if (route.name.method == request.method || is_head) found = &route;
   }
   if (methods.empty()) {
     return reply(message_answer(request, 404,

@@ -80,6 +80,7 @@ class RouteTable {
     Name name;
     std::vector<std::string> segments;
     Handler handler;
+    bool is_stream = false;  ///< Without a body, HEAD would not know when the answer ends.
   };
 
   Handler on_call_thread(Waiting handler) const;

@@ -48,6 +48,23 @@ class HttpApiTest(unittest.TestCase):
         entries = self.must(200, "GET", "/cluster/v1/state/history?max=1")["entries"]
         self.assertEqual(entries[-1], self.must(200, "GET", "/cluster/v1/state/history?max=0")["entries"][-1])
 
+    def test_head_is_there_wherever_get_is(self):
+        """RFC 9110, 9.1: GET and HEAD are there in general. The header is that of GET, without a body."""
+        self.cluster.deploy(SCHEMA)
+        self.must(200, "POST", "/document/v1/a/item/docid/1", {"fields": {"title": "x"}})
+        for path in ("/document/v1/a/item/docid/1", "/document/v1/a/item/docid/?selection=true", "/cluster/v1/status", "/openapi.yaml",
+                     "/console/", "/", "/jobs/v1", "/metrics", "/document/v1/a/item/docid/absent"):
+            with self.subTest(path=path):
+                got, body = self.send("GET", path)
+                kind = self.headers["Content-Type"]
+                self.assertEqual(self.send("HEAD", path), (got, b""))
+                self.assertEqual(self.headers["Content-Type"], kind)
+                self.assertTrue(body)
+        self.assertEqual(self.send("HEAD", "/changes/v1")[0], 405)  # It has no end.
+        links = self.must(200, "GET", "/")["links"]
+        for name, path in links.items():
+            self.assertIn(self.send("GET", path)[0], (200, 404) if name == "console" else (200,), path)
+
     def test_processes_that_are_not_in_the_cluster_state(self):
         def seen(name):
             return self.must(200, "GET", f"/cluster/v1/nodes/{name}")
@@ -55,6 +72,7 @@ class HttpApiTest(unittest.TestCase):
         # The first look may have come before the other processes ran.
         wait_until(lambda: {node["name"]: node["state"] for node in self.must(200, "GET", "/cluster/v1/status")["nodes"]} == up,
                    "all processes are up")
+        wait_until(lambda: seen("fleetcontroller.0")["reason"] == "leads", "it is seen that the fleet controller leads")
         gateway, controller = seen("gateway.0"), seen("fleetcontroller.0")
         self.assertEqual((gateway["role"], gateway["state"], gateway["address"]), ("gateway", "up", f"127.0.0.1:{self.port}"))
         self.assertEqual((controller["role"], controller["state"], controller["reason"]), ("fleetcontroller", "up", "leads"))
@@ -112,7 +130,7 @@ class HttpApiTest(unittest.TestCase):
         self.assertIn(b"/cluster/v1/state/history:", text)
         self.must(404, "GET", "/cluster/v1/absent")
         self.must(405, "POST", "/cluster/v1/status", {})
-        self.assertEqual(self.headers["Allow"], "GET")
+        self.assertEqual(self.headers["Allow"], "GET,HEAD")
         self.must(400, "GET", "/cluster/v1/status?verbose=1")
 
 

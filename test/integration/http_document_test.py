@@ -165,7 +165,7 @@ class HttpDocumentTest(unittest.TestCase):
         self.must(404, "GET", "/document/v1/shop/item")
         self.must(405, "PATCH", path)
         self.must(204, "OPTIONS", path)
-        self.assertEqual(self.http.headers["Allow"], "GET,POST,PUT,DELETE")
+        self.assertEqual(self.http.headers["Allow"], "GET,HEAD,POST,PUT,DELETE")
 
     def test_compressed_bodies(self):
         headers = {"Content-Encoding": "gzip"}

@@ -244,7 +244,7 @@ class SelectionTest(HttpCluster):
         self.assertNotIn("id", refused)
         self.assertNotIn('document "', refused["message"], "the error names a document, but a selection has none")
         self.must(405, "PUT", "/document/v1/?cluster=fjord&selection=true", update)
-        self.assertEqual(self.http.headers["Allow"], "GET,POST,DELETE")
+        self.assertEqual(self.http.headers["Allow"], "GET,HEAD,POST,DELETE")
         self.assertEqual(sorted(one["fields"]["sold"] for one in self.documents(ROOT)), [0, 1, 2])
         changed = self.must(200, "PUT", docid + "&timeChunk=1ms", update)
         if token := changed.get("continuation"):
