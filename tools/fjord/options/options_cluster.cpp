@@ -142,7 +142,9 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
   const auto add = [&](const std::string& name, NodeAction does, const std::string& what, const std::string& example) {
     CLI::App* made = command(*node, name, what, example);
     if (does != NodeAction::Balance) {
-      made->add_option("NODE", args.nodes, "storage.N or distributor.N")->required();
+      made->add_option("NODE", args.nodes, "storage.N or distributor.N; several also with commas between")
+          ->required()
+          ->delimiter(',');
     }
     made->add_option("--reason", args.reason, "For the history of the cluster")->type_name("TEXT");
     made->add_flag("--dry-run", args.dry_run, "Only say whether it would be done, and what would move");
