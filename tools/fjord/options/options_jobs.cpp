@@ -126,6 +126,7 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
       "  fjord aggregate --type car --selection 'year >= 2020' 'quantile(0.5,price)' 'top(3,color)' -o json\n"
       "  fjord aggregate --type car --group-by 'make,year - year % 10 AS decade' 'sum(price)' --having 'sum_price > "
       "1000'\n"
+      "  fjord aggregate --type city --group-by name,population 'count()' --order-by 'population desc' --limit 10\n"
       "  fjord aggregate --spec report.json --into car_report\n"
       "  fjord aggregate --type car --group-by make 'count() AS cars' --then '{\"group_by\": \"cars\", \"aggregates\": "
       "\"count()\"}'\n" +
