@@ -1,6 +1,8 @@
 // Functions of the console that need no browser.
 
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { test } from "node:test";
 
 import { bytes, command, duration, latency, listOf, percent, plural, rate, shell, short, text } from "#page/lib/format";
@@ -9,8 +11,8 @@ import { axisText, windowOf } from "#page/parts/chart";
 import { compare } from "#page/parts/table";
 import { csvOf } from "#page/lib/download";
 import { fieldAt, inSelection, pathOf, selectionOf, typesOf, updateOf } from "#page/pages/data";
-import { stateText, waitText } from "#page/pages/nodes";
-import { inputText } from "#page/pages/tuning";
+import { retiredText, stateText, waitText } from "#page/pages/nodes";
+import { inputText, loadText } from "#page/pages/tuning";
 import { kindOf, linesOf } from "#page/pages/state";
 import { ApiError, query } from "#page/lib/api";
 import { formAgain, jobCommandOf, jobRequestOf, parametersOf } from "#page/lib/jobrequest";
@@ -233,4 +235,30 @@ test("a job can be started again from its record", () => {
 test("changes of the cluster state have a kind", () => {
   assert.equal(kindOf({ what: "configuration 1: storage.visitors_max: default -> 61", why: "" }), "settings");
   assert.equal(kindOf({ what: "version: 1 => 2, storage: [1: [up => down]]", why: "" }), "nodes");
+});
+
+test("a retired node says how far it is, and a load has its unit", () => {
+  assert.equal(retiredText({ buckets: 3 }), "3 buckets still on it");
+  assert.equal(retiredText({ buckets: 0 }), "empty: it may be removed");
+  assert.equal(loadText(36.12, "operations_per_second"), "36.1 operations/s");
+  assert.equal(loadText(0.25, "processor_share"), "25 %");
+});
+
+/** The contrast of WCAG 2.2 between two colours "#rrggbb". */
+function contrast(a, b) {
+  const luminance = (color) => [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16) / 255)
+    .map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4))
+    .reduce((sum, part, at) => sum + part * [0.2126, 0.7152, 0.0722][at], 0);
+  const [high, low] = [luminance(a), luminance(b)].sort((x, y) => y - x);
+  return (high + 0.05) / (low + 0.05);
+}
+
+test("the edges of inputs can be seen in both themes", () => {
+  const style = readFileSync(join(process.cwd(), "page/style.css"), "utf8");
+  const colors = (name) => new RegExp(`--${name}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(style).slice(1);
+  for (const theme of [0, 1]) {
+    for (const back of ["back", "panel"]) {
+      assert.ok(contrast(colors("edge")[theme], colors(back)[theme]) >= 3, `${back} ${theme}: ${contrast(colors("edge")[theme], colors(back)[theme])}`);
+    }
+  }
 });

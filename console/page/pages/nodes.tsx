@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { post, query, useEvents, usePoll, type Answer } from "../lib/api";
 import { bytes, command, count, duration, latency, percent, plural, rate } from "../lib/format";
-import { go, href } from "../lib/route";
+import { go, href, note } from "../lib/route";
 import type { ClusterNode, ClusterStatus, Load, NodeLoad, NodePlan, NodeProgress } from "../lib/types";
 import { Bar, Code, Dialog, Input, Loading, Messages, Panel, Problem, Select, State, toneOf, useAction } from "../parts/basic";
 import { Table } from "../parts/table";
@@ -63,9 +63,21 @@ export function waitText(progress: NodeProgress): string {
   return `${progress.in_force ? "In force." : "Not on all nodes yet."} ${plural(progress.buckets_left, "bucket")} left`;
 }
 
+/** A change that was made, as the address has it. */
+interface Followed {
+  action: string;
+  nodes: string;
+  state_version: string;
+}
+
+function followedIn(parameters: URLSearchParams): Followed | undefined {
+  const action = parameters.get("action");
+  return action ? { action, nodes: parameters.get("changed") ?? "", state_version: parameters.get("state") ?? "0" } : undefined;
+}
+
 /** Follows a change until it is in force, no bucket is left to move, and the tables below show it. */
-function Progress({ change, plan, status }: { change: Change; plan: NodePlan; status: Answer<ClusterStatus> }) {
-  const path = query("/cluster/v1/nodes/progress", { action: change.action, nodes: plan.nodes.join(","), state_version: plan.state_version });
+function Progress({ change, status, onClose }: { change: Followed; status: Answer<ClusterStatus>; onClose: () => void }) {
+  const path = query("/cluster/v1/nodes/progress", { action: change.action, nodes: change.nodes, state_version: change.state_version });
   const events = useEvents<NodeProgress>(path);
   const data = events.data;
   const [asked, setAsked] = useState<{ before?: ClusterStatus }>();
@@ -76,7 +88,8 @@ function Progress({ change, plan, status }: { change: Change; plan: NodePlan; st
   }, [events.isOver]);
   const isOver = events.isOver && asked !== undefined && status.data !== asked.before;
   return (
-    <Panel title={<>{kActions[change.action]?.name ?? "Add"}: {plan.nodes.join(", ")}</>}>
+    <Panel title={<>{kActions[change.action]?.name ?? "Add"}: {change.nodes.replaceAll(",", ", ")}</>}
+      aside={<button type="button" onClick={onClose}>Close</button>}>
       {!data && <p role="status">The change is made; waiting for its progress…</p>}
       {data && !data.known && <p>The cluster does not say how far it is.</p>}
       {data?.known && <div aria-live="polite">
@@ -149,6 +162,11 @@ export function stateText(node: Pick<ClusterNode, "state" | "wanted">): string {
   return wanted && wanted !== node.state ? `${node.state}, wanted ${wanted}` : node.state;
 }
 
+/** Returns how far a retired storage node is. */
+export function retiredText(node: Pick<ClusterNode, "buckets">): string {
+  return node.buckets > 0 ? `${plural(node.buckets, "bucket")} still on it` : "empty: it may be removed";
+}
+
 function Versions({ node, status }: { node: ClusterNode; status: ClusterStatus }) {
   const behind = node.state_version < status.state_version || node.config_version < status.config_version;
   const title = "versions of the cluster state and of the live configuration that the node has applied";
@@ -167,7 +185,7 @@ function NodeDetails({ node, load, onChange }: { node: ClusterNode; load: NodeLo
     ["reason", node.reason],
     ["slow", node.slow || (node.role === "storage" && "no")],
     ["space", node.space],
-    ["disk stage", node.role === "storage" && kStages[node.space_stage]!],
+    ["disk stage", node.role === "storage" && node.space_stage > 0 && kStages[node.space_stage]!],
     ["address", node.address],
     ["versions applied", actionsOf(node).length > 0 && `cluster state ${node.state_version}, live configuration ${node.config_version}`],
     ["group", node.group],
@@ -219,6 +237,7 @@ function NodeTable({ status, loadOf, onChange }: {
       { name: "node", by: (node) => node.name, cell: (node) => <a href={href("nodes", { node: node.name })}>{node.name}</a> },
       { name: "state", isText: true, by: (node) => node.state, cell: (node) => <>
         <State tone={toneOf(node.state)}>{stateText(node)}</State>
+        {isStorage(node) && node.state === "retired" && <div class="quiet">{retiredText(node)}</div>}
         {node.slow && <div><State tone="warn">slow</State> <span class="quiet">{node.slow}</span></div>}
         {(node.state !== "up" || !isMember(node)) && node.reason && <div class="quiet">{node.reason}</div>}
       </> },
@@ -248,7 +267,8 @@ export function NodesPage({ parameters }: PageProps) {
   const status = usePoll<ClusterStatus>("/cluster/v1/status", kPeriod);
   const load = usePoll<Load>("/cluster/v1/load", kPeriod);
   const [dialog, setDialog] = useState<{ action: string; node?: ClusterNode }>();
-  const [made, setMade] = useState<{ change: Change; plan: NodePlan }>();
+  // The change that is followed is in the address, so that a reload and another person see it, too.
+  const made = followedIn(parameters);
   const loadOf = (node: ClusterNode) => load.data?.nodes.find((one) => one.node === node.name);
   const selected = status.data?.nodes.find((node) => node.name === parameters.get("node"));
   return (
@@ -256,7 +276,7 @@ export function NodesPage({ parameters }: PageProps) {
       <header><h1>Nodes</h1><div class="aside"><button type="button" onClick={() => setDialog({ action: "add" })}>Add a node</button></div></header>
       <Problem error={status.error} doing="The nodes" />
       {status.isLoading && <Loading />}
-      {made && <Progress key={`${made.change.action} ${made.plan.state_version}`} change={made.change} plan={made.plan} status={status} />}
+      {made && <Progress key={`${made.action} ${made.state_version}`} change={made} status={status} onClose={() => note("nodes", { node: parameters.get("node") ?? "" })} />}
       {selected && <NodeDetails node={selected} load={loadOf(selected)} onChange={(action) => setDialog({ action, node: selected })} />}
       {status.data && parameters.get("node") && !selected && <Panel><p>The cluster has no node {parameters.get("node")}.</p></Panel>}
       <Problem error={load.error} doing="Load" />
@@ -265,7 +285,7 @@ export function NodesPage({ parameters }: PageProps) {
       </>}
       {dialog && <ChangeDialog initial={dialog.action} node={dialog.node} onClose={() => setDialog(undefined)} onMade={(change, plan) => {
         setDialog(undefined);
-        setMade({ change, plan });
+        note("nodes", { node: parameters.get("node") ?? "", action: change.action, changed: plan.nodes.join(","), state: String(plan.state_version) });
         status.reload();
       }} />}
     </>

@@ -71,7 +71,7 @@ function AdvicePanel({ onApplied }: { onApplied: () => void }) {
   const ask = () => action.run(async () => {
     const made = await get<Advice>(query("/cluster/v1/tuner/advice", { sample: kSample }));
     setAdvice(made);
-    setChosen(new Set(made.advice.filter((row) => row.may_be_applied).map((row) => row.name)));
+    setChosen(new Set());
   });
   const toggle = (name: string) => {
     const next = new Set(chosen);
@@ -93,7 +93,7 @@ function AdvicePanel({ onApplied }: { onApplied: () => void }) {
           { name: "setting", cell: (row) => <><Name of={row.name} />{row.place !== "live" && <div class="quiet">in the {row.place === "file" ? "configuration file" : "job"}</div>}</> },
           { name: "now", isNumber: true, cell: (row) => row.old_text },
           { name: "advised", isNumber: true, cell: (row) => <b>{row.new_text}</b> },
-          { name: "effect, with its interval", isText: true, cell: (row) => effectText(row) },
+          { name: "effect on the objective, with its interval", isText: true, cell: (row) => effectText(row) },
           { name: "why", isText: true, cell: (row) => <Why row={row} /> },
           { name: "may be applied", cell: (row) => row.may_be_applied ? "yes" : row.why_not },
         ]} />
@@ -189,10 +189,11 @@ function PlanDialog({ title, plan, verb, mayBeEmpty, call, onClose, onDone }: {
   const action = useAction();
   return (
     <Dialog isWide title={title} onClose={onClose}>
-      <p>{plural(plan.moves.length, "move")}, {bytes(plan.bytes)}, about {duration(plan.duration_seconds)}. The hottest node has{" "}
-        {short(plan.imbalance_before)} times the mean load now, and {short(plan.imbalance_after)} times then.</p>
+      {plan.moves.length > 0 && <p>{plural(plan.moves.length, "move")}, {bytes(plan.bytes)}, about {duration(plan.duration_seconds)}.
+        {plan.imbalance_before > 0 && <> The hottest node has {short(plan.imbalance_before)} times the mean load now,
+        and {short(plan.imbalance_after)} times then.</>}</p>}
       <Messages of={refusals} kind="problem" />
-      <Moves moves={plan.moves} />
+      {plan.refusals.length === 0 && <Moves moves={plan.moves} />}
       <Messages of={plan.notes} kind="note" />
       <div class="fields"><Input label="Reason, for the history" value={reason} onInput={setReason} autoFocus /></div>
       <Problem error={action.error} />
@@ -206,6 +207,11 @@ function PlanDialog({ title, plan, verb, mayBeEmpty, call, onClose, onDone }: {
       </div>
     </Dialog>
   );
+}
+
+/** A load with its unit: operations, or a share of the processors. */
+export function loadText(load: number, unit: BalancerStatus["unit"]): string {
+  return unit === "processor_share" ? percent(load) : `${short(load)} operations/s`;
 }
 
 function Balancer() {
@@ -240,9 +246,9 @@ function Balancer() {
         <Messages of={data.waits_for} kind="warning" />
         <Table label="Load of the nodes" rows={data.nodes} keyOf={(node) => node.node} empty="No loads are known." columns={[
           { name: "node", cell: (node) => node.node },
-          { name: "load", isNumber: true, cell: (node) => short(node.load) },
-          { name: "", cell: (node) => <Bar share={node.load / most} label={`load ${short(node.load)}`} /> },
-          { name: "of the mean", isNumber: true, cell: (node) => node.over_mean ? percent(node.over_mean) : "–" },
+          { name: "load now", isNumber: true, by: (node) => node.load, cell: (node) => loadText(node.load, data.unit) },
+          { name: "", cell: (node) => <Bar share={node.load / most} label={`load ${loadText(node.load, data.unit)}`} /> },
+          { name: "of the mean, smoothed", isNumber: true, cell: (node) => node.over_mean ? percent(node.over_mean) : "–" },
           { name: "reads", isNumber: true, cell: (node) => rate(node.reads_per_s) },
           { name: "writes", isNumber: true, cell: (node) => rate(node.writes_per_s) },
           { name: "bytes", isNumber: true, cell: (node) => bytes(node.bytes) },

@@ -16,7 +16,7 @@ export function State({ tone, children }: { tone: Tone; children: Children }) {
 
 export function toneOf(state: string): Tone {
   const word = state.toLowerCase();
-  if (/^(up|healthy|in sync|done|running|map|reduce|put|primary|member|on)$/.test(word)) return "good";
+  if (/^(up|healthy|in sync|done|running|map|reduce|put|primary|member|on|advise)$/.test(word)) return "good";
   if (/^(down|unavailable|lost|failed|damaged|too few replicas)/.test(word)) return "bad";
   if (/^(cancelled|off|queued|waiting|ended)$/.test(word)) return "idle";
   return "warn";
