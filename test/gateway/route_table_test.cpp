@@ -75,10 +75,11 @@ TEST_CASE("a path of words comes before one with braces", "[gateway]") {
 TEST_CASE("other methods and paths are refused", "[gateway]") {
   Table table;
   CHECK(table.ask("DELETE", "/a/fixed").status == 405);
-  CHECK(table.ask("DELETE", "/a/fixed").allow == "GET");
-  CHECK(table.ask("PUT", "/a/x").allow == "DELETE,GET");
+  CHECK(table.ask("DELETE", "/a/fixed").allow == "GET,HEAD");
+  CHECK(table.ask("PUT", "/a/x").allow == "DELETE,GET,HEAD");
+  CHECK(table.ask("HEAD", "/a/fixed").status == 200);
   CHECK(table.ask("OPTIONS", "/a/x").status == 204);
-  CHECK(table.ask("OPTIONS", "/a/x").allow == "DELETE,GET");
+  CHECK(table.ask("OPTIONS", "/a/x").allow == "DELETE,GET,HEAD");
   for (const char* target : {"/", "/a", "/a/", "/a/x/", "/a/x/other", "/A/fixed"}) {
     CHECK(table.ask("GET", target).status == 404);
   }

@@ -93,7 +93,7 @@ function AdvicePanel({ onApplied }: { onApplied: () => void }) {
           { name: "setting", cell: (row) => <><Name of={row.name} />{row.place !== "live" && <div class="quiet">in the {row.place === "file" ? "configuration file" : "job"}</div>}</> },
           { name: "now", isNumber: true, cell: (row) => row.old_text },
           { name: "advised", isNumber: true, cell: (row) => <b>{row.new_text}</b> },
-          { name: "effect on the objective, with its interval", isText: true, cell: (row) => effectText(row) },
+          { name: "effect on the objective", isText: true, cell: (row) => effectText(row) },
           { name: "why", isText: true, cell: (row) => <Why row={row} /> },
           { name: "may be applied", cell: (row) => row.may_be_applied ? "yes" : row.why_not },
         ]} />

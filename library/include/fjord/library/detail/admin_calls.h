@@ -11,7 +11,7 @@ namespace fjord {
 /// Returns the user of this process for the cluster's history: user@host.
 std::string who_am_i();
 
-/// Who made a change of settings, and the reason that was given with it.
+/// The author of a change of settings, and the reason that was given with it.
 struct Author {
   std::string who;
   std::string why;
