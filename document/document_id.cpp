@@ -161,6 +161,9 @@ class DocumentIdParser {
       at_ += static_cast<std::size_t>(stop - digits.data());
       return error("expected a number of 64 bits without sign");
     }
+    if (digits.size() > 1 && digits.front() == '0') {
+      return error(fmt::format("expected the number without zeros in front, {}", id_.location_));
+    }
     id_.has_number_ = true;
     return Status::ok();
   }

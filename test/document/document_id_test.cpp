@@ -89,6 +89,8 @@ TEST_CASE("document id: an error names the input and the position") {
   CHECK(bad("id:ns:type:foo").find("byte 14: expected ':' after the modifier") != std::string::npos);
   CHECK(bad("doc::x").find("byte 4: empty namespace, which only the scheme id may have, not doc") != std::string::npos);
   CHECK(bad("id:ns:::x").find("byte 6: empty document type") != std::string::npos);
+  CHECK(bad("id:ns:type:n=007:x").find("expected the number without zeros in front, 7") != std::string::npos);
+  CHECK(bad("userdoc:ns:00:x").find("expected the number without zeros in front, 0") != std::string::npos);
   CHECK(bad("id:ns:type:n=-1:x").find("byte 13") != std::string::npos);
   CHECK(bad("id:ns:type:g=a,n=1:x").find("byte 14") != std::string::npos);
   CHECK(bad("userdoc:ns::x").find("expected a number") != std::string::npos);
