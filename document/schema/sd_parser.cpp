@@ -278,6 +278,8 @@ class SdParser {
         if (field.index != IndexRole::None) return error_at(peek().at, "index is declared twice");
         field.index = role;
         for (int tokens = 0; tokens < 3; ++tokens) lexer_.take();
+      } else if (peek().is_word("weightedset")) {
+        FJORD_TRY(parse_weighted_set(field.name));
       } else {
         FJORD_TRY(pass_over_statement("in a field"));
       }
@@ -285,6 +287,30 @@ class SdParser {
     lexer_.take();
     field.in_header = part == "header";
     return field;
+  }
+
+  /// Parses `weightedset: OPTION` or `weightedset { OPTION ... }`. An update makes an element that is missing, so
+  /// create-if-nonexistent is what happens anyway. Errors: InvalidArgument for remove-if-zero, which updates do not do.
+  Status parse_weighted_set(const std::string& field) {
+    lexer_.take();
+    const bool is_block = peek().is('{');
+    if (!is_block && !peek().is(':')) return expected("':' or '{' after weightedset");
+    lexer_.take();
+    do {
+      if (is_block && peek().is('}')) break;
+      const SdToken option = lexer_.take();
+      if (option.is_word("remove-if-zero")) {
+        return error_at(option.at,
+                        fmt::format("field {}: remove-if-zero is not known here, an element keeps the weight "
+                                    "0: leave it out, and remove elements with {{\"remove\": [...]}}",
+                                    field));
+      }
+      if (!option.is_word("create-if-nonexistent")) {
+        return error_at(option.at, "expected create-if-nonexistent");
+      }
+    } while (is_block);
+    if (is_block) lexer_.take();
+    return Status::ok();
   }
 
   /// The role of the statement `index: <role>` that comes next; None for other statements, also those that other

@@ -222,6 +222,22 @@ TEST_CASE("schema name: a text that declares no type is refused") {
   CHECK(found.error().code() == StatusCode::InvalidArgument);
 }
 
+TEST_CASE("schema: an option of weighted sets is what updates do, or refused by its name") {
+  std::vector<SchemaWarning> warnings;
+  for (const char* option : {"weightedset: create-if-nonexistent", "weightedset { create-if-nonexistent }"}) {
+    const Strings texts{std::string("document a { field x type weightedset<string> { ") + option + " } }"};
+    CHECK(DocumentTypeRepo::build(texts, &warnings));
+  }
+  CHECK(warnings.empty());
+  for (const char* option : {"weightedset: remove-if-zero", "weightedset { create-if-nonexistent\n remove-if-zero }"}) {
+    const std::string error =
+        error_of(std::string("document a { field x type weightedset<string> { ") + option + " } }");
+    CHECK(contains(error, "field x: remove-if-zero is not known here"));
+  }
+  CHECK(contains(error_of("document a { field x type weightedset<string> { weightedset { other } } }"),
+                 "expected create-if-nonexistent"));
+}
+
 TEST_CASE("schema: types nested deeper than values may be are refused") {
   std::string type = "int";
   for (int i = 0; i < 40; ++i) type = "array<" + type + ">";
