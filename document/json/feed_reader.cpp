@@ -15,6 +15,26 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+/// Returns whether a bracket or a string that begins in `json` does not end there.
+bool is_open(std::string_view json) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (in_string) {
+      if (c == '\\') ++i;
+      if (c == '"') in_string = false;
+    } else if (c == '"') {
+      in_string = true;
+    } else if (c == '{' || c == '[') {
+      ++depth;
+    } else if (c == '}' || c == ']') {
+      --depth;
+    }
+  }
+  return in_string || depth > 0;
+}
+
 }  // namespace
 
 FeedReader::FeedReader(Source source) : FeedReader(std::move(source), Options()) {}
@@ -117,12 +137,46 @@ Result<std::optional<FeedText>> FeedReader::next_line() {
     return error_at(StatusCode::TooLarge, text.line, text.offset,
                     fmt::format("a line of more than {} bytes", options_.operation_bytes_max));
   }
-  text.json = trimmed(std::string_view(buffer_).substr(keep_, at_ - keep_));
+  const std::size_t size = at_ - keep_;
+  // A whole operation is told by its last byte, at no cost.
+  const std::string_view line = trimmed(std::string_view(buffer_).substr(keep_, size));
+  const std::uint64_t more = line.back() != '}' && is_open(line) ? skip_continuation() : 0;
+  text.json = trimmed(std::string_view(buffer_).substr(keep_, size));
+  if (more > 0) {
+    return error_at(
+        StatusCode::InvalidArgument, text.line, text.offset,
+        fmt::format("an operation that goes on for {} more lines; a feed has one a line, or a JSON array of "
+                    "them: jq -c . makes such lines",
+                    more));
+  }
   if (text.json.front() != '{') {
     return error_at(StatusCode::InvalidArgument, text.line, text.offset,
                     fmt::format("expected an operation, which is a JSON object, found {}", quoted(text.json, 40)));
   }
   return std::optional(text);
+}
+
+/// Skips the lines that go on with the operation of the line before, which is not closed at its end: all until one that
+/// begins with a bracket in its first column, as the next operation does, or with nothing. Keeps the bytes from keep_
+/// on. Returns how many lines these are.
+std::uint64_t FeedReader::skip_continuation() {
+  std::uint64_t lines = 0;
+  while (peek() == '\n') {
+    const std::size_t end = at_ - keep_;
+    take();
+    const int first = peek();
+    if (first < 0 || first == '{' || first == '\n' || first == '\r') {
+      at_ = keep_ + end;  // Back in front of the end of the line.
+      --line_;
+      --offset_;
+      break;
+    }
+    ++lines;
+    while (peek() >= 0 && peek() != '\n') take();
+    // One line of an operation is kept for the message, and no more.
+    if (at_ - keep_ > options_.operation_bytes_max) break;
+  }
+  return lines;
 }
 
 /// Skips one value: up to the comma or bracket after it.

@@ -69,6 +69,24 @@ TEST_CASE("feed reader: a line that is no object is said, and reading goes on") 
                 "3@17 {\"b\":2}"});
 }
 
+TEST_CASE("feed reader: an operation over several lines is one error, whatever the pieces are") {
+  const std::string pretty = "{\n  \"put\": \"id:a:b::1\",\n  \"fields\": {\n    \"s\": [\n      1\n    ]\n  }\n}\n";
+  const std::string text = "{\"a\":1}\n" + pretty + pretty + "{\"b\": {\n{\"c\":3}\n\nno\n{\"d\": \"{\"}\n" + pretty;
+  for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{10000}}) {
+    FeedReader reader(source(text, step));
+    const std::vector<std::string> found = read_all(reader);
+    REQUIRE(found.size() == 8);
+    CHECK(found[0] == "1@0 {\"a\":1}");
+    for (const std::size_t at : {1, 2, 7}) CHECK(found[at].find("goes on for 7 more lines") != std::string::npos);
+    CHECK(found[1].starts_with("! feed, line 2, byte 8:"));
+    CHECK(found[2].starts_with("! feed, line 10,"));
+    CHECK(found[3] == "18@" + std::to_string(8 + 2 * pretty.size()) + " {\"b\": {");
+    CHECK(found[4].ends_with(" {\"c\":3}"));
+    CHECK(found[5].starts_with("! feed, line 21,"));
+    CHECK(found[6].ends_with(" {\"d\": \"{\"}"));
+  }
+}
+
 TEST_CASE("feed reader: a JSON array, element by element, over any white space") {
   CHECK(read("[]").empty());
   CHECK(read(" [ ] \n").empty());

@@ -61,6 +61,7 @@ class FeedReader {
   Status end_of_source();
   Result<Extent> scan_value();
   Result<std::optional<FeedText>> next_line();
+  std::uint64_t skip_continuation();
   Result<std::optional<FeedText>> next_element();
   Result<std::optional<FeedText>> end_of_array();
 
