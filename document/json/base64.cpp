@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 
 #include "fjord/document/json.h"
 
@@ -34,6 +36,11 @@ std::string base64_encode(std::string_view bytes) {
 }
 
 std::optional<std::string> base64_decode(std::string_view text) {
+  std::string joined;
+  if (text.find_first_of("\r\n") != std::string_view::npos) {
+    std::copy_if(text.begin(), text.end(), std::back_inserter(joined), [](char c) { return c != '\r' && c != '\n'; });
+    text = joined;
+  }
   if (text.size() % 4 == 0) {
     for (int i = 0; i < 2 && !text.empty() && text.back() == '='; ++i) text.remove_suffix(1);
   }
