@@ -240,8 +240,9 @@ Choice choose(const Workload& w, const HardwareProfile& hw) {
   return chosen;
 }
 
-/// Returns `chosen` with the values that the formulas give under all of its settings, as a later choice can have changed
-/// an earlier value. A knob whose new value would take away too much, or does not settle, returns to its old value.
+/// Returns `chosen` with the values that the formulas give under all of its settings, as a later choice can have
+/// changed an earlier value. A knob whose new value would take away too much, or does not settle, returns to its old
+/// value.
 Choice settled(const Workload& w, const HardwareProfile& hw, Choice chosen) {
   constexpr int kRounds = 8;
   const Prediction current = predict(w, hw, w.current);

@@ -49,8 +49,8 @@ struct VisitorOutput {
 /// Drives one Visitor over its buckets.
 ///
 /// Threading: constructed on the service's executor, where assign() is called once; everything else but cancel(),
-/// cancelled(), processor_us() and documents_open() runs on the executor behind the assigned mailbox. Lifetime: held by shared_ptr.
-/// `access` and `metrics` outlive it; `clock` also outlives the stripes.
+/// cancelled(), processor_us() and documents_open() runs on the executor behind the assigned mailbox. Lifetime: held by
+/// shared_ptr. `access` and `metrics` outlive it; `clock` also outlives the stripes.
 class ServerVisitor final : public VisitContext, public std::enable_shared_from_this<ServerVisitor> {
  public:
   ServerVisitor(const Clock& clock, spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan);

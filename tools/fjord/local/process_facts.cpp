@@ -36,7 +36,9 @@ struct ProcessStat {
   std::string threads;
   std::string start_time;
 
-  bool has_ended() const { return state.empty() || state == "X" || (state == "Z" && (threads == "0" || threads == "1")); }
+  bool has_ended() const {
+    return state.empty() || state == "X" || (state == "Z" && (threads == "0" || threads == "1"));
+  }
 };
 
 ProcessStat stat_of(pid_t process) {

@@ -20,12 +20,12 @@ struct Workload {
 
   double reads_per_s = 1000;
   double writes_per_s = 500;
-  /// Predicted reads and writes count up to so many times the wanted ones; 0: without a bound.
+  /// Predicted reads and writes count up to this multiple of the wanted ones; 0: without a bound.
   double headroom = 2;
   double overwrite_share = 0.2;  ///< Share of writes that replace or remove a document.
   /// Exponent of Zipf's law for the popularity of documents in reads; 0: all equal.
   double key_skew = 0.8;
-  double scan_share = 0.2;              ///< Weight of visits and jobs against single reads and writes; 0 to 1.
+  double scan_share = 0.2;  ///< Weight of visits and jobs against single reads and writes; 0 to 1.
   /// The largest share of the operations that count, of visits, and of latency beyond its target, that advice may give
   /// up for a gain elsewhere; 0 to 1.
   double give_up_max = 0.1;
