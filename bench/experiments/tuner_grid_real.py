@@ -59,9 +59,9 @@ def workload_file(name, memory):
     documents, puts, scans, durability, _ = WORKLOADS[name]
     rate = 10_000
     return (f"documents: {documents}\ndocument_bytes: {{mean: {DOCUMENT_BYTES}, p99: {DOCUMENT_BYTES + 100}}}\n"
-            f"operations:\n  reads_per_s: {rate * (1 - puts)}\n  writes_per_s: {rate * puts}\n  overwrite_share: 1\n  key_skew: 0\n"
+            f"operations:\n  reads_per_s: {rate * (1 - puts)}\n  writes_per_s: {rate * puts}\n  overwrite_share: 1\n  key_skew: 0\n  headroom: 0\n"
             f"  latency_target_ms: {TARGET_MS}\n"
-            f"scans: {{share: {scans}}}\nredundancy: 1\ndurability: {durability}\n"
+            f"give_up_max: 1\nscans: {{share: {scans}}}\nredundancy: 1\ndurability: {durability}\n"
             f"nodes: {{count: {NODES}, cores: {max(1, os.cpu_count() // NODES)}, memory: {memory // NODES}}}\n")
 
 
