@@ -250,9 +250,8 @@ void VisitRunner::on_bucket_error(const Run& run, BucketId bucket, const Status&
   if (fault == Fault::Permanent) {
     context_.finish(status);
   } else if (fault == Fault::TryAgain && ++buckets_.at(bucket).errors >= tries_max) {
-    context_.finish(
-        status.with_context(fmt::format("no replica of {} could be read in {} tries, the last one on storage.{}",
-                                        bucket.to_string(), tries_max, run.node)));
+    context_.finish(status.with_context(
+        fmt::format("{} failed {} times, the last time on storage.{}", bucket.to_string(), tries_max, run.node)));
   } else {
     // The distributor may not have heard yet that this replica is damaged.
     if (fault == Fault::TryAgain) buckets_.at(bucket).avoid = run.node;

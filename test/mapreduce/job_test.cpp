@@ -302,7 +302,7 @@ TEST_CASE("a job whose tuple documents are not all there fails instead of giving
   REQUIRE(jobs.submit("job", spec_of("citycount")).is_ok());
   const auto status = jobs.finish("job");
   CHECK(status.phase == rpc::JobPhase::Failed);
-  CHECK(status.error.message().find("failed 5 times: destination") != std::string::npos);
+  CHECK(status.error.message().find("failed 5 times, the last time on storage.") != std::string::npos);
   CHECK(jobs.world.stored("fjord_tuples").empty());
 }
 
