@@ -269,7 +269,8 @@ class HttpTransportTest(unittest.TestCase):
         self.assertLess(resident_kb(self.pid) - before, 400_000)
 
     def test_too_large_requests_over_http2(self):
-        block = get_of(b"/status.html") + b"".join(b"\0\4x%03d\x64" % (i % 1000) + b"y" * 100 for i in range(2500))
+        length = b"\x7f\x8d\x14"  # 2,700 with a prefix of seven bits (RFC 7541, 5.1).
+        block = get_of(b"/status.html") + b"".join(b"\0\4x%03d" % i + length + b"y" * 2700 for i in range(100))
         parts = [block[i:i + 16_000] for i in range(0, len(block), 16_000)]
         one = self.connect()
         one.sendall(PREFACE + frame(HEADERS, 1, 1, parts[0]) + b"".join(

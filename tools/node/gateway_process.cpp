@@ -30,9 +30,10 @@ class GatewayProcess final : public Node {
     if (::gethostname(name_of_machine.data(), name_of_machine.size() - 1) == 0) {
       options.machine_name = name_of_machine.data();
     }
-    constexpr std::uint64_t kFilesPart = 2;
-    options.connections_max =
-        std::min(options.connections_max, static_cast<std::size_t>(open_files_max() / kFilesPart));
+    // Connections of clients are nearly all files of a gateway; the rest is for its own calls, the log and metrics.
+    constexpr std::uint64_t kOtherFilesPart = 8;
+    const std::uint64_t files = open_files_max() - open_files_max() / kOtherFilesPart;
+    options.connections_max = std::min(options.connections_max, static_cast<std::size_t>(files));
     for (std::size_t at = 0; at < process.allowed_hosts.size();) {
       const std::size_t end = std::min(process.allowed_hosts.find(',', at), process.allowed_hosts.size());
       options.allowed_hosts.push_back(process.allowed_hosts.substr(at, end - at));
