@@ -65,7 +65,7 @@ TEST_CASE("log: the journal gets levels and no times") {
 }
 
 TEST_CASE("log: a file that grows too large is followed by others, and a renamed one by a new one") {
-  std::string folder = "/tmp/fjord-log-XXXXXX";
+  std::string folder = (std::filesystem::temp_directory_path() / "fjord-log-XXXXXX").string();
   REQUIRE(::mkdtemp(folder.data()) != nullptr);
   const std::string path = folder + "/storage.0.log";
   const auto size_of = [](const std::string& file) {

@@ -39,7 +39,7 @@ TEST_CASE("a process listens on a port from listen() on, and others do not") {
     static_cast<void>(::read(pipe, &byte, 1));
     ::_exit(0);
   }).detach();
-  ::syscall(SYS_exit, 0);  // Of this thread alone. Unwinding would end in the handlers of the test.
+  ::syscall(SYS_exit, 0);  // Ends this thread alone. Unwinding would end in the handlers of the test.
   ::_exit(1);
 }
 
