@@ -132,10 +132,10 @@ class TuningTest(ConsoleBrowser):
 
     def test_advice_is_applied_and_taken_back(self):
         # Far from what any machine is advised.
-        self.cluster.must("config", "set", "storage.visitors_max=900")
+        self.cluster.must("config", "set", "maintenance.bytes_per_s=900MiB")
         self.go("tuning", "Tuning")
         self.click("Measure for 10s and advise")
-        self.see("storage.visitors_max", "main table")
+        self.see("maintenance.bytes_per_s", "main table")
         for one in self.browser.find_elements(By.CSS_SELECTOR, "[aria-label=Advice] summary"):
             one.click()
         self.assertEqual([facts for facts in self.facts("[aria-label=Advice] dl.facts") if not facts.get("with")], [])
@@ -144,27 +144,27 @@ class TuningTest(ConsoleBrowser):
             self.assertNotRegex(facts.get("bound by", "none"), r"^$|\w,\w|\[object")
         # Only this change.
         for box in self.browser.find_elements(By.CSS_SELECTOR, "main input[type=checkbox]"):
-            is_wanted = box.get_attribute("aria-label") == "Apply storage.visitors_max"
+            is_wanted = box.get_attribute("aria-label") == "Apply maintenance.bytes_per_s"
             if box.is_enabled() and box.is_selected() != is_wanted:
                 box.click()
         self.click("Apply 1 change")
         self.fill("Reason", "the console", "dialog")
         changes = self.text("dialog .messages")
-        advised = re.fullmatch(r"storage\.visitors_max: 900 → (\d+)", changes.strip())[1]
-        self.assertIn(f"--set storage.visitors_max={advised}", self.text("dialog pre"))
+        advised = re.fullmatch(r"maintenance\.bytes_per_s: 900MiB → (\S+)", changes.strip())[1]
+        self.assertIn(f"--set maintenance.bytes_per_s={advised}", self.text("dialog pre"))
         self.screenshots("tuning-apply")
-        self.assertEqual(self.live_value("storage.visitors_max"), "900")
+        self.assertEqual(self.live_value("maintenance.bytes_per_s"), "900MiB")
         self.click("Apply", "dialog")
-        self.see(f"storage.visitors_max: 900 → {advised}", "main tbody")
-        self.assertEqual(self.live_value("storage.visitors_max"), advised)
+        self.see(f"maintenance.bytes_per_s: 900MiB → {advised}", "main tbody")
+        self.assertEqual(self.live_value("maintenance.bytes_per_s"), advised)
         self.screenshots("tuning-history")
         self.click("Take back")
-        self.see(f"storage.visitors_max: {advised} → 900", "dialog")
-        self.assertEqual(self.live_value("storage.visitors_max"), advised)
+        self.see(f"maintenance.bytes_per_s: {advised} → 900MiB", "dialog")
+        self.assertEqual(self.live_value("maintenance.bytes_per_s"), advised)
         self.click("Take it back", "dialog")
-        wait_until(lambda: self.live_value("storage.visitors_max") == "900", "the setting is as before")
+        wait_until(lambda: self.live_value("maintenance.bytes_per_s") == "900MiB", "the setting is as before")
         self.assertEqual(self.texts("[role=alert]"), [])
-        self.see(f"storage.visitors_max: {advised} → 900", "main tbody")
+        self.see(f"maintenance.bytes_per_s: {advised} → 900MiB", "main tbody")
         self.see("takes back tune-", "main tbody")
         self.screenshots("tuning-reverted")
         self.go("settings", "Live settings")

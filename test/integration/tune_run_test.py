@@ -164,8 +164,8 @@ class TuneRunTest(unittest.TestCase):
     def feed(self):
         self.cluster.must("feed", "-", stdin=documents(500))
 
-    def authors(self):
-        return [version["who"] for version in self.cluster.must("config", "history", "-o", "json").json_lines()]
+    def history(self):
+        return self.cluster.must("config", "history", "-o", "json").json_lines()
 
     def test_rates_are_measured(self):
         with Repeat(self.feed):
@@ -285,9 +285,9 @@ class TuneRunTest(unittest.TestCase):
         self.assertIn("0.56, 0.56, 0.56", back["reason"])
         self.assertEqual(node.readings, 8)
         self.assertEqual(self.value(HELD), "64MiB")
-        authors = self.authors()
-        self.assertIn("a bad idea", authors[-2])
-        self.assertTrue(authors[-1].startswith(f"revert of {changed['id']}"), authors)
+        change, revert = self.history()[-2:]
+        self.assertEqual(change["why"], "a bad idea")
+        self.assertTrue(revert["who"].startswith(f"revert of {changed['id']}"), revert)
         self.assertIn("a bad idea", self.cluster.must("tune", "history").out)
 
     def test_a_good_change_of_a_person_stays(self):
@@ -320,7 +320,7 @@ class TuneRunTest(unittest.TestCase):
                 self.assertEqual(self.value(SPLIT), before)
                 tuner.wait("period", len(tuner.all("period")) + 5)
                 self.assertEqual(len(tuner.all("changed")), 1)
-        self.assertTrue(self.authors()[-1].startswith(f"revert of {changed['id']}"))
+        self.assertTrue(self.history()[-1]["who"].startswith(f"revert of {changed['id']}"))
 
 
 if __name__ == "__main__":
