@@ -1,6 +1,7 @@
 #include "job_submission.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "application_coverage.h"
@@ -136,6 +137,14 @@ bool JobSubmission::is_direct(const rpc::SubmitJob& request) const {
 }
 
 void JobSubmission::accept(const rpc::SubmitJob& request, std::vector<std::string> versions, rpc::Responder respond) {
+  // A job with a record is accepted when the record is written, and no write is taken now.
+  if (const ClusterState& cluster = context_.snapshot.get()->state(); !cluster.is_cluster_up() && !is_direct(request)) {
+    return respond(rpc::SubmitJobReply{
+        Status(StatusCode::Unavailable,
+               fmt::format("no job is accepted: the cluster is {}{}{}", fjord::to_string(cluster.cluster()),
+                           cluster.description().empty() ? "" : ": ", cluster.description())),
+        request.job_id});
+  }
   JobState state;
   state.job_id = request.job_id;
   state.spec = request.spec;

@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <fmt/format.h>
 #include <map>
 
 #include "mapreduce/job_world.h"
@@ -226,6 +227,20 @@ TEST_CASE("a job goes on while its record cannot be written, and waits for it wh
   CHECK(jobs.status("job").bound_by == "its record");
   jobs.records.is_there = true;
   check_results(jobs, jobs.finish("job", seconds(20)), counts);
+}
+
+TEST_CASE("a job that needs a record is refused while the cluster is down, with the reason") {
+  JobWorld jobs(4, 2, kPlaceSchema);
+  const auto counts = put_places(jobs, 100);
+  jobs.restart_service();
+  rpc::ClusterInfo info = jobs.world.snapshot.get()->info();
+  ++info.state_version;
+  info.state = fmt::format("version:{} cluster:d bits:4 storage:4 distributor:1", info.state_version);
+  REQUIRE(jobs.world.snapshot.update(info).has_value());
+  const Status status = jobs.submit("job", spec_of(rpc::Shuffle::Store));
+  CHECK(status.code() == StatusCode::Unavailable);
+  CHECK_THAT(status.message(), Catch::Contains("no job is accepted: the cluster is down"));
+  CHECK(jobs.submit("direct", spec_of(rpc::Shuffle::Direct)).is_ok());
 }
 
 TEST_CASE("a job is not done before its results are beside its record") {
