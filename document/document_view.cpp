@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "fjord/document/document.h"
+#include "fjord/document/validate_fields.h"
 #include "wire.h"
 
 namespace fjord {
@@ -259,7 +260,8 @@ Result<DocumentView> DocumentView::open(const DocumentTypeRepo& repo, std::strin
 std::optional<FieldSlice> DocumentView::field(const Field& field) const {
   // If a later schema moved the field to the other part, documents written before still have it in the old part.
   auto slice = find_field(field.in_header ? header_fields_ : body_fields_, field.id);
-  return slice ? slice : find_field(field.in_header ? body_fields_ : header_fields_, field.id);
+  if (!slice) slice = find_field(field.in_header ? body_fields_ : header_fields_, field.id);
+  return slice && is_value_of(*field.type, *slice) ? slice : std::nullopt;
 }
 
 std::optional<FieldSlice> DocumentView::field(std::string_view name) const {
@@ -285,6 +287,7 @@ Result<Document> DocumentView::document() const {
         return Status(StatusCode::InvalidField,
                       fmt::format("document type {} has no field with id {}", type_->name(), at.field_id()));
       }
+      if (!is_value_of(*declared->type, at.slice())) continue;
       FJORD_TRY_ASSIGN(FieldValue value, at.slice().value());
       FJORD_TRY(document.set(*declared, std::move(value)));
     }

@@ -107,6 +107,15 @@ Status check_part(const DocumentType& type, std::string_view fields, bool is_hea
 
 }  // namespace
 
+bool is_value_of(const DataType& type, const FieldSlice& slice) {
+  if (slice.tag != type.tag()) return false;
+  if (!is_collection(slice.tag)) return true;
+  const std::size_t tags = slice.tag == TypeTag::Map ? 2 : 1;
+  if (slice.bytes.size() < tags) return true;  // Malformed: whoever reads it says so.
+  if (type.key() != nullptr && static_cast<TypeTag>(slice.bytes[0]) != type.key()->tag()) return false;
+  return static_cast<TypeTag>(slice.bytes[tags - 1]) == type.element()->tag();
+}
+
 Status validate_fields(const DocumentType& type, std::string_view header_fields, std::string_view body) {
   FJORD_TRY(check_part(type, header_fields, true));
   return check_part(type, body, false);

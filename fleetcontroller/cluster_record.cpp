@@ -13,7 +13,7 @@ namespace {
 // The newest format version. Version 1 has no exceptions, version 2 no term base, version 3 no steps of the balancer,
 // version 4 no read shares, version 5 no states wanted after maintenance. A record is written in the lowest version
 // that can hold it, so that an earlier program can read it.
-constexpr std::uint16_t kVersion = 6;
+constexpr std::uint16_t kVersion = 7;
 constexpr std::size_t kHistoryMax = 500;
 constexpr std::size_t kConfigsMax = 100;
 constexpr std::size_t kTextMax = 400;
@@ -137,6 +137,7 @@ void visit(V& v, M& m) {
 template <typename V, Is<SchemaRecord> M>
 void visit(V& v, M& m) {
   v(m.version), v(m.schemas);
+  if (v.version >= 7) v(m.dropped);
 }
 template <typename V, Is<FolderRecord> M>
 void visit(V& v, M& m) {
@@ -219,7 +220,7 @@ std::string encode(const ClusterRecord& record) {
   if (!record.wanted_after.empty()) lowest = 6;
   return encode_any(record, lowest);
 }
-std::string encode(const SchemaRecord& record) { return encode_any(record, 1); }
+std::string encode(const SchemaRecord& record) { return encode_any(record, record.dropped.empty() ? 1 : 7); }
 std::string encode(const IdentityRecord& record) { return encode_any(record, 1); }
 Result<ClusterRecord> parse_cluster_record(std::string_view bytes) {
   return parse_any<ClusterRecord>(bytes, "the cluster's record");

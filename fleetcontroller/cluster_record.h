@@ -124,6 +124,9 @@ struct ClusterRecord {
 struct SchemaRecord {
   std::uint64_t version = 0;
   std::vector<std::string> schemas;
+  /// The schemas before each deployment that dropped something, the oldest first: documents may still have values of
+  /// it.
+  std::vector<std::vector<std::string>> dropped = {};
   friend bool operator==(const SchemaRecord&, const SchemaRecord&) = default;
 };
 

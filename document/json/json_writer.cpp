@@ -9,6 +9,7 @@
 #include <rapidjson/writer.h>
 
 #include "fjord/document/json.h"
+#include "fjord/document/validate_fields.h"
 #include "json_value.h"
 
 namespace fjord {
@@ -129,7 +130,7 @@ Status write_struct(Writer& writer, const DataType& type, const FieldSlice& slic
   writer.StartObject();
   for (const Field& field : type.fields()) {
     const auto member = slice.member(field.id);
-    if (!member) continue;
+    if (!member || !is_value_of(*field.type, *member)) continue;
     write_key(writer, field.name);
     FJORD_TRY(write_value(writer, *field.type, *member));
   }

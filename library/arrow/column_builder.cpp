@@ -6,6 +6,7 @@
 #include "arrow/arrow_memory.h"
 #include "fjord/common/coding.h"
 #include "fjord/document/document_format.h"
+#include "fjord/document/validate_fields.h"
 
 namespace fjord {
 namespace {
@@ -255,7 +256,8 @@ std::string FieldRouter::route(std::string_view fields) {
   while (at.next()) {
     while (target != targets_.end() && target->id < at.field_id()) ++target;
     if (target == targets_.end()) break;
-    if (target->id == at.field_id() && !target->column->append(at.slice())) {
+    if (target->id != at.field_id() || !is_value_of(*target->field->type, at.slice())) continue;
+    if (!target->column->append(at.slice())) {
       return fmt::format("field {} holds no value of type {}", target->field->name, target->field->type->name());
     }
   }

@@ -9,6 +9,7 @@
 #include "bindings.h"
 #include "errors.h"
 #include "fjord/document/json.h"
+#include "fjord/document/validate_fields.h"
 #include "gil.h"
 #include "values.h"
 
@@ -83,7 +84,7 @@ nb::object to_members(const FieldSlice& slice, const DataType& type) {
   FieldCursor at(slice.bytes);
   while (at.next()) {
     const Field* const field = type.field_by_id(at.field_id());
-    if (field == nullptr || field->type->tag() != at.slice().tag) continue;  // of another version of the schema
+    if (field == nullptr || !is_value_of(*field->type, at.slice())) continue;
     put(dict, name_object(field->name), to_python(at.slice(), *field->type));
   }
   if (!at.ok()) raise_corrupt(type.name());
@@ -95,7 +96,7 @@ void put_fields(const nb::object& document, const DocumentType& type, std::strin
   FieldCursor at(fields);
   while (at.next()) {
     const Field* const field = type.field_by_id(at.field_id());
-    if (field == nullptr || field->type->tag() != at.slice().tag) continue;
+    if (field == nullptr || !is_value_of(*field->type, at.slice())) continue;
     if (!only.empty() && std::find(only.begin(), only.end(), field->name) == only.end()) continue;
     put(document, name_object(field->name), to_python(at.slice(), *field->type));
   }

@@ -1,6 +1,7 @@
 #include <random>
 
 #include "fjord/document/document_format.h"
+#include "fjord/document/json.h"
 #include "sample_schema.h"
 #include "wire.h"
 
@@ -127,6 +128,28 @@ TEST_CASE("document view: a field that a later schema moved to the other part is
   REQUIRE(view);
   CHECK(view->field("a")->as_int64() == 5);
   CHECK(validate(*new_repo, encoded.header, encoded.body).code() == StatusCode::InvalidField);
+}
+
+TEST_CASE("document view: a value of another type, of a field that was dropped and came back, is not set") {
+  const std::string rest = "field kept type string {} struct part { field m type int {} field k type int {} }";
+  const auto before = test::repo_of(
+      "document u { field a type int {header} field l type array<int> {} field p type part {} " + rest + " }");
+  const auto after = test::repo_of(
+      "document u { field a type string {header} field l type array<string> {} field p type part {} "
+      "field kept type string {} struct part { field m type string {} field k type int {} } }");
+  const auto id = test::id_of("id:a:u::1");
+  const auto old = fields_from_json(*before->find("u"), id, R"({"a":7,"l":[1],"p":{"m":1,"k":2},"kept":"x"})");
+  REQUIRE(old);
+  const auto view = DocumentView::open(*after, old->header, old->body);
+  REQUIRE(view);
+  CHECK_FALSE(view->field("a"));
+  CHECK_FALSE(view->field("l"));
+  CHECK(to_json_fields(*view).value() == R"({"p":{"k":2},"kept":"x"})");
+  const auto plain = fields_from_json(*before->find("u"), id, R"({"a":7,"l":[1],"kept":"x"})");
+  REQUIRE(plain);
+  const auto document = DocumentView::open(*after, plain->header, plain->body);
+  REQUIRE(document);
+  CHECK(document->document());
 }
 
 TEST_CASE("validate: what does not fit the type is named") {

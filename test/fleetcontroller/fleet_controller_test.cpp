@@ -279,6 +279,33 @@ TEST_CASE("fleet controller: a schema under which stored documents could not be 
   CHECK(fleet.caller.ask(kController, drop).schema_version == 2);
 }
 
+TEST_CASE("fleet controller: a dropped field comes back with its type, or with another one if that is allowed") {
+  Fleet fleet;
+  fleet.start_all();
+  const auto schema = [](const std::string& field) { return "document u { field b type string { } " + field + " }"; };
+  const std::string integer = schema("field a type int { }");
+  const std::string text = schema("field a type string { }");
+  const std::string list = schema("field a type array<int> { }");
+  const auto deploy = [&](const std::string& one, std::vector<std::string> may_drop = {}) {
+    return fleet.caller.ask(kController, rpc::DeploySchemas{.schemas = {one}, .may_drop = std::move(may_drop)}).status;
+  };
+  REQUIRE(deploy(integer));
+  REQUIRE(deploy(schema(""), {"u.a"}));
+  REQUIRE(fleet.start_controller());  // It is remembered.
+  fleet.world.scheduler.run_for(seconds(10));
+  for (const std::string& other : {text, list}) {
+    const Status refused = deploy(other);
+    CHECK(refused.code() == StatusCode::InvalidArgument);
+    CHECK(refused.message().find("u.a: it was dropped earlier") != std::string::npos);
+  }
+  CHECK(deploy(integer));
+  REQUIRE(deploy(schema(""), {"u.a"}));
+  CHECK(deploy(text, {"u.a"}));
+  CHECK(deploy(schema("field a type string { } field c type int { }")));  // Not asked again.
+  REQUIRE(deploy(schema("field c type int { }"), {"u.a"}));
+  CHECK_FALSE(deploy(schema("field a type int { } field c type int { }")));  // It was a string at last.
+}
+
 TEST_CASE(
     "B1173 B1181 fleet controller: a state that cannot be stored is not published, and who cannot store does not "
     "lead") {
