@@ -49,7 +49,7 @@ BalancePlan plan_of(const rpc::BalanceReply& reply) {
 Result<std::vector<rpc::SampledBucket>> read_sample(ClientCore& core, const std::string& path) {
   constexpr unsigned kBits = 16;
   FJORD_TRY_ASSIGN(std::unique_ptr<InputFile> file, InputFile::open(path));
-  FeedSource feed(std::move(file), core.types());
+  FeedSource feed(std::move(file), core.types(), JsonValues::Exact);
   std::map<std::uint64_t, std::uint64_t> bytes;
   while (true) {
     const Result<std::optional<FileRecord>> next = feed.next();

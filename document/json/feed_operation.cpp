@@ -28,7 +28,7 @@ struct OperationMembers {
   const JsonNode* create = nullptr;
 
   const JsonNode** slot(std::string_view key) {
-    if (key == "put") return &put;
+    if (key == "put" || key == "id") return &put;
     if (key == "update") return &update;
     if (key == "remove") return &remove;
     if (key == "fields") return &fields;
@@ -37,6 +37,9 @@ struct OperationMembers {
     return key == "create" ? &create : nullptr;
   }
 };
+
+/// Members that visits, gets and subscriptions print beside a document, so that their lines can be fed.
+bool is_passed_over(std::string_view key) { return key == "pathId" || key == "timestamp_us" || key == "version"; }
 
 Result<OperationMembers> find_members(const JsonTree& tree) {
   const JsonNode& root = tree.root();
@@ -47,6 +50,7 @@ Result<OperationMembers> find_members(const JsonTree& tree) {
   OperationMembers members;
   for (std::uint32_t i = tree.first(root); i != root.next; i = tree.at(i).next) {
     const JsonNode& member = tree.at(i);
+    if (is_passed_over(member.key)) continue;
     const JsonNode** slot = members.slot(member.key);
     if (slot == nullptr) {
       return invalid(member.offset,
@@ -113,6 +117,10 @@ Status read_options(const OperationMembers& members, FeedOperation& operation) {
 }  // namespace
 
 Result<FeedOperation> parse_feed_operation(const DocumentTypeRepo& repo, std::string_view json) {
+  return parse_feed_operation(repo, json, JsonValues::Exact);
+}
+
+Result<FeedOperation> parse_feed_operation(const DocumentTypeRepo& repo, std::string_view json, JsonValues values) {
   FJORD_TRY_ASSIGN(JsonTree tree, JsonTree::parse(json));
   FJORD_TRY_ASSIGN(OperationMembers members, find_members(tree));
   FeedOperation operation;
@@ -137,10 +145,11 @@ Result<FeedOperation> parse_feed_operation(const DocumentTypeRepo& repo, std::st
                               quoted(operation.id.str())));
   }
   if (operation.kind == Operation::Put) {
-    FJORD_TRY_ASSIGN(operation.document, encode_json_fields(tree, *members.fields, *type, operation.id, json.size()));
+    FJORD_TRY_ASSIGN(operation.document,
+                     encode_json_fields(tree, *members.fields, *type, operation.id, json.size(), values));
     return operation;
   }
-  FJORD_TRY_ASSIGN(DocumentUpdate update, update_from_json(tree, *members.fields, *type, operation.id));
+  FJORD_TRY_ASSIGN(DocumentUpdate update, update_from_json(tree, *members.fields, *type, operation.id, values));
   update.set_create_if_missing(operation.create_if_missing);
   operation.update = std::move(update);
   return operation;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "json_position.h"
 #include "json_scalar.h"
 #include "text.h"
 #include "wire.h"
@@ -23,13 +24,15 @@ bool JsonEncoder::Frame::has_length(const DataType& value) const {
   return has_fields() || (kind != Kind::Value && fixed_size(value.tag()) == 0);
 }
 
-JsonEncoder::JsonEncoder(const DocumentType& type, std::size_t size_hint)
-    : document_type_(&type), size_hint_(size_hint) {
+JsonEncoder::JsonEncoder(const DocumentType& type, std::size_t size_hint, JsonValues values)
+    : values_(values), document_type_(&type), size_hint_(size_hint) {
   frames_.reserve(kFramesUsual);
   push(Frame::Kind::Value, nullptr, 0);
 }
 
-JsonEncoder::JsonEncoder(const DataType& type) { push(Frame::Kind::Value, &type, 0); }
+JsonEncoder::JsonEncoder(const DataType& type, JsonValues values) : values_(values) {
+  push(Frame::Kind::Value, &type, 0);
+}
 
 JsonEncoder::Frame& JsonEncoder::push(Frame::Kind kind, const DataType* type, std::uint64_t offset) {
   if (depth_ == frames_.size()) frames_.emplace_back();
@@ -59,16 +62,22 @@ bool JsonEncoder::key(std::string_view name) {
   } else if (frame.kind == Frame::Kind::Document) {
     frame.field = document_type_->field(name);
   } else if (frame.kind == Frame::Kind::Struct) {
-    frame.field = frame.type->field(name);
+    frame.degrees_max = 0;
+    const bool is_degrees = is_position(*frame.type) && (name == "lat" || name == "lng");
+    if (is_degrees) frame.degrees_max = name == "lat" ? kLatitudeMax : kLongitudeMax;
+    frame.field = frame.type->field(is_degrees ? (name == "lat" ? "y" : "x") : name);
   }
   frame.key = name;
   return true;
 }
 
-bool JsonEncoder::scalar(const JsonNode& value) {
-  const DataType* type = expect(value);
+bool JsonEncoder::scalar(const JsonNode& given) {
+  const DataType* type = expect(given);
   if (type == nullptr) return status_.is_ok();
+  const JsonNode value = values_ == JsonValues::Converted ? converted(*type, given) : given;
+  if (value.kind == Kind::String && is_position(*type)) return position(*type, value);
   Frame& frame = top();
+  if (frame.kind == Frame::Kind::Struct && frame.degrees_max != 0) return degrees(value);
   std::string& out = frame.out();
   const std::size_t begin = out.size();
   if (frame.has_fields()) append_field_start(out, frame.field->id, type->tag());
@@ -112,6 +121,39 @@ bool JsonEncoder::start_as(const DataType& type, const JsonNode& value) {
   if (kind == Frame::Kind::Value) return fail(encode_scalar(type, value, scratch_), depth_);
   push(kind, &type, value.offset);
   return true;
+}
+
+bool JsonEncoder::position(const DataType& type, const JsonNode& text) {
+  const auto found = position_of(text.text);
+  if (!found) {
+    return fail(json_error(text.offset, fmt::format("expected a position, such as {{\"lat\": 63.4, \"lng\": 10.4}} or "
+                                                    "\"N63.4;E10.4\", found {}",
+                                                    quoted(text.text, 40))),
+                depth_);
+  }
+  JsonNode number = text;
+  number.kind = Kind::Int;
+  push(Frame::Kind::Struct, &type, text.offset);
+  number.integer = found->x;
+  if (!key("x") || !scalar(number)) return false;
+  number.integer = found->y;
+  return key("y") && scalar(number) && end();
+}
+
+bool JsonEncoder::degrees(const JsonNode& value) {
+  const int max = std::exchange(top().degrees_max, 0);
+  const bool is_number = value.kind == Kind::Int || value.kind == Kind::Uint || value.kind == Kind::Double;
+  const auto found = is_number ? millionths_of(value.text, max) : std::nullopt;
+  if (!found) {
+    return fail(json_error(value.offset, fmt::format("expected degrees from -{0} to {0}, found {1}", max,
+                                                     is_number ? std::string(value.text.substr(0, 40))
+                                                               : std::string(to_string(value.kind)))),
+                depth_);
+  }
+  JsonNode number = value;
+  number.kind = Kind::Int;
+  number.integer = *found;
+  return scalar(number);
 }
 
 const DataType* JsonEncoder::expect(const JsonNode& value) {

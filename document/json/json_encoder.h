@@ -8,6 +8,7 @@
 
 #include "fjord/common/status.h"
 #include "fjord/document/document.h"
+#include "fjord/document/json_conversion.h"
 #include "json_node.h"
 
 namespace fjord {
@@ -19,12 +20,12 @@ namespace fjord {
 class JsonEncoder {
  public:
   /// Encodes an object of fields of `type`; null means "not set".
-  JsonEncoder(const DocumentType& type, std::size_t size_hint);
+  JsonEncoder(const DocumentType& type, std::size_t size_hint, JsonValues values);
   /// Encodes a value of `type`.
-  explicit JsonEncoder(const DataType& type);
+  JsonEncoder(const DataType& type, JsonValues values);
 
   bool key(std::string_view name);
-  bool scalar(const JsonNode& value);
+  bool scalar(const JsonNode& given);
   bool start(const JsonNode& value);
   bool end();
 
@@ -68,6 +69,7 @@ class JsonEncoder {
     std::uint64_t entry_key_offset = 0;
     bool has_key = false;
     bool has_value = false;
+    int degrees_max = 0;  ///< The next value is a number of degrees, of a position; 0: it is not.
 
     /// Returns where the next value is written.
     std::string& out() { return kind == Kind::MapEntry && key == "key" ? entry_key : bytes; }
@@ -88,12 +90,16 @@ class JsonEncoder {
   void place(const DataType& type, std::string_view head, std::string_view bytes, std::uint64_t offset);
   /// Notes that a value was written from `begin` on.
   static void placed(Frame& frame, std::size_t begin, std::uint64_t offset);
+  /// Writes the members of a position that a text names.
+  bool position(const DataType& type, const JsonNode& text);
+  bool degrees(const JsonNode& value);
   bool end_members(Frame& frame);
   bool end_entry(Frame& entry);
   bool check_distinct(Frame& frame);
   /// Notes an error. The lowest `frames` frames tell its place.
   bool fail(Status status, std::size_t frames);
 
+  const JsonValues values_;
   const DocumentType* document_type_ = nullptr;
   std::size_t size_hint_ = 0;
   std::vector<Frame> frames_;  ///< Frames above `depth_` are unused and keep their memory.

@@ -55,17 +55,17 @@ Status check_json(std::string_view json) {
 }
 
 Result<EncodedDocument> encode_json_fields(const JsonTree& tree, const JsonNode& object, const DocumentType& type,
-                                           const DocumentId& id, std::size_t size_hint) {
-  JsonEncoder encoder(type, size_hint);
+                                           const DocumentId& id, std::size_t size_hint, JsonValues values) {
+  JsonEncoder encoder(type, size_hint, values);
   if (!tell(tree, object, encoder)) return in_document(id, encoder);
   EncodedDocument document = empty_document(type, id, size_hint);
   encoder.finish(document);
   return document;
 }
 
-Result<FieldValue> value_from_json(const JsonTree& tree, const JsonNode& node, const DataType& type,
-                                   std::string& place) {
-  JsonEncoder encoder(type);
+Result<FieldValue> value_from_json(const JsonTree& tree, const JsonNode& node, const DataType& type, std::string& place,
+                                   JsonValues values) {
+  JsonEncoder encoder(type, values);
   if (!tell(tree, node, encoder)) {
     place = encoder.path();
     return encoder.status();
@@ -75,11 +75,16 @@ Result<FieldValue> value_from_json(const JsonTree& tree, const JsonNode& node, c
 }
 
 Result<EncodedDocument> fields_from_json(const DocumentType& type, const DocumentId& id, std::string_view json_object) {
+  return fields_from_json(type, id, json_object, JsonValues::Exact);
+}
+
+Result<EncodedDocument> fields_from_json(const DocumentType& type, const DocumentId& id, std::string_view json_object,
+                                         JsonValues values) {
   if (!id.type().empty() && id.type() != type.name()) {
     return Status(StatusCode::InvalidId, fmt::format("document {} is not of type {}", quoted(id.str()), type.name()));
   }
   FJORD_TRY_ASSIGN(std::vector<char> text, json_in_situ(json_object));
-  JsonEncoder encoder(type, json_object.size());
+  JsonEncoder encoder(type, json_object.size(), values);
   FJORD_TRY(JsonEvents(encoder, text).read());
   if (!encoder.status()) return in_document(id, encoder);
   EncodedDocument document = empty_document(type, id, json_object.size());

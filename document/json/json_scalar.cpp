@@ -69,6 +69,21 @@ Status encode_floating(const DataType& type, const JsonNode& node, std::string& 
   return Status::ok();
 }
 
+/// Returns a text as the number whose digits it has; another text as it is.
+JsonNode number_of(const JsonNode& text) {
+  const char* const begin = text.text.data();
+  const char* const end = begin + text.text.size();
+  JsonNode number = text;
+  number.kind = Kind::Int;
+  if (const auto read = std::from_chars(begin, end, number.integer); read.ec == std::errc() && read.ptr == end) {
+    return number;
+  }
+  number.kind = Kind::Double;
+  const bool has_digit = text.text.find_first_of("0123456789") != std::string_view::npos;  // Not "NaN" and the like.
+  const auto read = std::from_chars(begin, end, number.number);
+  return has_digit && read.ptr == end && text.text.size() > 0 ? number : text;
+}
+
 template <typename T>
 Status encode_key_number(const DataType& type, std::string_view key, std::uint64_t offset, std::string& out) {
   T value = 0;
@@ -89,6 +104,31 @@ Status json_error(std::uint64_t offset, std::string_view what) {
 
 Status unexpected_json(const JsonNode& node, std::string_view expected) {
   return json_error(node.offset, fmt::format("expected {}, found {}", expected, to_string(node.kind)));
+}
+
+JsonNode converted(const DataType& type, const JsonNode& node) {
+  JsonNode other = node;
+  switch (type.tag()) {
+    case TypeTag::String:
+      if (node.kind == Kind::Bool) other.text = node.boolean ? "true" : "false";
+      if (node.kind == Kind::Bool || node.kind == Kind::Int || node.kind == Kind::Uint || node.kind == Kind::Double) {
+        other.kind = Kind::String;
+      }
+      return other;
+    case TypeTag::Bool:
+      if (node.kind != Kind::String || (node.text != "true" && node.text != "false")) return node;
+      other.kind = Kind::Bool;
+      other.boolean = node.text == "true";
+      return other;
+    case TypeTag::Byte:
+    case TypeTag::Int:
+    case TypeTag::Long:
+    case TypeTag::Float:
+    case TypeTag::Double:
+      return node.kind == Kind::String ? number_of(node) : node;
+    default:
+      return node;
+  }
 }
 
 Status encode_scalar(const DataType& type, const JsonNode& node, std::string& out) {

@@ -12,6 +12,10 @@ namespace fjord {
 Status json_error(std::uint64_t offset, std::string_view what);
 Status unexpected_json(const JsonNode& node, std::string_view expected);
 
+/// Returns a text as the number or bool that a value of `type` needs, and a number or bool as a text; other values as
+/// they are.
+JsonNode converted(const DataType& type, const JsonNode& node);
+
 /// Appends a value of a type that is no collection and no struct, without a length.
 Status encode_scalar(const DataType& type, const JsonNode& node, std::string& out);
 /// Appends a key of a map or weighted set that JSON writes as the name of an object's member. `offset` is that of the

@@ -8,6 +8,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include "json/json_scalar.h"
 #include "json/json_value.h"
 #include "text.h"
 #include "update_target.h"
@@ -71,7 +72,8 @@ UpdateAction action_named(std::string_view name) {
 
 class UpdateReader {
  public:
-  UpdateReader(const JsonTree& tree, DocumentUpdate& update) : tree_(tree), update_(update) {}
+  UpdateReader(const JsonTree& tree, DocumentUpdate& update, JsonValues values)
+      : tree_(tree), update_(update), values_(values) {}
 
   Status read(const JsonNode& object) {
     if (object.kind != Kind::Object) return unexpected(object, "an object of paths and their updates");
@@ -152,7 +154,7 @@ class UpdateReader {
 
   /// Keys of any type may be JSON strings, as in objects.
   Result<FieldValue> key_of(const DataType& type, const JsonNode& node) {
-    if (node.kind != Kind::String) return value_from_json(tree_, node, type, place_);
+    if (node.kind != Kind::String) return value_from_json(tree_, node, type, place_, values_);
     auto key = key_from_text(type, node.text);
     if (!key) return error(node.offset, key.error().message());
     return key;
@@ -171,11 +173,12 @@ class UpdateReader {
     if (update.action == UpdateAction::Remove) {
       FJORD_TRY(read_removed(*target, node, update));
     } else if (is_arithmetic(update.action)) {
-      FJORD_TRY(read_number(*target, node, update));
+      const auto& number = *DataType::primitive(TypeTag::Double);
+      FJORD_TRY(read_number(*target, values_ == JsonValues::Converted ? converted(number, node) : node, update));
     } else if (update.action == UpdateAction::Assign && node.kind == Kind::Null) {
       update.action = UpdateAction::Clear;
     } else if (update.action == UpdateAction::Assign || is_collection(target->tag())) {
-      FJORD_TRY_ASSIGN(update.operand, value_from_json(tree_, node, *target, place_));
+      FJORD_TRY_ASSIGN(update.operand, value_from_json(tree_, node, *target, place_, values_));
     }
     // add() reports all other errors, such as an add to a number. Its messages name the field, which read() names too.
     const Status status = update_.add(std::move(update));
@@ -202,7 +205,7 @@ class UpdateReader {
       const JsonNode& each = tree_.at(i);
       auto value = node.kind == Kind::Object ? key_from_text(*key_type, each.key)
                    : key_type != nullptr     ? key_of(*key_type, each)
-                                             : value_from_json(tree_, each, *target.element(), place_);
+                                             : value_from_json(tree_, each, *target.element(), place_, values_);
       if (!value) {
         place_ = fmt::format("[{}]{}{}", index, place_.empty() || place_[0] == '[' ? "" : ".", place_);
         return node.kind == Kind::Object ? error(each.offset, value.error().message()) : value.error();
@@ -244,6 +247,7 @@ class UpdateReader {
 
   const JsonTree& tree_;
   DocumentUpdate& update_;
+  const JsonValues values_;
   FieldUpdate path_;   // the path of the current change, without action
   std::string place_;  // place of an error within an operand
 };
@@ -302,9 +306,9 @@ Status write_operand(Writer& writer, const FieldUpdate& update) {
 }  // namespace
 
 Result<DocumentUpdate> update_from_json(const JsonTree& tree, const JsonNode& object, const DocumentType& type,
-                                        const DocumentId& id) {
+                                        const DocumentId& id, JsonValues values) {
   DocumentUpdate update(type, id);
-  if (Status status = UpdateReader(tree, update).read(object); !status) {
+  if (Status status = UpdateReader(tree, update, values).read(object); !status) {
     if (id.empty()) return status;
     return status.with_context(fmt::format("document {}", quoted(id.str())));
   }
@@ -317,7 +321,7 @@ Result<DocumentUpdate> DocumentUpdate::from_json_fields(const DocumentType& type
     return Status(StatusCode::InvalidId, fmt::format("document {} is not of type {}", quoted(id.str()), type.name()));
   }
   FJORD_TRY_ASSIGN(JsonTree tree, JsonTree::parse(json_object, kUpdateValuesMax));
-  return update_from_json(tree, tree.root(), type, id);
+  return update_from_json(tree, tree.root(), type, id, JsonValues::Exact);
 }
 
 Result<std::string> DocumentUpdate::to_json() const {

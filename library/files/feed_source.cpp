@@ -4,9 +4,11 @@
 
 namespace fjord {
 
-FeedSource::FeedSource(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types)
+FeedSource::FeedSource(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types,
+                       JsonValues values)
     : file_(std::move(file)),
       types_(std::move(types)),
+      values_(values),
       reader_([input = file_.get()](std::span<char> into) { return input->read(into); }) {}
 
 Result<std::optional<FileRecord>> FeedSource::next() {
@@ -16,7 +18,7 @@ Result<std::optional<FileRecord>> FeedSource::next() {
 }
 
 Result<rpc::Operation> FeedSource::parse(const FileRecord& record) const {
-  FJORD_TRY_ASSIGN(FeedOperation parsed, parse_feed_operation(*types_, record.text));
+  FJORD_TRY_ASSIGN(FeedOperation parsed, parse_feed_operation(*types_, record.text, values_));
   const auto operation_of = [&] {
     switch (parsed.kind) {
       case FeedOperation::Kind::Put:

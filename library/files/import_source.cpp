@@ -388,7 +388,7 @@ Result<rpc::Operation> CsvImport::parse(const FileRecord& record) const {
 
 JsonImport::JsonImport(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types,
                        const DocumentType& type, const RowOptions& options)
-    : FeedSource(std::move(file), std::move(types)), type_(type), options_(options) {}
+    : FeedSource(std::move(file), std::move(types), options.values), type_(type), options_(options) {}
 
 Result<std::unique_ptr<JsonImport>> JsonImport::open(std::unique_ptr<InputFile> file,
                                                      std::shared_ptr<const DocumentTypeRepo> types,
@@ -406,7 +406,7 @@ Result<rpc::Operation> JsonImport::parse(const FileRecord& record) const {
   FJORD_TRY_ASSIGN(const DocumentId id, row_id(options_, type_, member.text()));
   std::string fields(record.text);
   if (type_.field(options_.id_field) == nullptr) member.blank(fields);
-  FJORD_TRY_ASSIGN(EncodedDocument encoded, fields_from_json(type_, id, fields));
+  FJORD_TRY_ASSIGN(EncodedDocument encoded, fields_from_json(type_, id, fields, values()));
   return put_operation(id.str(), std::move(encoded));
 }
 

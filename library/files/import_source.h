@@ -15,9 +15,10 @@ namespace fjord {
 
 struct RowOptions {
   std::string type = {};
-  std::string id_field = {};    ///< Field with the document's name; empty: the number of the record, from 1.
-  std::string namespace_ = {};  ///< Namespace of the ids; empty: the type's name.
-  bool ignore_unknown = false;  ///< Columns without a field are left out; otherwise such a table is refused.
+  std::string id_field = {};              ///< Field with the document's name; empty: the number of the record, from 1.
+  std::string namespace_ = {};            ///< Namespace of the ids; empty: the type's name.
+  bool ignore_unknown = false;            ///< Columns without a field are left out; otherwise such a table is refused.
+  JsonValues values = JsonValues::Exact;  ///< What rows of JSON may have.
 };
 
 /// Turns the rows of a CSV file with a header row into documents. A column sets the field of the same name, or of one

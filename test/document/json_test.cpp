@@ -5,6 +5,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
+#include "fjord/document/json_conversion.h"
 #include "sample_schema.h"
 
 namespace fjord {
@@ -109,6 +110,23 @@ TEST_CASE("json: a remove, and members in any order") {
   CHECK(parse_feed_operation(*repo, R"({"remove":"doc:ns:x"})"));
   const auto put = parse_feed_operation(*repo, R"({"fields":{"year":1},"put":"id:music:song::x"})");
   CHECK(put);
+}
+
+TEST_CASE("json: lines that visits, gets and subscriptions print are puts") {
+  const auto repo = test::sample_repo();
+  for (const char* line :
+       {R"({"id":"id:music:song::x","fields":{"year":1}})",
+        R"({"pathId":"/document/v1/music/song/docid/x","id":"id:music:song::x","fields":{"year":1}})",
+        R"({"put":"id:music:song::x","fields":{"year":1},"timestamp_us":5})",
+        R"({"put":"id:music:song::x","fields":{"year":1},"version":5})"}) {
+    const auto put = parse_feed_operation(*repo, line);
+    REQUIRE(put);
+    CHECK(put->kind == FeedOperation::Kind::Put);
+    CHECK(put->id.str() == "id:music:song::x");
+  }
+  CHECK(parse_feed_operation(*repo, R"({"remove":"id:music:song::x","timestamp_us":5})"));
+  CHECK_FALSE(parse_feed_operation(*repo, R"({"id":"id:music:song::x","put":"id:music:song::x","fields":{}})"));
+  CHECK_FALSE(parse_feed_operation(*repo, R"({"id":"id:music:song::x"})"));
 }
 
 TEST_CASE("json: ids of the old schemes take the type from the member type") {
@@ -293,6 +311,70 @@ TEST_CASE("json: zero keeps its sign in numbers that have one") {
   CHECK(round_trip(R"({"year":-0})") == R"({"year":0})");
 }
 
+TEST_CASE("json: positions are degrees, a text, or millionths of degrees") {
+  const auto repo = test::repo_of("document place { field at type position {} field all type array<position> {} }");
+  const DocumentType& type = *repo->find("place");
+  const auto id = test::id_of("id:a:place::1");
+  const auto stored = [&](const std::string& json) {
+    const auto encoded = fields_from_json(type, id, json);
+    if (!encoded) return "! " + encoded.error().message();
+    return to_json_fields(*DocumentView::open(*repo, encoded->header, encoded->body)).value();
+  };
+  const std::string expected = R"({"at":{"x":10400000,"y":63400000}})";
+  for (const char* text : {R"({"at":{"lat":63.4,"lng":10.4}})", R"({"at":{"lng":10.4,"lat":63.4}})",
+                           R"({"at":{"x":10400000,"y":63400000}})", R"({"at":"N63.4;E10.4"})",
+                           R"({"at":"E10.4;N63.4"})", R"({"at":"63.4;10.4"})"}) {
+    INFO(text);
+    CHECK(stored(text) == expected);
+  }
+  CHECK(stored(R"({"all":["S63.4;W10.4",{"lat":-90,"lng":180}]})") ==
+        R"({"all":[{"x":-10400000,"y":-63400000},{"x":180000000,"y":-90000000}]})");
+  for (const char* text :
+       {R"({"at":{"lat":90.1,"lng":0}})", R"({"at":{"lat":"1","lng":0}})", R"({"at":{"lat":1e400,"lng":0}})",
+        R"({"at":"here"})", R"({"at":"N91;E0"})", R"({"at":"N1;E181"})", R"({"at":"N-1;E0"})", R"({"at":""})",
+        R"({"at":"1;2;3"})", R"({"at":7})", R"({"at":{"lat":1,"y":2}})", R"({"at":{"lat":1,"lon":2}})"}) {
+    INFO(text);
+    CHECK(stored(text).starts_with("! "));
+  }
+}
+
+TEST_CASE("json: texts are taken for numbers and numbers for texts where that is asked for") {
+  const auto repo = test::repo_of(
+      "document c { field i type int {} field l type long {} field d type double {} field f type float {} "
+      "field s type string {} field b type bool {} field al type array<long> {} "
+      "field m type map<string, string> {} field w type weightedset<string> {} }");
+  const auto put = [&](const std::string& fields, JsonValues values) {
+    const auto parsed = parse_feed_operation(*repo, R"({"put":"id:a:c::1","fields":)" + fields + "}", values);
+    if (!parsed) return "! " + parsed.error().message();
+    return to_json_fields(*DocumentView::open(*repo, parsed->document->header, parsed->document->body)).value();
+  };
+  const std::pair<const char*, const char*> taken[] = {
+      {R"({"l":"9007199254740993"})", R"({"l":9007199254740993})"},
+      {R"({"i":"-7","d":"0.1","f":"1e-45"})", R"({"i":-7,"d":0.1,"f":1e-45})"},
+      {R"({"s":9007199254740993})", R"({"s":"9007199254740993"})"},
+      {R"({"s":1.10,"b":"false"})", R"({"s":"1.10","b":false})"},
+      {R"({"s":true,"al":["1",2],"m":{"k":7},"w":{"x":"3"}})", R"({"s":"true","al":[1,2],"m":{"k":"7"},"w":{"x":3}})"}};
+  for (const auto& [given, stored] : taken) {
+    INFO(given);
+    CHECK(put(given, JsonValues::Converted) == stored);
+    CHECK(put(given, JsonValues::Exact).starts_with("! "));
+  }
+  for (const char* refused : {R"({"l":""})", R"({"l":" 1"})", R"({"l":"1 "})", R"({"l":"1.5"})", R"({"l":"x"})",
+                              R"({"l":"0x10"})", R"({"i":"2147483648"})", R"({"d":"1e400"})", R"({"b":"yes"})",
+                              R"({"b":1})", R"({"l":true})", R"({"s":[1]})", R"({"s":{"a":1}})", R"({"l":"NaN"})"}) {
+    INFO(refused);
+    CHECK(put(refused, JsonValues::Converted).starts_with("! "));
+  }
+  const auto update = parse_feed_operation(
+      *repo, R"({"update":"id:a:c::1","create":true,"fields":{"l":{"increment":"9007199254740993"},"s":{"assign":7}}})",
+      JsonValues::Converted);
+  REQUIRE(update);
+  const auto made = update->update->apply_to(nullptr);
+  REQUIRE(made);
+  CHECK(to_json_fields(*DocumentView::open(*repo, made->header, made->body)).value() ==
+        R"({"l":9007199254740993,"s":"7"})");
+}
+
 TEST_CASE("json: fields without an operation around them") {
   const auto repo = test::sample_repo();
   const auto id = test::id_of("id:music:song::x");
@@ -360,6 +442,9 @@ TEST_CASE("base64: the examples of RFC 4648 and what is not base64") {
     CHECK(base64_decode(text) == bytes);
   }
   CHECK(base64_decode("Zg") == "f");
+  CHECK(base64_decode("Zm9v\r\nYmFy\n") == "foobar");  // Lines as MIME and openssl write them.
+  CHECK(base64_decode("Zm9vYg=\n=") == "foob");
+  CHECK_FALSE(base64_decode("Zm9v YmFy"));
   for (const char* bad : {"Z", "Zg=", "Zh==", "Z===", "Zm9v!", "Zm 9v", "====", "Zm9vA"})
     CHECK_FALSE(base64_decode(bad));
   std::string all;

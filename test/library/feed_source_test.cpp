@@ -14,7 +14,7 @@ rpc::Operation parsed(const std::string& text, Status* refused = nullptr) {
   REQUIRE(types);
   auto file = InputFile::open("/dev/null");
   REQUIRE(file);
-  FeedSource source(std::move(*file), *types);
+  FeedSource source(std::move(*file), *types, JsonValues::Exact);
   auto operation = source.parse({text, 1});
   if (refused != nullptr) *refused = operation.status();
   if (refused == nullptr) REQUIRE(operation.status() == Status::ok());
