@@ -1,5 +1,8 @@
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -75,6 +78,8 @@ class RowIds {
                   fmt::format("the table has no column \"{}\" for the ids: id_column names another one", column));
   }
 
+  /// Returns the position of the column.
+  std::int64_t column() const { return child_; }
   Status set(const ArrowArray& batch) {
     offset_ = batch.offset;
     if (child_ >= batch.n_children) return {StatusCode::InvalidArgument, "a batch lacks the column of the ids"};
@@ -85,7 +90,9 @@ class RowIds {
   Result<RowId> id(std::int64_t row) const {
     const std::optional<std::string> text = reader_.text(offset_ + row);
     if (!text) return Status(StatusCode::InvalidId, "the row has no id");
-    if (has_whole_ids_ && (text->starts_with("id:") || text->starts_with("doc:") || text->starts_with("userdoc:"))) {
+    constexpr std::string_view kSchemes[] = {"id:", "doc:", "userdoc:", "groupdoc:"};
+    const auto begins = [&](std::string_view scheme) { return text->starts_with(scheme); };
+    if (has_whole_ids_ && std::any_of(std::begin(kSchemes), std::end(kSchemes), begins)) {
       FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(*text));
       return RowId{id.str(), std::string(id.type().empty() ? std::string_view(type_) : id.type())};
     }
@@ -128,6 +135,9 @@ class ArrowImport {
     summary.stored = stats.ok;
     summary.failed = stats.failed;
     for (const auto& [code, count] : unfit_) summary.failed[code] += count;
+    summary.replaced = replaced_;
+    summary.existing = existing_;
+    if (existing_ > 0) summary.failed.erase(StatusCode::TestAndSetFailed);  // Nothing else fails so.
     summary.in_doubt = stats.in_doubt;
     summary.retried = stats.retried;
     summary.bytes = stats.bytes;
@@ -144,9 +154,7 @@ class ArrowImport {
     feeder.timeout = options_.timeout;
     feeder.priority = static_cast<rpc::Priority>(options_.priority);
     if (options_.in_flight != 0) feeder.window_operations = options_.in_flight;
-    feeder.on_result = [this](std::uint64_t row, const OperationOutcome& outcome) {
-      if (!outcome.is_ok()) report({row, outcome.status, outcome.outcome == Outcome::InDoubt});
-    };
+    feeder.on_result = [this](std::uint64_t row, const OperationOutcome& outcome) { on_result(row, outcome); };
     return feeder;
   }
 
@@ -169,7 +177,7 @@ class ArrowImport {
     const DocumentType* type = types_->find(name);
     if (type == nullptr) return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", name));
     std::vector<std::string> warnings;
-    FJORD_TRY_ASSIGN(auto encoder, RowEncoder::make(*table_, *types_, *type, warnings));
+    FJORD_TRY_ASSIGN(auto encoder, RowEncoder::make(*table_, *types_, *type, ids_->column(), warnings));
     for (const std::string& warning : warnings) {
       if (options_.on_warning) options_.on_warning(warning);
     }
@@ -203,8 +211,20 @@ class ArrowImport {
     if (const Status valid = validate_fields(*view.type(), view.header_fields(), view.body_fields()); !valid) {
       return {StatusCode::InvalidField, fmt::format("document {}: {}", id.text, valid.message())};
     }
-    feeder_.submit(put_operation(std::move(id.text), std::move(document)), row_);
+    rpc::Operation put = put_operation(std::move(id.text), std::move(document));
+    if (options_.create_only) put.required_version = 0;
+    feeder_.submit(std::move(put), row_);
     return Status::ok();
+  }
+
+  void on_result(std::uint64_t row, const OperationOutcome& outcome) {
+    if (outcome.is_ok()) {
+      if (outcome.existed) ++replaced_;
+    } else if (options_.create_only && outcome.status.code() == StatusCode::TestAndSetFailed) {
+      ++existing_;
+    } else {
+      report({row, outcome.status, outcome.outcome == Outcome::InDoubt});
+    }
   }
 
   void report(const ArrowRowFailure& failure) {
@@ -222,8 +242,10 @@ class ArrowImport {
   const ArrowArray* batch_ = nullptr;
   std::uint64_t row_ = 0;
   std::map<StatusCode, std::uint64_t> unfit_;  ///< Rows that were not submitted.
-  std::mutex report_mutex_;                    ///< Held while on_failure runs.
-  Feeder feeder_;                              ///< Last member: it calls report() until it is destroyed.
+  std::atomic<std::uint64_t> replaced_ = 0;    ///< Counted on the client's executor, as existing_ is.
+  std::atomic<std::uint64_t> existing_ = 0;
+  std::mutex report_mutex_;  ///< Held while on_failure runs.
+  Feeder feeder_;            ///< Last member: it calls report() until it is destroyed.
 };
 
 }  // namespace

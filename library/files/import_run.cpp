@@ -206,6 +206,9 @@ void ImportRun::parse_batches(const RecordSource& source, Pipeline& pipeline) {
     for (std::size_t i = 0; i < batch->items.size(); ++i) {
       const Batch::Item& item = batch->items[i];
       auto operation = source.parse({std::string_view(batch->text).substr(item.offset, item.size), item.line});
+      if (operation && options_.create_only) {
+        if (Status status = make_create_only(*operation); !status) operation = std::move(status);
+      }
       if (operation) {
         batch->operations[i] = std::move(*operation);
       } else {
@@ -230,11 +233,28 @@ void ImportRun::submit_batches(Pipeline& pipeline) {
   }
 }
 
+Status ImportRun::make_create_only(rpc::Operation& operation) {
+  if (operation.kind != rpc::OperationKind::Put || !operation.condition.empty()) {
+    return {StatusCode::InvalidArgument, "create_only takes puts without a condition, and nothing else"};
+  }
+  operation.required_version = 0;
+  return Status::ok();
+}
+
+bool ImportRun::is_existing(const OperationOutcome& outcome) const {
+  return options_.create_only && outcome.status.code() == StatusCode::TestAndSetFailed;
+}
+
 void ImportRun::on_result(std::uint64_t tag, const OperationOutcome& outcome) {
   const std::uint64_t line = tag & ((std::uint64_t{1} << kLineBits) - 1);
   const bool in_doubt = outcome.outcome == Outcome::InDoubt;
   if (!options_.progress_file.empty()) note_done(line, in_doubt);
-  if (outcome.is_ok()) return;
+  if (outcome.is_ok() || is_existing(outcome)) {
+    const std::lock_guard lock(mutex_);
+    if (!outcome.is_ok()) ++existing_;
+    if (outcome.is_ok() && outcome.existed) ++replaced_;
+    return;
+  }
   ImportFailure failure{.file = {}, .line = line, .status = outcome.status, .in_doubt = in_doubt};
   {
     const std::lock_guard lock(mutex_);
@@ -268,7 +288,7 @@ std::uint64_t ImportRun::failed_total() const {
   std::uint64_t total = feeder_.stats().failed_total();
   const std::lock_guard lock(mutex_);
   for (const auto& [code, count] : unread_) total += count;
-  return total;
+  return total - existing_;
 }
 
 ImportSummary ImportRun::finish() {
@@ -293,6 +313,9 @@ ImportSummary ImportRun::finish() {
   summary.seconds = std::chrono::duration<double>(clock_.now() - start_).count();
   const std::lock_guard lock(mutex_);
   for (const auto& [code, count] : unread_) summary.failed[code] += count;
+  summary.replaced = replaced_;
+  summary.existing = existing_;
+  if (existing_ > 0) summary.failed.erase(StatusCode::TestAndSetFailed);  // Nothing else fails so.
   summary.unreadable_files = unreadable_;
   if (options_.stop.stop_requested() && !is_complete_) {
     summary.status = Status(StatusCode::Cancelled, "the import was stopped");
@@ -316,8 +339,9 @@ Result<std::unique_ptr<RecordSource>> open_source(const std::string& path, const
     return Status(StatusCode::InvalidArgument, path + ": the rows of a table need the type of the documents");
   }
   FJORD_TRY_ASSIGN(std::unique_ptr<InputFile> file, InputFile::open(path));
-  if (is_feed) return std::unique_ptr<RecordSource>(std::make_unique<FeedSource>(std::move(file), types));
-  const RowOptions rows{options.type, options.id_field, options.id_namespace, options.ignore_unknown};
+  const JsonValues values = options.convert_values ? JsonValues::Converted : JsonValues::Exact;
+  if (is_feed) return std::unique_ptr<RecordSource>(std::make_unique<FeedSource>(std::move(file), types, values));
+  const RowOptions rows{options.type, options.id_field, options.id_namespace, options.ignore_unknown, values};
   if (format == FileFormat::Lines) {
     FJORD_TRY_ASSIGN(auto source, JsonImport::open(std::move(file), types, rows));
     return std::unique_ptr<RecordSource>(std::move(source));

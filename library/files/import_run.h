@@ -44,7 +44,11 @@ class ImportRun {
   void note_done(std::uint64_t line, bool in_doubt);
   /// Writes the last line before which every record is stored or refused.
   void save_progress();
+  /// Returns whether create_only left a document as it is.
+  bool is_existing(const OperationOutcome& outcome) const;
   void on_result(std::uint64_t tag, const OperationOutcome& outcome);
+  /// Makes a put one that creates its document. Errors: InvalidArgument for other operations.
+  static Status make_create_only(rpc::Operation& operation);
   void count_failure(ImportFailure failure);
   void report(const ImportFailure& failure);
   std::uint64_t failed_total() const;
@@ -54,9 +58,11 @@ class ImportRun {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::map<StatusCode, std::uint64_t> unread_ FJORD_GUARDED_BY(mutex_);  ///< Failures before submission.
-  std::vector<Status> unreadable_ FJORD_GUARDED_BY(mutex_);              ///< Files that could not be opened.
-  std::mutex report_mutex_;                                              ///< Held while on_failure runs.
-  std::vector<std::string> files_ FJORD_GUARDED_BY(mutex_);              ///< Names; a tag is index << 40 | line.
+  std::uint64_t replaced_ FJORD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t existing_ FJORD_GUARDED_BY(mutex_) = 0;
+  std::vector<Status> unreadable_ FJORD_GUARDED_BY(mutex_);  ///< Files that could not be opened.
+  std::mutex report_mutex_;                                  ///< Held while on_failure runs.
+  std::vector<std::string> files_ FJORD_GUARDED_BY(mutex_);  ///< Names; a tag is index << 40 | line.
   std::string input_;
   std::uint64_t skipped_through_ = 0;  ///< Last line that an earlier run has stored.
   std::set<std::uint64_t> open_lines_ FJORD_GUARDED_BY(mutex_);

@@ -183,6 +183,7 @@ void bind_arrow(nb::module_& module) {
       .def_rw("type", &ArrowImportOptions::type)
       .def_rw("id_column", &ArrowImportOptions::id_column)
       .def_rw("id_namespace", &ArrowImportOptions::id_namespace)
+      .def_rw("create_only", &ArrowImportOptions::create_only)
       .def_rw("in_flight", &ArrowImportOptions::in_flight)
       .def_prop_rw("timeout", &get_nothing<ArrowImportOptions>, &set_timeout<ArrowImportOptions>)
       .def_prop_rw("priority", &get_nothing<ArrowImportOptions>, &set_priority<ArrowImportOptions>);

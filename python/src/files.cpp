@@ -98,6 +98,8 @@ nb::dict import_to_dict(const ImportSummary& summary) {
   result["seconds"] = summary.seconds;
   result["p50"] = summary.latency_p50_seconds;
   result["p99"] = summary.latency_p99_seconds;
+  result["replaced"] = summary.replaced;
+  result["existing"] = summary.existing;
   return result;
 }
 
@@ -119,6 +121,8 @@ void bind_files(nb::module_& module) {
       .def_rw("id_field", &ImportOptions::id_field)
       .def_rw("id_namespace", &ImportOptions::id_namespace)
       .def_rw("ignore_unknown", &ImportOptions::ignore_unknown)
+      .def_rw("create_only", &ImportOptions::create_only)
+      .def_rw("convert_values", &ImportOptions::convert_values)
       .def_rw("progress_file", &ImportOptions::progress_file)
       .def_rw("in_flight", &ImportOptions::in_flight)
       .def_prop_rw("is_feed", &get_nothing<ImportOptions>, &set_is_feed)

@@ -299,7 +299,7 @@ class AsyncClient:
 
     async def import_file(self, *paths: Path, type: Optional[str] = None, id_field: Optional[str] = None,
                           id_namespace: Optional[str] = None, is_feed: bool = False, progress_file: Optional[Path] = None,
-                          ignore_unknown: bool = False, max_inflight: Union[int, str] = "auto",
+                          ignore_unknown: bool = False, create_only: bool = False, convert_values: bool = False, max_inflight: Union[int, str] = "auto",
                           timeout: Optional[float] = None, priority: Optional[str] = None,
                           on_progress: Optional[Callable[[Optional[float], int, int], object]] = None,
                           on_failure: Optional[Callable[[str, int, Error], object]] = None,
@@ -311,7 +311,7 @@ class AsyncClient:
         """
         return await self._stoppable(lambda: self._sync._import(
             paths, on_progress, on_failure, on_warning, type=type, id_field=id_field, id_namespace=id_namespace,
-            is_feed=is_feed, ignore_unknown=ignore_unknown, progress_file=None if progress_file is None else _path("progress_file", progress_file),
+            is_feed=is_feed, ignore_unknown=ignore_unknown, create_only=create_only, convert_values=convert_values, progress_file=None if progress_file is None else _path("progress_file", progress_file),
             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
 
     async def visit_arrow(self, selection: Optional[str] = None, *, type: Optional[str] = None, fields: Fields = None,
@@ -335,7 +335,7 @@ class AsyncClient:
             batch_bytes=batch_bytes, version=version))
 
     async def import_arrow(self, table: Any, *, type: Optional[str] = None, id_column: Optional[str] = None,
-                           namespace: Optional[str] = None, max_inflight: Union[int, str] = "auto",
+                           namespace: Optional[str] = None, create_only: bool = False, max_inflight: Union[int, str] = "auto",
                            timeout: Optional[float] = None, priority: Optional[str] = None,
                            on_failure: Optional[Callable[[int, Error], object]] = None,
                            on_warning: Optional[Callable[[str], object]] = None) -> ImportSummary:
@@ -346,7 +346,7 @@ class AsyncClient:
         1
         """
         return await self._stoppable(lambda: self._sync._import_arrow(
-            table, on_failure, on_warning, type=type, id_column=id_column, id_namespace=namespace,
+            table, on_failure, on_warning, type=type, id_column=id_column, id_namespace=namespace, create_only=create_only,
             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority))
 
     def aggregate(self, type: str, *, settings: Optional[Mapping[str, Any]] = None,

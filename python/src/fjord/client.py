@@ -328,7 +328,7 @@ class Client:
 
     def import_file(self, *paths: Path, type: Optional[str] = None, id_field: Optional[str] = None,
                     id_namespace: Optional[str] = None, is_feed: bool = False, progress_file: Optional[Path] = None,
-                    ignore_unknown: bool = False, max_inflight: Union[int, str] = "auto", timeout: Optional[float] = None,
+                    ignore_unknown: bool = False, create_only: bool = False, convert_values: bool = False, max_inflight: Union[int, str] = "auto", timeout: Optional[float] = None,
                     priority: Optional[str] = None,
                     on_progress: Optional[Callable[[Optional[float], int, int], object]] = None,
                     on_failure: Optional[Callable[[str, int, Error], object]] = None,
@@ -339,6 +339,9 @@ class Client:
         A column of FILE.csv that is no field of the type is refused; with `ignore_unknown` it is left out and reported to
         `on_warning`.
 
+        With `convert_values` JSON may have texts with digits for numbers, and numbers for texts, as other systems write them.
+        With `create_only` documents that exist stay as they are, and are counted as `existing`.
+
         A malformed or refused record is counted and reported to `on_failure` with file and line, and the import goes on.
         `progress_file` keeps the position, so that an interrupted import continues there.
 
@@ -346,7 +349,7 @@ class Client:
         1
         """
         return self._import(paths, on_progress, on_failure, on_warning, type=type, id_field=id_field,
-                            id_namespace=id_namespace, is_feed=is_feed, ignore_unknown=ignore_unknown,
+                            id_namespace=id_namespace, is_feed=is_feed, ignore_unknown=ignore_unknown, create_only=create_only, convert_values=convert_values,
                             progress_file=None if progress_file is None else _path("progress_file", progress_file),
                             in_flight=in_flight(max_inflight), timeout=timeout, priority=priority)
 
@@ -383,7 +386,7 @@ class Client:
         return ArrowVisit(_core.visit_arrow(self._core, visit, options))
 
     def import_arrow(self, table: Any, *, type: Optional[str] = None, id_column: Optional[str] = None,
-                     namespace: Optional[str] = None, max_inflight: Union[int, str] = "auto",
+                     namespace: Optional[str] = None, create_only: bool = False, max_inflight: Union[int, str] = "auto",
                      timeout: Optional[float] = None, priority: Optional[str] = None,
                      on_failure: Optional[Callable[[int, Error], object]] = None,
                      on_warning: Optional[Callable[[str], object]] = None) -> ImportSummary:
@@ -401,7 +404,7 @@ class Client:
         5
         """
         return self._import_arrow(table, on_failure, on_warning, type=type, id_column=id_column,
-                                  id_namespace=namespace, in_flight=in_flight(max_inflight), timeout=timeout,
+                                  id_namespace=namespace, create_only=create_only, in_flight=in_flight(max_inflight), timeout=timeout,
                                   priority=priority)
 
     def _import_arrow(self, table: Any, on_failure: Optional[Callable[[int, Error], object]],

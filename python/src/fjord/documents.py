@@ -142,3 +142,7 @@ class ImportSummary(NamedTuple):
     seconds: float
     p50: float
     p99: float
+    replaced: int
+    """Documents among the stored ones that existed before."""
+    existing: int
+    """With create_only: documents that existed and were left as they are."""

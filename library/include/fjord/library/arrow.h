@@ -82,7 +82,8 @@ struct ArrowImportOptions {
   /// Column with the last part of each id, or with whole ids if it is the column "_id". Empty: "_id".
   std::string id_column = {};
   std::string id_namespace = {};  ///< Namespace of the ids; empty: the name of the type.
-  std::size_t in_flight = 0;      ///< Writes in flight at once; 0: the library adapts it.
+  bool create_only = false;   ///< Documents that exist stay as they are, and are counted in ImportSummary::existing.
+  std::size_t in_flight = 0;  ///< Writes in flight at once; 0: the library adapts it.
   ClientPriority priority = ClientPriority::Default;
   Duration timeout{0};  ///< Timeout of one write; 0: the client's timeout.
   /// Called for each row that was not stored, on any thread of the import or the client, one call at a time.

@@ -101,6 +101,11 @@ struct ImportOptions {
   /// Columns of a table that are no fields of the type are left out, with a call of on_warning. If this is not set,
   /// such a file is refused. A file without any column that is a field is always refused.
   bool ignore_unknown = false;
+  /// In JSON, take texts with digits for numbers, and numbers for texts, as feeds of other systems have them.
+  bool convert_values = false;
+  /// Documents that exist stay as they are: their puts are counted in ImportSummary::existing. Other operations of a
+  /// feed are refused then.
+  bool create_only = false;
   /// File with the position of the import, which it saves every second. If it is there, the import continues behind
   /// that position; at the end the file is removed. For a single file; a record can be written twice, so it is not for
   /// feeds with increments. Empty: none.
@@ -121,6 +126,8 @@ struct ImportOptions {
 struct ImportSummary {
   Status status;                               ///< OK: the import has read its files to the end.
   std::uint64_t stored = 0;                    ///< Operations that were applied.
+  std::uint64_t replaced = 0;                  ///< Puts among them of documents that existed.
+  std::uint64_t existing = 0;                  ///< With create_only: puts that were left out, as the document existed.
   std::map<StatusCode, std::uint64_t> failed;  ///< Malformed and refused records and unreadable files, by code.
   std::uint64_t in_doubt = 0;
   std::uint64_t retried = 0;
