@@ -53,37 +53,6 @@ constexpr std::string_view unit_of(char letter) {
   }
 }
 
-/// Returns Arrow's name for a type that documents do not have: "timestamp[us, tz=UTC]" for "tsu:UTC".
-std::string name_of(std::string_view format) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 14> kNames{
-      {{"n", "null"},
-       {"e", "halffloat"},
-       {"tdD", "date32"},
-       {"tdm", "date64"},
-       {"tts", "time32[s]"},
-       {"ttm", "time32[ms]"},
-       {"ttu", "time64[us]"},
-       {"ttn", "time64[ns]"},
-       {"tiM", "month_interval"},
-       {"tiD", "day_time_interval"},
-       {"tin", "month_day_nano_interval"},
-       {"+r", "run_end_encoded"},
-       {"+vl", "list_view"},
-       {"+vL", "large_list_view"}}};
-  for (const auto& [code, name] : kNames) {
-    if (format == code) return std::string(name);
-  }
-  if (format.starts_with("ts") && format.size() >= 4) {
-    const std::string_view zone = format.substr(4);
-    return fmt::format("timestamp[{}{}{}]", unit_of(format[2]), zone.empty() ? "" : ", tz=", zone);
-  }
-  if (format.starts_with("tD") && format.size() == 3) return fmt::format("duration[{}]", unit_of(format[2]));
-  if (format.starts_with("d:")) return fmt::format("decimal({})", format.substr(2));
-  if (format.starts_with("+ud:")) return "dense_union";
-  if (format.starts_with("+us:")) return "sparse_union";
-  return std::string(format);
-}
-
 /// Writes the schema of a document type, column by column.
 class SdWriter {
  public:
@@ -154,7 +123,7 @@ class SdWriter {
     if (format == "+l" || format == "+L" || format.starts_with("+w:")) return list_of(*column.children[0], path);
     return problem(path, fmt::format("left out, because documents have no type for Arrow's {}: cast it to one that "
                                      "they have, such as int64 or string",
-                                     name_of(format)));
+                                     arrow_type_name(format)));
   }
 
   static bool is_weighted_set(const ArrowSchema& column) {
@@ -209,6 +178,59 @@ class SdWriter {
 };
 
 }  // namespace
+
+std::string arrow_type_name(std::string_view format) {
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 36> kNames{
+      {{"n", "null"},
+       {"b", "bool"},
+       {"c", "int8"},
+       {"C", "uint8"},
+       {"s", "int16"},
+       {"S", "uint16"},
+       {"i", "int32"},
+       {"I", "uint32"},
+       {"l", "int64"},
+       {"L", "uint64"},
+       {"f", "float"},
+       {"g", "double"},
+       {"z", "binary"},
+       {"Z", "large_binary"},
+       {"vz", "binary_view"},
+       {"u", "string"},
+       {"U", "large_string"},
+       {"vu", "string_view"},
+       {"+l", "list"},
+       {"+L", "large_list"},
+       {"+s", "struct"},
+       {"+m", "map"},
+       {"e", "halffloat"},
+       {"tdD", "date32"},
+       {"tdm", "date64"},
+       {"tts", "time32[s]"},
+       {"ttm", "time32[ms]"},
+       {"ttu", "time64[us]"},
+       {"ttn", "time64[ns]"},
+       {"tiM", "month_interval"},
+       {"tiD", "day_time_interval"},
+       {"tin", "month_day_nano_interval"},
+       {"+r", "run_end_encoded"},
+       {"+vl", "list_view"},
+       {"+vL", "large_list_view"}}};
+  for (const auto& [code, name] : kNames) {
+    if (format == code) return std::string(name);
+  }
+  if (format.starts_with("ts") && format.size() >= 4) {
+    const std::string_view zone = format.substr(4);
+    return fmt::format("timestamp[{}{}{}]", unit_of(format[2]), zone.empty() ? "" : ", tz=", zone);
+  }
+  if (format.starts_with("tD") && format.size() == 3) return fmt::format("duration[{}]", unit_of(format[2]));
+  if (format.starts_with("w:")) return fmt::format("fixed_size_binary[{}]", format.substr(2));
+  if (format.starts_with("+w:")) return fmt::format("fixed_size_list[{}]", format.substr(3));
+  if (format.starts_with("d:")) return fmt::format("decimal({})", format.substr(2));
+  if (format.starts_with("+ud:")) return "dense_union";
+  if (format.starts_with("+us:")) return "sparse_union";
+  return std::string(format);
+}
 
 SchemaNode arrow_field_of(const DataType& type, std::string name, bool nullable) {
   SchemaNode node{format_of(type.tag()), std::move(name), nullable};

@@ -1,5 +1,6 @@
 #include "arrow/column_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "arrow/arrow_types.h"
 #include "fjord/common/coding.h"
 #include "fjord/document/document_format.h"
 
@@ -96,6 +98,111 @@ std::unique_ptr<ColumnReader> number_reader(char format) {
   }
 }
 
+/// Decimals of up to 128 bits, by their digits.
+class DecimalReader : public ColumnReader {
+ public:
+  /// Returns none if the format is no decimal that is read here: "d:PRECISION,SCALE[,BITS]".
+  static std::unique_ptr<ColumnReader> make(std::string_view format, TypeTag tag) {
+    int numbers[3] = {0, 0, 128};
+    const char* at = format.data() + 2;
+    const char* const end = format.data() + format.size();
+    for (int& number : numbers) {
+      const auto [stop, error] = std::from_chars(at, end, number);
+      if (error != std::errc()) return nullptr;
+      at = stop < end ? stop + 1 : end;
+      if (stop == end) break;
+    }
+    if (numbers[2] != 32 && numbers[2] != 64 && numbers[2] != 128) return nullptr;
+    return std::make_unique<DecimalReader>(numbers[1], numbers[2] / 8, tag);
+  }
+  DecimalReader(int scale, int bytes, TypeTag tag) : scale_(scale), bytes_(bytes), tag_(tag) {}
+
+  Status append(std::int64_t row, std::string& out) const override {
+    const std::string digits = text(row);
+    switch (tag_) {
+      case TypeTag::Float:
+        return append_number<float>(digits, out);
+      case TypeTag::Double:
+        return append_number<double>(digits, out);
+      case TypeTag::Byte:
+        return append_number<std::int8_t>(without_zeros(digits), out);
+      case TypeTag::Int:
+        return append_number<std::int32_t>(without_zeros(digits), out);
+      case TypeTag::Long:
+        return append_number<std::int64_t>(without_zeros(digits), out);
+      default:
+        out += digits;
+        return Status::ok();
+    }
+  }
+
+ private:
+  std::string text(std::int64_t row) const {
+    const char* const at = static_cast<const char*>(array_->buffers[1]) + (array_->offset + row) * bytes_;
+    __int128 number = bytes_ == 4   ? static_cast<__int128>(load_fixed<std::int32_t>(at))
+                      : bytes_ == 8 ? static_cast<__int128>(load_fixed<std::int64_t>(at))
+                                    : static_cast<__int128>(load_fixed<std::int64_t>(at + 8)) << 64 |
+                                          static_cast<__int128>(load_fixed<std::uint64_t>(at));
+    const bool is_negative = number < 0;
+    std::string digits;
+    for (; number != 0; number /= 10)
+      digits.push_back(static_cast<char>('0' + (is_negative ? -(number % 10) : number % 10)));
+    if (scale_ > 0) digits.resize(std::max(digits.size(), static_cast<std::size_t>(scale_) + 1), '0');
+    if (digits.empty()) digits = "0";
+    std::reverse(digits.begin(), digits.end());
+    if (scale_ > 0) digits.insert(digits.size() - static_cast<std::size_t>(scale_), ".");
+    if (scale_ < 0 && digits != "0") digits.append(static_cast<std::size_t>(-scale_), '0');
+    return is_negative ? "-" + digits : digits;
+  }
+  /// Takes the zeros behind the point away, and the point.
+  static std::string without_zeros(std::string digits) {
+    if (digits.find('.') == std::string::npos) return digits;
+    digits.erase(digits.find_last_not_of('0') + 1);
+    if (digits.back() == '.') digits.pop_back();
+    return digits;
+  }
+  template <typename T>
+  static Status append_number(const std::string& digits, std::string& out) {
+    T value{};
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    if (error != std::errc() || stop != digits.data() + digits.size()) {
+      return {StatusCode::InvalidField, fmt::format("{} does not fit in {} of {} bytes", digits,
+                                                    std::is_integral_v<T> ? "an integer" : "a number", sizeof(T))};
+    }
+    put_fixed(out, value);
+    return Status::ok();
+  }
+
+  const int scale_;
+  const int bytes_;
+  const TypeTag tag_;
+};
+
+/// Integers for a field of texts: their digits, as in a cell of CSV.
+class DigitsReader : public ColumnReader {
+ public:
+  DigitsReader(std::unique_ptr<ColumnReader> number, bool is_unsigned)
+      : number_(std::move(number)), is_unsigned_(is_unsigned) {}
+  Status set(const ArrowArray& array) override {
+    FJORD_TRY(ColumnReader::set(array));
+    return number_->set(array);
+  }
+  Status append(std::int64_t row, std::string& out) const override {
+    if (is_unsigned_) {
+      out += std::to_string(value_at<std::uint64_t>(*array_, row));
+      return Status::ok();
+    }
+    std::string number;
+    FJORD_TRY(number_->append(row, number));
+    out += std::to_string(load_fixed<std::int64_t>(number.data()));
+    return Status::ok();
+  }
+
+ private:
+  std::unique_ptr<ColumnReader> number_;
+  bool is_unsigned_;  ///< 64 bits, which no long holds all of.
+};
+
 /// A column of Arrow's type null.
 class NullReader : public ColumnReader {
  public:
@@ -183,7 +290,7 @@ class DictionaryReader : public ColumnReader {
 
 Result<std::unique_ptr<ColumnReader>> no_reader(const ArrowSchema& from, const DataType& type) {
   return Status(StatusCode::InvalidField,
-                fmt::format("the Arrow type \"{}\" has no values of type {}", from.format, type.name()));
+                fmt::format("Arrow's type {} has no values of type {}", arrow_type_name(from.format), type.name()));
 }
 
 std::unique_ptr<ColumnReader> bytes_reader(std::string_view format) {
@@ -198,6 +305,9 @@ std::unique_ptr<ColumnReader> bytes_reader(std::string_view format) {
 
 std::unique_ptr<ColumnReader> scalar_reader(std::string_view format, TypeTag tag) {
   const char number = format.size() == 1 ? format[0] : '\0';
+  const bool is_scalar = tag == TypeTag::String || tag == TypeTag::Float || tag == TypeTag::Double ||
+                         tag == TypeTag::Byte || tag == TypeTag::Int || tag == TypeTag::Long;
+  if (format.starts_with("d:") && is_scalar) return DecimalReader::make(format, tag);
   switch (tag) {
     case TypeTag::Byte:
       return number_reader<std::int8_t>(number);
@@ -212,9 +322,14 @@ std::unique_ptr<ColumnReader> scalar_reader(std::string_view format, TypeTag tag
     case TypeTag::Bool:
       return format == "b" ? std::make_unique<BoolReader>() : nullptr;
     case TypeTag::String:
-      return format.ends_with('u') || format == "U" ? bytes_reader(format) : nullptr;
+      if (number == 'f' || number == 'g') return nullptr;
+      if (auto digits = number_reader<std::int64_t>(number)) {
+        return std::make_unique<DigitsReader>(std::move(digits), number == 'L');
+      }
+      return format == "u" || format == "vu" || format == "U" ? bytes_reader(format) : nullptr;
     case TypeTag::Raw:
-      return format.ends_with('z') || format == "Z" || format.starts_with("w:") ? bytes_reader(format) : nullptr;
+      return format == "z" || format == "vz" || format == "Z" || format.starts_with("w:") ? bytes_reader(format)
+                                                                                          : nullptr;
     default:
       return nullptr;
   }
@@ -247,17 +362,21 @@ Result<std::unique_ptr<ColumnReader>> ColumnReader::make(const ArrowSchema& from
 }
 
 Result<TextReader> TextReader::make(const ArrowSchema& from) {
-  const auto number = DataType::primitive(TypeTag::Long);
-  if (auto reader = ColumnReader::make(from, *number)) return TextReader(std::move(*reader), true);
+  const std::string_view format = from.dictionary != nullptr ? from.dictionary->format : from.format;
+  if (format == "f" || format == "g") {
+    return Status(
+        StatusCode::InvalidField,
+        fmt::format("Arrow's type {} makes no ids: cast the column to texts or integers", arrow_type_name(format)));
+  }
   const auto text = DataType::primitive(TypeTag::String);
   FJORD_TRY_ASSIGN(auto reader, ColumnReader::make(from, *text));
-  return TextReader(std::move(reader), false);
+  return TextReader(std::move(reader));
 }
 
 std::optional<std::string> TextReader::text(std::int64_t row) const {
   std::string text;
   if (reader_->is_null(row) || !reader_->append(row, text)) return std::nullopt;
-  return is_number_ ? std::to_string(load_fixed<std::int64_t>(text.data())) : text;
+  return text;
 }
 
 }  // namespace fjord

@@ -35,20 +35,18 @@ class ColumnReader {
 /// Makes the reader for a field of kind Array, WeightedSet, Map or Struct. Errors: as ColumnReader::make().
 Result<std::unique_ptr<ColumnReader>> make_nested_reader(const ArrowSchema& from, const DataType& type);
 
-/// Reads a column of texts, or of integers as their digits.
+/// Reads a column of texts, or of integers or decimals as their digits.
 class TextReader {
  public:
-  /// Errors: InvalidField if the column has neither.
+  /// Errors: InvalidField if the column has none of these.
   static Result<TextReader> make(const ArrowSchema& from);
   Status set(const ArrowArray& array) { return reader_->set(array); }
-  /// Returns none for null, and for a number that is no integer of 64 bits.
+  /// Returns none for null.
   std::optional<std::string> text(std::int64_t row) const;
 
  private:
-  TextReader(std::unique_ptr<ColumnReader> reader, bool is_number)
-      : reader_(std::move(reader)), is_number_(is_number) {}
+  explicit TextReader(std::unique_ptr<ColumnReader> reader) : reader_(std::move(reader)) {}
   std::unique_ptr<ColumnReader> reader_;
-  bool is_number_;
 };
 
 }  // namespace fjord

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "arrow/arrow_types.h"
 #include "arrow/column_reader.h"
 #include "fjord/common/coding.h"
 #include "fjord/document/document_format.h"
@@ -28,7 +29,7 @@ class ListLayout {
       std::from_chars(format.data() + 3, format.data() + format.size(), layout.fixed_);
     } else if (format != "+l" && format != "+L" && format != "+m") {
       return Status(StatusCode::InvalidField,
-                    fmt::format("the Arrow type \"{}\" has no values of type {}", format, type.name()));
+                    fmt::format("Arrow's type {} has no values of type {}", arrow_type_name(format), type.name()));
     }
     return layout;
   }
@@ -51,7 +52,7 @@ class ListLayout {
 /// Appends one element of a collection: a value with its length, unless its type has a fixed size.
 Status append_element(const ColumnReader& reader, TypeTag tag, std::int64_t row, const char* what, std::string& out) {
   if (reader.is_null(row)) {
-    return {StatusCode::InvalidField, fmt::format("a {} is null, and documents have no null in collections", what)};
+    return {StatusCode::InvalidField, fmt::format("null {}: documents have no null in collections", what)};
   }
   if (fixed_size(tag) > 0) return reader.append(row, out);
   std::string value;
@@ -201,7 +202,7 @@ Result<std::unique_ptr<ColumnReader>> make_nested_reader(const ArrowSchema& from
   if (type.tag() == TypeTag::Struct && std::string_view(from.format) == "+s") return make_struct_reader(from, type);
   if (type.tag() == TypeTag::Struct) {
     return Status(StatusCode::InvalidField,
-                  fmt::format("the Arrow type \"{}\" has no values of type {}", from.format, type.name()));
+                  fmt::format("Arrow's type {} has no values of type {}", arrow_type_name(from.format), type.name()));
   }
   if (type.tag() != TypeTag::Array) return make_map_reader(from, type);
   FJORD_TRY_ASSIGN(const ListLayout layout, ListLayout::of(from, type));

@@ -13,19 +13,22 @@
 namespace fjord {
 
 Result<std::unique_ptr<RowEncoder>> RowEncoder::make(const ArrowSchema& table, const DocumentTypeRepo& types,
-                                                     const DocumentType& type, std::vector<std::string>& warnings) {
+                                                     const DocumentType& type, std::int64_t id_column,
+                                                     std::vector<std::string>& warnings) {
   std::unique_ptr<RowEncoder> encoder(new RowEncoder(types, type));
-  for (std::int64_t i = 0; i < table.n_children; ++i) FJORD_TRY(encoder->add(*table.children[i], i, warnings));
+  for (std::int64_t i = 0; i < table.n_children; ++i)
+    FJORD_TRY(encoder->add(*table.children[i], i, id_column, warnings));
   std::sort(encoder->columns_.begin(), encoder->columns_.end(),
             [](const Column& a, const Column& b) { return a.field->id < b.field->id; });
   return encoder;
 }
 
-Status RowEncoder::add(const ArrowSchema& column, std::int64_t child, std::vector<std::string>& warnings) {
+Status RowEncoder::add(const ArrowSchema& column, std::int64_t child, std::int64_t id_column,
+                       std::vector<std::string>& warnings) {
   const std::string name = column.name;
   const Field* field = type_.field(name);
   if (field == nullptr) {
-    if (name != kIdColumn && name != kVersionColumn) {
+    if (child != id_column && name != kIdColumn && name != kVersionColumn) {
       warnings.push_back(fmt::format("the column \"{}\" is not a field of {}", name, type_.name()));
     }
     return Status::ok();

@@ -23,7 +23,8 @@ class RowEncoder {
   /// ids, which is a field only if the type declares it. Errors: InvalidField for a column whose type does not fit its
   /// field.
   static Result<std::unique_ptr<RowEncoder>> make(const ArrowSchema& table, const DocumentTypeRepo& types,
-                                                  const DocumentType& type, std::vector<std::string>& warnings);
+                                                  const DocumentType& type, std::int64_t id_column,
+                                                  std::vector<std::string>& warnings);
   /// Errors: InvalidArgument for a batch that does not have the form of the table.
   Status set(const ArrowArray& batch);
   /// `id` is that of a document of the type. Errors: InvalidField that names the column; InvalidId for a wrong id,
@@ -38,7 +39,7 @@ class RowEncoder {
     std::unique_ptr<ColumnReader> reader;
   };
   RowEncoder(const DocumentTypeRepo& types, const DocumentType& type) : types_(types), type_(type) {}
-  Status add(const ArrowSchema& column, std::int64_t child, std::vector<std::string>& warnings);
+  Status add(const ArrowSchema& column, std::int64_t child, std::int64_t id_column, std::vector<std::string>& warnings);
   Status append_value(const Column& column, std::int64_t row, std::string_view id, std::string& out) const;
 
   const DocumentTypeRepo& types_;

@@ -343,7 +343,7 @@ def test_columns_that_are_no_fields_are_warned_of_and_those_that_do_not_fit_refu
     table = pa.table({"_id": ["1"], "price": [1], "extra": [2]})
     assert client.import_arrow(table, type="item", on_warning=warnings.append).stored == 1
     assert warnings == ['the column "extra" is not a field of item']
-    with pytest.raises(fjord.InvalidField, match='column price: the Arrow type "u" has no values of type int'):
+    with pytest.raises(fjord.InvalidField, match="column price: Arrow's type string has no values of type int"):
         client.import_arrow(pa.table({"_id": ["1"], "price": ["1"]}), type="item")
     with pytest.raises(fjord.InvalidArgument, match='no column "_id"'):
         client.import_arrow(pa.table({"price": [1]}), type="item")
@@ -558,6 +558,75 @@ def test_times_and_decimals_of_other_tables_become_texts_and_numbers(client, tmp
     pq.write_table(pa.table({"_id": ["1"], "text": [datetime.datetime(2026, 11, 22)], "real": [decimal.Decimal("1.50")]}), file)
     assert client.import_arrow(open_parquet(file), type="thing").stored == 1
     assert client.get("id:thing:thing::1") == {"text": "2026-11-22T00:00:00", "real": 1.5}
+
+
+def test_times_of_any_year_become_texts():
+    from fjord.parquet import _plain_column
+
+    def texts(values, kind):
+        return _plain_column(pa.array(values, kind)).to_pylist()
+
+    # Within the years of Python its own words are the judge.
+    moments = [datetime.datetime(1, 1, 1), datetime.datetime(1600, 2, 29, 1, 2, 3), datetime.datetime(1969, 12, 31, 23, 59, 59, 999999),
+               datetime.datetime(2026, 11, 22, 12, 0, 0, 5), datetime.datetime(9999, 12, 31, 23, 59, 59)]
+    assert texts(moments, pa.timestamp("us")) == [one.isoformat() for one in moments]
+    days = [datetime.date(1, 1, 1) + datetime.timedelta(step) for step in range(0, 3652058, 997)]
+    assert texts(days, pa.date32()) == [one.isoformat() for one in days]
+    assert texts(days[:50], pa.date64()) == [one.isoformat() for one in days[:50]]
+    clocks = [datetime.time(0), datetime.time(23, 59, 59, 7), None]
+    assert texts(clocks, pa.time64("us")) == ["00:00:00", "23:59:59.000007", None]
+    assert texts([0, 253402300800000, 2**63 - 1], pa.timestamp("ms"))[:2] == ["1970-01-01T00:00:00", "+10000-01-01T00:00:00"]
+    assert texts([-62135596801, -62167219201], pa.timestamp("s")) == ["0000-12-31T23:59:59", "-0001-12-31T23:59:59"]
+    assert texts([2**63 - 1], pa.timestamp("us")) == ["+294247-01-10T04:00:54.775807"]
+    assert texts([1, 1000], pa.timestamp("ns")) == ["1970-01-01T00:00:00.000000001", "1970-01-01T00:00:00.000001"]
+    assert texts([0], pa.timestamp("s", "Europe/Prague")) == ["1970-01-01T00:00:00+00:00"]
+    assert texts([2**31 - 1], pa.date32()) == ["+5881580-07-11"]
+    assert texts([[datetime.date(2026, 1, 2)], None, []], pa.list_(pa.date32())) == [["2026-01-02"], None, []]
+    inner = pa.struct([("when", pa.timestamp("s")), ("n", pa.int64())])
+    assert texts([{"when": 253402300800, "n": 2**53 + 1}, None], inner) == [{"when": "+10000-01-01T00:00:00", "n": 2**53 + 1}, None]
+    assert texts([[("a", datetime.date(2026, 1, 2))]], pa.map_(pa.string(), pa.date32())) == [[("a", "2026-01-02")]]
+    assert _plain_column(pa.array([1, 2])).type == pa.int64()
+
+
+def test_one_value_that_does_not_fit_costs_its_row(client, tmp_path):
+    import decimal
+
+    import pyarrow.parquet as pq
+
+    from fjord.parquet import open_parquet
+
+    file = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"_id": ["1", "2", "3"], "text": pa.array([0, 253402300800000, None], pa.timestamp("ms")),
+                             "large": [decimal.Decimal(2**53 + 1), decimal.Decimal(2**63), None]}), file)
+    refused = []
+    summary = client.import_arrow(open_parquet(file), type="thing", on_failure=lambda row, error: refused.append((row, str(error))))
+    assert (summary.stored, summary.failed) == (2, 1)
+    assert [row for row, _ in refused] == [1] and "9223372036854775808 does not fit" in refused[0][1]
+    assert client.get("id:thing:thing::1") == {"text": "1970-01-01T00:00:00", "large": 2**53 + 1}
+    client.import_arrow(pa.table({"_id": ["4", "5"], "text": pa.array([2**64 - 1, 7], pa.uint64())}), type="thing")
+    assert client.get("id:thing:thing::4") == {"text": "18446744073709551615"}
+
+
+def test_the_column_of_ids_is_no_unknown_field(client):
+    warnings = []
+    table = pa.table({"key": ["a"], "price": [1]})
+    assert client.import_arrow(table, type="item", id_column="key", on_warning=warnings.append).stored == 1
+    assert warnings == []
+    with pytest.raises(fjord.InvalidField, match="column key: Arrow's type double makes no ids"):
+        client.import_arrow(pa.table({"key": [1.5], "price": [1]}), type="item", id_column="key")
+    for kind, name in ((pa.duration("us"), r"duration\[us\]"), (pa.float16(), "halffloat"), (pa.binary(16), r"fixed_size_binary\[16\]")):
+        with pytest.raises(fjord.InvalidField, match=f"column price: Arrow's type {name} has no values of type int"):
+            client.import_arrow(pa.table({"_id": ["a"], "price": pa.array([None], kind)}), type="item")
+
+
+def test_an_import_that_only_creates(client):
+    client.put("id:item:item::a", {"price": 1})
+    table = pa.table({"key": ["a", "b"], "price": [2, 2]})
+    summary = client.import_arrow(table, type="item", id_column="key", create_only=True)
+    assert (summary.stored, summary.existing, summary.replaced, summary.failed) == (1, 1, 0, 0)
+    assert client.get("id:item:item::a")["price"] == 1
+    summary = client.import_arrow(table, type="item", id_column="key")
+    assert (summary.stored, summary.existing, summary.replaced, summary.failed) == (2, 0, 2, 0)
 
 
 def test_the_twin_of_the_command_line(client, cluster, tmp_path, capsys):

@@ -80,7 +80,7 @@ TEST_CASE("arrow: rows become the documents they came from, nested fields too", 
     CHECK(table.batch.children[table.column("text")]->null_count == 7);
     CHECK(table.batch.children[table.column("_id")]->null_count == 0);
     std::vector<std::string> warnings;
-    const auto encoder = RowEncoder::make(table.schema, *repo, *repo->find("thing"), warnings).value();
+    const auto encoder = RowEncoder::make(table.schema, *repo, *repo->find("thing"), 0, warnings).value();
     CHECK(warnings.empty());
     REQUIRE(encoder->set(table.batch).is_ok());
     for (int i = 0; i < 21; ++i) {
@@ -122,7 +122,7 @@ TEST_CASE("arrow: fields that types declare differently are JSON texts, which ro
   const auto* offsets = static_cast<const std::int32_t*>(texts.buffers[1]);
   CHECK(std::string(static_cast<const char*>(texts.buffers[2]), static_cast<std::size_t>(offsets[2])) == "[3,4]\"x\"");
   std::vector<std::string> warnings;
-  const auto encoder = RowEncoder::make(table.schema, *repo, *repo->find("one"), warnings).value();
+  const auto encoder = RowEncoder::make(table.schema, *repo, *repo->find("one"), 0, warnings).value();
   REQUIRE(encoder->set(table.batch).is_ok());
   CHECK(encoder->encode(0, "id:a:one::1").value() == encoded(*repo, "id:a:one::1", R"({"same": 1, "other": [3, 4]})"));
   CHECK_FALSE(encoder->encode(1, "id:a:one::2").has_value());  // "x" is no array.
@@ -140,7 +140,7 @@ TEST_CASE("arrow: a value that does not fit its field is an error of its row", "
   columns->schema(&table.schema);
   columns->finish(&table.batch);
   std::vector<std::string> warnings;
-  const auto encoder = RowEncoder::make(table.schema, *narrow, *narrow->find("thing"), warnings).value();
+  const auto encoder = RowEncoder::make(table.schema, *narrow, *narrow->find("thing"), 0, warnings).value();
   REQUIRE(encoder->set(table.batch).is_ok());
   const std::string id = "id:a:thing::1";
   CHECK(encoder->encode(0, id).value() == encoded(*narrow, "id:a:thing::1", R"({"n": 127, "r": 3})"));
@@ -155,13 +155,13 @@ TEST_CASE("arrow: columns that are no fields are reported, and those of another 
   arrow_schema_of(*from->find("thing"), &table);
   std::vector<std::string> warnings;
   const auto lacks = repo_of({"document thing { field a type string {} }"});
-  CHECK(RowEncoder::make(table, *lacks, *lacks->find("thing"), warnings).has_value());
+  CHECK(RowEncoder::make(table, *lacks, *lacks->find("thing"), 0, warnings).has_value());
   REQUIRE(warnings.size() == 1);
   CHECK(warnings[0] == "the column \"b\" is not a field of thing");
   const auto other = repo_of({"document thing { field a type int {} }"});
-  const auto refused = RowEncoder::make(table, *other, *other->find("thing"), warnings);
+  const auto refused = RowEncoder::make(table, *other, *other->find("thing"), 0, warnings);
   REQUIRE_FALSE(refused.has_value());
-  CHECK_THAT(refused.error().message(), Catch::Contains("column a: the Arrow type \"u\" has no values of type int"));
+  CHECK_THAT(refused.error().message(), Catch::Contains("column a: Arrow's type string has no values of type int"));
   table.release(&table);
 }
 
@@ -219,6 +219,45 @@ TEST_CASE("arrow: rows of an aggregation have columns of their kinds", "[arrow]"
   REQUIRE(stream.get_next(&stream, &end) == 0);
   CHECK(end.release == nullptr);
   stream.release(&stream);
+}
+
+TEST_CASE("arrow: decimals and integers become what they are, or are refused", "[arrow]") {
+  // The digits are those of Python's decimal. A decimal of 128 bits is its low half, then its high half.
+  struct Case {
+    const char* format;
+    std::uint64_t low;
+    std::int64_t high;
+    TypeTag tag;
+    const char* expected;  ///< Null: refused.
+  };
+  for (const Case& one :
+       {Case{"d:38,0", 9007199254740993, 0, TypeTag::Long, "9007199254740993"},
+        Case{"d:38,2", 12300, 0, TypeTag::Long, "123"}, Case{"d:38,2", 12345, 0, TypeTag::Long, nullptr},
+        Case{"d:38,0", 0, 1, TypeTag::Long, nullptr}, Case{"d:38,0", 0, 1, TypeTag::String, "18446744073709551616"},
+        Case{"d:38,3", ~std::uint64_t{0}, -1, TypeTag::String, "-0.001"},
+        Case{"d:9,2,64", 5, 0, TypeTag::String, "0.05"}, Case{"d:5,-2", 7, 0, TypeTag::Int, "700"},
+        Case{"l", 9007199254740993, 0, TypeTag::String, "9007199254740993"},
+        Case{"L", ~std::uint64_t{0}, 0, TypeTag::String, "18446744073709551615"}}) {
+    INFO(one.format << " " << one.low);
+    ArrowSchema schema{};
+    schema.format = one.format;
+    const auto type = DataType::primitive(one.tag);
+    const auto reader = ColumnReader::make(schema, *type);
+    REQUIRE(reader);
+    const std::uint64_t bytes[2] = {one.low, static_cast<std::uint64_t>(one.high)};
+    const void* buffers[2] = {nullptr, bytes};
+    ArrowArray array{};
+    array.length = 1;
+    array.n_buffers = 2;
+    array.buffers = buffers;
+    REQUIRE((*reader)->set(array));
+    std::string out;
+    CHECK((*reader)->append(0, out).is_ok() == (one.expected != nullptr));
+    if (one.expected == nullptr) continue;
+    const auto value = FieldSlice{one.tag, out}.value();
+    REQUIRE(value);
+    CHECK((one.tag == TypeTag::String ? out : std::to_string(FieldSlice{one.tag, out}.as_int64())) == one.expected);
+  }
 }
 
 TEST_CASE("arrow: the columns of an aggregation keep all digits, and their types whichever values there are",

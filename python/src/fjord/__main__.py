@@ -72,6 +72,7 @@ def _arguments() -> argparse.ArgumentParser:
     stored.add_argument("--id-field")
     stored.add_argument("--id-row", action="store_true")
     stored.add_argument("--namespace")
+    stored.add_argument("--create-only", action="store_true", help="leave documents that exist as they are")
     stored.add_argument("--cursor", metavar="FILE", help="keep in this file how far it is, and go on from it if it is there")
     stored.add_argument("--resume", metavar="FILE", dest="cursor", help=argparse.SUPPRESS)  # Former name of --cursor.
     stored.add_argument("--background", action="store_true")
@@ -119,18 +120,19 @@ def run_import(arguments: argparse.Namespace) -> int:
     with Client(arguments.cluster) as client, _progress("import", arguments.progress) as progress:
         summary = import_parquet(
             client, arguments.files, type=arguments.type, id_field=arguments.id_field, id_row=arguments.id_row,
-            namespace=arguments.namespace, progress_file=arguments.cursor, max_inflight=arguments.in_flight or "auto",
+            namespace=arguments.namespace, create_only=arguments.create_only, progress_file=arguments.cursor, max_inflight=arguments.in_flight or "auto",
             timeout=arguments.timeout, priority="background" if arguments.background else None, on_failure=on_failure,
             on_warning=lambda text: complain("warning: " + text), on_progress=progress.update)
     members: Dict[str, Any] = {"ok": summary.stored, "failed": summary.failed, "failed_by_code": summary.failed_by_code,
-                               "in_doubt": summary.in_doubt, "retried": summary.retried, "bytes": summary.bytes,
+                               "in_doubt": summary.in_doubt, "retried": summary.retried, "replaced": summary.replaced,
+                               "existing": summary.existing, "bytes": summary.bytes,
                                "seconds": round(summary.seconds, 3),
                                "docs_per_s": round(summary.stored / max(summary.seconds, 1e-6), 1),
                                "latency_ms": {"p50": round(summary.p50 * 1e3, 2), "p99": round(summary.p99 * 1e3, 2)}}
     print(json.dumps(members))
     if summary.failed == 0 and summary.in_doubt == 0:
         return OK
-    return PARTIAL if summary.stored > 0 else FAILED
+    return PARTIAL if summary.stored + summary.existing > 0 else FAILED
 
 
 def _end(number: int, _: Any) -> NoReturn:

@@ -157,14 +157,85 @@ def export_parquet(client: Any, file: Union[str, "PathLike[str]"], selection: Op
                           counts["buckets_repeated"])
 
 
+def _has_times(kind: pa.DataType) -> bool:
+    is_time = pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind)
+    return is_time or any(_has_times(kind.field(i).type) for i in range(kind.num_fields))
+
+
+def _with_other(kind: pa.DataType, other: Callable[[pa.DataType], pa.DataType]) -> pa.DataType:
+    """Returns a type in which `other` replaces the types of times."""
+    types = pa.types
+    if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
+        return pa.list_(_with_other(kind.value_type, other))
+    if types.is_map(kind):
+        return pa.map_(_with_other(kind.key_type, other), _with_other(kind.item_type, other))
+    if types.is_struct(kind):
+        return pa.struct([(kind.field(i).name, _with_other(kind.field(i).type, other)) for i in range(kind.num_fields)])
+    return other(kind) if _has_times(kind) else kind
+
+
+def _number_type(kind: pa.DataType) -> pa.DataType:
+    return pa.int32() if kind.bit_width == 32 else pa.int64()
+
+
+_PER_SECOND = {"s": 1, "ms": 1000, "us": 1000_000, "ns": 1000_000_000}
+
+
+def _day_text(days: int) -> str:
+    """Returns the day `days` after 1970-01-01, also if no calendar of Python has its year."""
+    days += 719468  # From 0000-03-01; 146097 days are 400 years. See Hinnant, chrono-compatible date algorithms.
+    era, day = divmod(days, 146097)
+    year = (day - day // 1460 + day // 36524 - day // 146096) // 365
+    of_year = day - (365 * year + year // 4 - year // 100)
+    month = (5 * of_year + 2) // 153
+    of_month = of_year - (153 * month + 2) // 5 + 1
+    month = month + 3 if month < 10 else month - 9
+    year += 400 * era + (month <= 2)
+    return f"{year:04}-{month:02}-{of_month:02}" if 0 <= year <= 9999 else f"{year:+05}-{month:02}-{of_month:02}"
+
+
+def _clock_text(number: int, unit: str) -> str:
+    """Returns the time of a day, with a fraction if it has one, as isoformat() does."""
+    seconds, rest = divmod(number, _PER_SECOND[unit])
+    text = f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+    nanoseconds = rest * (_PER_SECOND["ns"] // _PER_SECOND[unit])
+    if nanoseconds == 0:
+        return text
+    return f"{text}.{nanoseconds:09}" if nanoseconds % 1000 else f"{text}.{nanoseconds // 1000:06}"
+
+
+def _time_text(kind: pa.DataType, number: int) -> str:
+    """Returns a date, time or timestamp, given as Arrow stores it, in ISO 8601. Times with a zone are those of UTC."""
+    if pa.types.is_date32(kind):
+        return _day_text(number)
+    if pa.types.is_date64(kind):
+        return _day_text(number // 86400_000)
+    if pa.types.is_time(kind):
+        return _clock_text(number, kind.unit)
+    days, rest = divmod(number, 86400 * _PER_SECOND[kind.unit])
+    return f"{_day_text(days)}T{_clock_text(rest, kind.unit)}{'' if kind.tz is None else '+00:00'}"
+
+
+def _with_texts(kind: pa.DataType, value: Any) -> Any:
+    """Returns a value in which texts replace times, which are numbers in `value`."""
+    if value is None or not _has_times(kind):
+        return value
+    if pa.types.is_map(kind):
+        return [(_with_texts(kind.key_type, key), _with_texts(kind.item_type, item)) for key, item in value]
+    if pa.types.is_struct(kind):
+        return {kind.field(i).name: _with_texts(kind.field(i).type, value[kind.field(i).name]) for i in range(kind.num_fields)}
+    if kind.num_fields > 0:
+        return [_with_texts(kind.value_type, one) for one in value]
+    return _time_text(kind, value)
+
+
 def _plain_column(column: pa.Array) -> pa.Array:
-    """Returns times as texts in ISO 8601, and decimals as numbers, because documents have no types for them."""
+    """Returns times as texts in ISO 8601, because documents have no type for them."""
     kind = column.type
-    if pa.types.is_timestamp(kind) or pa.types.is_date(kind) or pa.types.is_time(kind):
-        return pa.array([None if value is None else value.isoformat() for value in column.to_pylist()], pa.string())
-    if pa.types.is_decimal(kind):
-        return column.cast(pa.int64() if kind.scale == 0 else pa.float64())
-    return column
+    if not _has_times(kind):
+        return column
+    numbers = column.cast(_with_other(kind, _number_type)).to_pylist()
+    return pa.array([_with_texts(kind, one) for one in numbers], _with_other(kind, lambda _: pa.string()))
 
 
 def _with_row_ids(batch: pa.RecordBatch, name: str, rows_before: int) -> pa.RecordBatch:
@@ -288,7 +359,7 @@ class _FileImport:
 
 
 def import_parquet(client: Any, files: List[str], *, type: Optional[str], id_field: Optional[str], id_row: bool,
-                   namespace: Optional[str], progress_file: Optional[str], max_inflight: Union[int, str],
+                   namespace: Optional[str], create_only: bool = False, progress_file: Optional[str], max_inflight: Union[int, str],
                    timeout: Optional[float], priority: Optional[str], on_failure: Callable[[str, int, Error], object],
                    on_warning: Callable[[str], object], on_progress: Callable[[float], object]) -> ImportSummary:
     """Stores the rows of several files. Returns the sums of their summaries. `progress_file` is for one file: the import goes on
@@ -304,7 +375,8 @@ def import_parquet(client: Any, files: List[str], *, type: Optional[str], id_fie
     totals: Optional[ImportSummary] = None
     for file in files:
         one = _FileImport(client, file, row_ids, on_failure, on_progress, type=type, id_column=row_ids or id_field,
-                          namespace=namespace, max_inflight=max_inflight, timeout=timeout, priority=priority, on_warning=warn)
+                          namespace=namespace, create_only=create_only, max_inflight=max_inflight, timeout=timeout, priority=priority,
+                          on_warning=warn)
         summary = one.run() if progress_file is None else one.run_with(_Position(progress_file, file))
         totals = summary if totals is None else _sum(totals, summary)
     assert totals is not None
@@ -316,4 +388,4 @@ def _sum(one: ImportSummary, other: ImportSummary) -> ImportSummary:
              for code in {**one.failed_by_code, **other.failed_by_code}}
     return ImportSummary(one.stored + other.stored, one.failed + other.failed, codes, one.in_doubt + other.in_doubt,
                          one.retried + other.retried, one.bytes + other.bytes, one.seconds + other.seconds,
-                         max(one.p50, other.p50), max(one.p99, other.p99))
+                         max(one.p50, other.p50), max(one.p99, other.p99), one.replaced + other.replaced, one.existing + other.existing)
