@@ -103,7 +103,46 @@ class BadInputTest(unittest.TestCase):
         self.assertEqual(self.cluster.must("get", "id:t:thing::1").out, printed)
         self.check(self.cluster.fjord("put", "id:t:thing::2", "-", stdin=printed), USAGE, "id:t:thing::1")
 
+    def test_ids_of_the_old_schemes_take_the_type_from_an_option(self):
+        for name in ("doc:ns:1", "userdoc:ns:7:1", "groupdoc:ns:g:1"):
+            self.check(self.cluster.fjord("put", name, '{"size": 1}'), USAGE, "--type TYPE")
+            self.cluster.must("put", name, '{"size": 1}', "--type", "thing")
+            self.cluster.must("update", name, '{"size": {"increment": 2}}', "--type", "thing")
+            self.assertEqual(self.cluster.must("get", name).json()["fields"], {"size": 3})
+            self.cluster.must("remove", name, "--type", "thing")
+            self.check(self.cluster.fjord("get", name), NOT_FOUND, "NOT_FOUND")
+            self.check(self.cluster.fjord("put", name, '{"size": 1}', "--type", "nothing"), NOT_FOUND, "UNKNOWN_TYPE")
+
+    def test_a_type_that_is_not_there_is_told_by_every_command(self):
+        for command in (["get", "id:t:nothing::1"], ["remove", "id:t:nothing::1"], ["put", "id:t:nothing::1", "{}"],
+                        ["update", "id:t:nothing::1", "{}"], ["visit", "--type", "nothing"]):
+            self.check(self.cluster.fjord(*command), NOT_FOUND, "UNKNOWN_TYPE", '"nothing"')
+
     # --- Feeds
+
+    def test_every_output_is_an_input(self):
+        self.assertEqual(self.feed("\n".join(line(i, name=f"n{i}", size=i) for i in range(5))).code, OK)
+        outputs = {"get": self.cluster.must("get", *(f"id:t:thing::{i}" for i in range(5))).out,
+                   "versions": self.cluster.must("get", "--versions", *(f"id:t:thing::{i}" for i in range(5))).out,
+                   "visit": self.cluster.must("visit", "--type", "thing", "--removes").out,
+                   "subscribe": self.cluster.must("subscribe", "--type", "thing", "--once").out}
+        outputs["http"] = outputs["visit"].replace('{"put":', '{"pathId":"/document/v1/t/thing/docid/1","id":')
+        before = self.cluster.documents("--type", "thing")
+        for name, lines in outputs.items():
+            for command in (["feed"], ["import"]):
+                self.setUp()
+                self.cluster.must(*command, self.cluster.file(f"{name}.jsonl", lines))
+                self.assertEqual(self.cluster.documents("--type", "thing"), before, (name, command))
+        self.cluster.must("put", "id:t:thing::1", "-", stdin='{"id":"id:t:thing::1","fields":{"size":9}}')
+        self.assertEqual(self.cluster.documents("--type", "thing")["id:t:thing::1"], {"size": 9})
+
+    def test_an_operation_over_several_lines_is_one_error(self):
+        pretty = json.dumps(json.loads(line(2, name="two", tags=["a"])), indent=2)
+        finished = self.check(self.feed("\n".join([line(1, name="one"), pretty, line(3, name="three")])), PARTIAL,
+                              "feed.jsonl:2: INVALID_ARGUMENT", "goes on for")
+        self.assertEqual((finished.json()["ok"], finished.json()["failed"]), (2, 1))
+        self.assertEqual(self.feed(f"[{pretty}]").code, OK)
+        self.assertEqual(self.stored(), {f"id:t:thing::{i}" for i in (1, 2, 3)})
 
     def feed(self, content, *arguments, name="feed.jsonl"):
         return self.cluster.fjord("feed", self.cluster.file(name, content), *arguments)
@@ -186,6 +225,29 @@ class BadInputTest(unittest.TestCase):
                               PARTIAL, "things.jsonl:2", "things.jsonl:4")
         self.assertEqual(finished.json()["ok"], 2)
         self.assertEqual(self.stored(), {"id:t:thing::a", "id:t:thing::3"})
+
+    def test_an_import_that_only_creates(self):
+        self.feed("\n".join(line(i, name="old") for i in range(2)))
+        rows = "id,name\n" + "".join(f"{i},new\n" for i in range(4))
+        summary = self.import_csv(rows, "--id-field", "id", "--namespace", "t", "--create-only").json()
+        self.assertEqual([summary[name] for name in ("ok", "existing", "replaced", "failed")], [2, 2, 0, 0])
+        self.assertEqual({name: one["name"] for name, one in self.cluster.documents("--type", "thing").items()},
+                         {"id:t:thing::0": "old", "id:t:thing::1": "old", "id:t:thing::2": "new", "id:t:thing::3": "new"})
+        summary = self.import_csv(rows, "--id-field", "id", "--namespace", "t").json()
+        self.assertEqual([summary[name] for name in ("ok", "existing", "replaced", "failed")], [4, 0, 4, 0])
+        lines = line(3, name="newer") + "\n" + line(4, name="newer") + '\n{"remove": "id:t:thing::0"}\n'
+        finished = self.cluster.fjord("import", "--create-only", self.cluster.file("lines.jsonl", lines))
+        self.assertEqual([finished.json()[name] for name in ("ok", "existing", "failed")], [1, 1, 1])
+        self.check(finished, PARTIAL, "lines.jsonl:3: INVALID_ARGUMENT", "create_only takes puts")
+        self.assertEqual(len(self.stored()), 5)
+
+    def test_texts_for_numbers_where_they_are_asked_for(self):
+        rows = '{"key": "a", "size": "7", "name": 5, "tags": [1]}\n{"key": "b", "size": "x"}\n'
+        command = ["--id-field", "key", "--namespace", "t"]
+        self.check(self.import_csv(rows, *command, name="texts.jsonl"), FAILED, "texts.jsonl:1: INVALID_FIELD")
+        finished = self.check(self.import_csv(rows, *command, "--convert-values", name="texts.jsonl"), PARTIAL, "texts.jsonl:2: INVALID_FIELD")
+        self.assertEqual(finished.json()["ok"], 1)
+        self.assertEqual(self.cluster.documents("--type", "thing"), {"id:t:thing::a": {"size": 7, "name": "5", "tags": ["1"]}})
 
     # --- Schemas, visits, jobs
 

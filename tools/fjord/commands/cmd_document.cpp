@@ -20,15 +20,17 @@ std::string dump(const rapidjson::Value& value) {
   return std::string(buffer.GetString(), buffer.GetSize());
 }
 
-/// Returns the fields in `text`, which is an object of fields or {"put": id, "fields": {...}}, as `get` prints it.
-/// `kind` is the name of the id's member, "put" or "update". Errors: InvalidId if the text has another id.
+/// Returns the fields in `text`, which is an object of fields or {"put": id, "fields": {...}}, as `get` prints it, or
+/// the same with "id" for "put". `kind` is the name of the id's member, "put" or "update". Errors: InvalidId if the
+/// text has another id.
 Result<std::string> fields_of(const std::string& text, const std::string& id, const char* kind = "put") {
   // The document parser reports malformed texts, because its messages contain the position.
   if (!check_json(text)) return text;
   rapidjson::Document json;
   json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(), text.size());
   if (json.HasParseError() || !json.IsObject()) return text;
-  const auto put = json.FindMember(kind);
+  auto put = json.FindMember(kind);
+  if (put == json.MemberEnd() && std::string_view(kind) == "put") put = json.FindMember("id");
   const auto fields = json.FindMember("fields");
   if (put == json.MemberEnd() || fields == json.MemberEnd() || !put->value.IsString() || !fields->value.IsObject()) {
     return text;
@@ -118,7 +120,7 @@ Result<DocumentId> id_of(const DocumentArgs& args, const std::string& text) {
   }
   if (!is_without_type) {
     FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(text));
-    if (args.type.empty() || id.type() == args.type) return id;
+    if (args.type.empty() || id.type() == args.type || id.type().empty()) return id;
     return Status(StatusCode::InvalidId,
                   fmt::format("document id \"{}\" is of type {}, and --type says {}", text, id.type(), args.type));
   }
@@ -126,6 +128,18 @@ Result<DocumentId> id_of(const DocumentArgs& args, const std::string& text) {
   const std::string rest = text.substr(colon + 2);
   const bool has_modifier = rest.find(':') != std::string::npos;
   return DocumentId::parse(fmt::format("{}:{}:{}{}", text.substr(0, colon), args.type, has_modifier ? "" : ":", rest));
+}
+
+/// Returns the type of a document: the one in its id, or that of --type for ids of the old schemes, which name none.
+/// `types` outlives it. Errors: InvalidId if there is none; UnknownType.
+Result<const DocumentType*> type_of(const DocumentTypeRepo& types, const DocumentArgs& args, const DocumentId& id) {
+  const std::string name(id.type().empty() ? std::string_view(args.type) : id.type());
+  if (name.empty()) {
+    return Status(StatusCode::InvalidId,
+                  fmt::format("document id \"{}\" names no document type: --type TYPE gives it", id.str()));
+  }
+  if (const DocumentType* type = types.find(name)) return type;
+  return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", name));
 }
 
 /// Parses the ids of the command line. Errors: InvalidId.
@@ -136,6 +150,15 @@ Result<std::vector<std::string>> ids_of(const DocumentArgs& args) {
     ids.push_back(parsed.str());
   }
   return ids;
+}
+
+/// Checks that the type in an id is known; the cluster answers about a document of another one that there is none.
+/// Errors: UnknownType; those of Client::types().
+Status check_type(Client& client, const std::string& id) {
+  FJORD_TRY_ASSIGN(const DocumentId parsed, DocumentId::parse(id));
+  if (parsed.type().empty()) return Status::ok();
+  FJORD_TRY_ASSIGN(const auto types, client.types());
+  return type_of(*types, {}, parsed).status();
 }
 
 /// Starts a call for each id, then waits for all of them.
@@ -171,9 +194,9 @@ int report_content(const Status& error, const std::string& source) {
 }
 
 /// Reads the file and makes the write that `write` starts with the id and the fields.
-int write_one(
-    const DocumentArgs& args, const char* kind, std::string_view existed, std::string_view made,
-    const std::function<Result<WriteResult>(Client&, const std::string& id, const std::string& fields)>& write) {
+int write_one(const DocumentArgs& args, const char* kind, std::string_view existed, std::string_view made,
+              const std::function<Result<WriteResult>(Client&, const DocumentType&, const DocumentId&,
+                                                      const std::string& fields)>& write) {
   const auto id = id_of(args, args.id);
   if (!id) return report(id.error());
   const auto json = json_argument(args.json, kFileBytesMax);
@@ -182,7 +205,11 @@ int write_one(
   if (!fields) return report(fields.error().with_context(json->source));
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);
-  const auto written = write(client, id->str(), *fields);
+  const auto types = client.types();
+  if (!types) return report(types.error());
+  const auto type = type_of(**types, args, *id);
+  if (!type) return report(type.error());
+  const auto written = write(client, **type, *id, *fields);
   if (!written) return report_content(written.error(), json->source);
   if (!*written) {
     report_failed(args.common, id->str(), *written);
@@ -198,16 +225,22 @@ int write_one(
 
 int run_put(const DocumentArgs& args) {
   return write_one(args, "put", "replaced", "stored",
-                   [&](Client& client, const std::string& id, const std::string& fields) -> Result<WriteResult> {
-                     FJORD_TRY_ASSIGN(const Document document, client.new_document(id, fields));
+                   [&](Client& client, const DocumentType& type, const DocumentId& id,
+                       const std::string& fields) -> Result<WriteResult> {
+                     FJORD_TRY_ASSIGN(const EncodedDocument encoded, fields_from_json(type, id, fields));
+                     FJORD_TRY_ASSIGN(const auto types, client.types());
+                     FJORD_TRY_ASSIGN(const DocumentView view,
+                                      DocumentView::open(*types, encoded.header, encoded.body));
+                     FJORD_TRY_ASSIGN(const Document document, view.document());
                      return client.put(document, write_options(args)).wait();
                    });
 }
 
 int run_update(const DocumentArgs& args) {
   return write_one(args, "update", "updated", "made",
-                   [&](Client& client, const std::string& id, const std::string& changes) -> Result<WriteResult> {
-                     FJORD_TRY_ASSIGN(const DocumentUpdate update, client.new_update(id, changes));
+                   [&](Client& client, const DocumentType& type, const DocumentId& id,
+                       const std::string& changes) -> Result<WriteResult> {
+                     FJORD_TRY_ASSIGN(const DocumentUpdate update, DocumentUpdate::from_json_fields(type, id, changes));
                      return client.update(update, write_options(args)).wait();
                    });
 }
@@ -230,7 +263,9 @@ int run_get(const DocumentArgs& args) {
       if (results[i].json.empty()) continue;  // The field set is [none], so there is no result.
       print_line(args.versions ? with_version(results[i].json, results[i].version.us) : results[i].json);
     } else {
-      report(about(results[i].status, (*ids)[i]));
+      const Status known =
+          results[i].status.code() == StatusCode::NotFound ? check_type(client, (*ids)[i]) : Status::ok();
+      report(about(known ? results[i].status : known, (*ids)[i]));
     }
   }
   return combined_exit(results);
@@ -243,7 +278,7 @@ int run_remove(const DocumentArgs& args) {
   if (const Status status = ready(client, args.common); !status) return report(status);
   for (const std::string& id : *ids) {
     // The cluster would answer that there was no document.
-    if (const auto known = client.new_document(id); !known) return report(known.error());
+    if (const Status known = check_type(client, id); !known) return report(known);
   }
   const auto results =
       on_all<WriteResult>(*ids, [&](const std::string& id) { return client.remove(id, write_options(args)); });

@@ -24,6 +24,7 @@ std::string to_json(const ImportSummary& summary) {
   json.key("failed_by_code").begin_object();
   for (const auto& [code, count] : summary.failed) json.key(to_string(code)).number(count);
   json.end_object().key("in_doubt").number(summary.in_doubt).key("retried").number(summary.retried);
+  json.key("replaced").number(summary.replaced).key("existing").number(summary.existing);
   json.key("bytes").number(summary.bytes).key("seconds").real(summary.seconds, 3);
   json.key("docs_per_s").real(static_cast<double>(summary.stored) / std::max(summary.seconds, 1e-6), 1);
   json.key("latency_ms").begin_object().key("p50").real(summary.latency_p50_seconds * 1e3, 2);
@@ -35,7 +36,7 @@ std::string to_json(const ImportSummary& summary) {
 /// opened and all for the same reason.
 int exit_code_of(const ImportSummary& summary) {
   if (summary) return kOk;
-  if (summary.stored > 0) return kPartial;
+  if (summary.stored + summary.existing > 0) return kPartial;
   const std::vector<Status>& unreadable = summary.unreadable_files;
   if (unreadable.empty() || summary.failed_total() + summary.in_doubt != unreadable.size()) return kFailed;
   const int code = failure_code(unreadable.front());
@@ -91,6 +92,8 @@ int run_import_of(const FeedArgs& args, ImportOptions options) {
   if (args.background) options.priority = ClientPriority::Background;
   options.progress_file = args.cursor_file;
   options.stop = end.token();
+  options.create_only = args.create_only;
+  options.convert_values = args.convert_values;
   Progress progress("feed", "docs", Progress::when(args.progress));
   options.on_progress = [&](const ImportProgress& now) {
     end.note(now.stored);

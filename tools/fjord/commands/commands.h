@@ -57,6 +57,8 @@ struct FeedArgs {
   std::string id_field;
   bool id_row = false;
   bool ignore_unknown = false;
+  bool create_only = false;
+  bool convert_values = false;
   std::string namespace_;
   std::string cursor_file;
 };

@@ -135,6 +135,11 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
   id_row->excludes(id_field);
   rows->add_flag("--ignore-unknown", args.ignore_unknown,
                  "Leave out columns of a CSV file that are not fields of the type, instead of refusing it");
+  rows->add_flag(
+      "--convert-values", args.convert_values,
+      "In JSON, take texts with digits for numbers, and numbers for texts, as feeds of other systems have them");
+  rows->add_flag("--create-only", args.create_only,
+                 "Leave documents that exist as they are, and count them: existing in the summary");
   rows->add_option("--cursor,--resume", args.cursor_file,
                    "Keep in this file how far it is, and go on from it if it is there")
       ->type_name("FILE");

@@ -73,6 +73,7 @@ int import_parquet(const FeedArgs& args) {
   TwinCall call("import", args.common, args.progress);
   call.add("--type", args.type).add("--id-field", args.id_field).add_flag("--id-row", args.id_row);
   call.add("--namespace", args.namespace_).add("--cursor", args.cursor_file);
+  call.add_flag("--create-only", args.create_only);
   call.add("--errors-shown", args.errors_shown).add_flag("--background", args.background);
   if (args.in_flight != 0) call.add("--in-flight", args.in_flight);
   return call.run(args.files);
