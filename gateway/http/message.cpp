@@ -146,6 +146,67 @@ double quality_of(std::string_view accept, std::string_view media_type) {
   return quality;
 }
 
+namespace {
+
+/// Returns whether the text is a token of RFC 9110.
+bool is_token(std::string_view text) {
+  constexpr std::string_view kOther = "!#$%&'*+-.^_`|~";
+  const auto fits = [&](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || kOther.find(c) != kOther.npos;
+  };
+  return !text.empty() && std::all_of(text.begin(), text.end(), fits);
+}
+
+std::string_view without_blanks(std::string_view text) {
+  while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
+  while (!text.empty() && (text.back() == ' ' || text.back() == '\t')) text.remove_suffix(1);
+  return text;
+}
+
+/// Returns whether the text is "NAME=VALUE", and for the name q a number from 0 to 1.
+bool is_accept_parameter(std::string_view text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return false;
+  const std::string_view name = without_blanks(text.substr(0, equals));
+  const std::string_view value = without_blanks(text.substr(equals + 1));
+  if (name != "q" && name != "Q") return is_token(name) && !value.empty();
+  double quality = -1;
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), quality);
+  return error == std::errc() && end == value.data() + value.size() && quality >= 0 && quality <= 1;
+}
+
+/// Returns whether the text is "TYPE/SUBTYPE[;NAME=VALUE]...", or "*" in place of the type, as Java sends it.
+bool is_media_range(std::string_view text) {
+  for (bool is_first = true; is_first || !text.empty(); is_first = false) {
+    const std::string_view part = without_blanks(text.substr(0, text.find(';')));
+    text.remove_prefix(
+        std::min(text.size(), text.find(';') == std::string_view::npos ? text.size() : text.find(';') + 1));
+    if (!is_first && !is_accept_parameter(part)) return false;
+    if (!is_first || part == "*") continue;
+    const std::size_t slash = part.find('/');
+    if (slash == std::string_view::npos || !is_token(part.substr(0, slash)) || !is_token(part.substr(slash + 1))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Status check_accept(std::string_view accept) {
+  for (std::string_view rest = accept; !rest.empty();) {
+    const std::string_view part = without_blanks(rest.substr(0, rest.find(',')));
+    rest.remove_prefix(
+        std::min(rest.size(), rest.find(',') == std::string_view::npos ? rest.size() : rest.find(',') + 1));
+    if (part.empty() || is_media_range(part)) continue;
+    return {StatusCode::InvalidArgument,
+            fmt::format("the header Accept is '{}': expected media types such as application/json, with ;q=0 to ;q=1 "
+                        "behind them",
+                        accept)};
+  }
+  return Status::ok();
+}
+
 Result<std::string> decode_url(std::string_view text) {
   if (std::none_of(text.begin(), text.end(), [](char c) { return c == '%' || c == '+'; })) return std::string(text);
   std::string decoded;

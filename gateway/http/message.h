@@ -46,6 +46,9 @@ using HttpDone = std::function<void(HttpAnswer)>;
 /// Compares without regard to the case of ASCII letters. `lower` has none in upper case.
 bool is_same_word(std::string_view text, std::string_view lower);
 
+/// Checks that a header Accept can be read (RFC 9110). Errors: InvalidArgument.
+Status check_accept(std::string_view accept);
+
 /// Returns the quality of a media type in the value of a header Accept, of which wildcards do not count; 0 if it is not
 /// there.
 double quality_of(std::string_view accept, std::string_view media_type);

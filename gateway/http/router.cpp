@@ -17,6 +17,8 @@ std::string_view Router::group_of(std::string_view target) {
 void Router::handle(const HttpRequest& request, HttpReply reply) {
   const auto path = split_path(request.raw_path());
   if (!path) return reply(error_answer(request, path.error()));
+  if (const Status status = check_accept(request.header("accept")); !status)
+    return reply(error_answer(request, status));
   if (path->size() >= 2 && (*path)[0] == "document" && (*path)[1] == "v1") {
     return documents_.handle(request, *path, std::move(reply));
   }

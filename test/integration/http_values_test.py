@@ -199,6 +199,20 @@ class ValuesTest(HttpCluster):
             self.assertTrue(self.must(400, "GET", f"{path}?{parameter}")["message"], parameter)
         self.assertEqual(self.must(200, "GET", path)["fields"], {"large": 1})
 
+    def test_an_accept_header_that_cannot_be_read_is_refused(self):
+        self.must(200, "POST", ROOT + "accept", {"fields": {"large": 1}})
+        for accept in ("*/*", "application/json", "text/html, image/gif, *; q=.2, */*; q=.2", "application/json;q=0.5, ,*/*;q=0",
+                       "text/html,application/xhtml+xml,application/signed-exchange;v=b3;q=0.7", "image/png", ""):
+            self.must(200, "GET", ROOT + "accept", headers={"Accept": accept})
+        for accept in ("application", "application/", "/json", "application/json;q=x", "application/json;q=", "*/*;q=2", "*/*;q=-1",
+                       "application json", ";q=1", "application/json;;", "a/b/c", "application/json;q", "\u00e9/x"):
+            for target in (ROOT + "accept", ROOT + "?stream=true", "/cluster/v1/status"):
+                self.http.connection.request("GET", target, headers={"Accept": accept.encode("latin-1")})
+                answer = self.http.connection.getresponse()
+                message = json.loads(answer.read())["message"]
+                self.assertEqual(answer.status, 400, accept)
+                self.assertIn("the header Accept is", message)
+
     def test_ids(self):
         """Ids are bytes: no folding of case, no normalisation; each kind of id is another document."""
         paths = [ROOT + one for one in ("a", "A", "%C3%A9", "e%CC%81", "a%20", "a+b", "a%2Bb", "a%252Fb", "a%2Fb", "%3F", "%23", "a;b=c", "..%2F")]
