@@ -13,7 +13,7 @@ _EXPECTED: Dict[str, str] = {
     "selection": "str", "type": "str", "fields": "list of str", "resume": "str", "visitor": "str", "mode": "str",
     "id_field": "str", "id_namespace": "str", "progress_file": "str", "priority": "str", "parameters": "dict of str",
     "ids_only": "bool", "include_removed": "bool", "snapshot": "bool", "all_types": "bool", "dry_run": "bool",
-    "from_now": "bool", "is_feed": "bool", "ignore_unknown": "bool", "slice": "a pair (index, count) of int", "since": "int", "until": "int",
+    "from_now": "bool", "is_feed": "bool", "ignore_unknown": "bool", "create_only": "bool", "convert_values": "bool", "slice": "a pair (index, count) of int", "since": "int", "until": "int",
     "slices": "int above 0", "buffer_bytes": "int above 0", "in_flight": "int above 0", "timeout": "a number of seconds",
     "attempt_timeout": "a number of seconds", "backoff_min": "a number of seconds", "backoff_max": "a number of seconds",
     "budget_percent": "int", "budget_per_second": "int", "budget_burst": "int", "time_limit": "a number of seconds", "no_progress_limit": "a number of seconds", "poll_interval": "a number of seconds",
