@@ -42,8 +42,9 @@ class StopCheck {
         add(id.to_string() + " is not known");
       } else if (id.type == NodeType::Distributor) {
         distributors_.push_back(id);
-      } else if (!holds_nothing(*node)) {
-        storage_.push_back(id);
+      } else {
+        all_storage_.push_back(id);
+        if (!holds_nothing(*node)) storage_.push_back(id);
       }
     }
   }
@@ -54,12 +55,15 @@ class StopCheck {
       check_share_left(NodeType::Distributor, distributors_, facts_.distributors_up_ratio_min,
                        "controller.distributors_up_ratio_min");
     }
-    if (storage_.empty()) return std::move(reasons_);
-    if (facts_.is_changing) add("a new cluster state is on its way");
-    check_in_sync();
-    check_others_away();
-    check_replicas_left();
-    check_share_left(NodeType::Storage, storage_, facts_.storage_up_ratio_min, "controller.storage_up_ratio_min");
+    if (!storage_.empty()) {
+      if (facts_.is_changing) add("a new cluster state is on its way");
+      check_in_sync();
+      check_others_away();
+      check_replicas_left();
+    }
+    if (!all_storage_.empty()) {
+      check_share_left(NodeType::Storage, all_storage_, facts_.storage_up_ratio_min, "controller.storage_up_ratio_min");
+    }
     return std::move(reasons_);
   }
 
@@ -169,7 +173,8 @@ class StopCheck {
   }
 
   const ClusterFacts& facts_;
-  std::vector<NodeId> storage_;
+  std::vector<NodeId> all_storage_;
+  std::vector<NodeId> storage_;  ///< Those that hold something, or may.
   std::vector<NodeId> distributors_;
   std::vector<std::string> reasons_;
 };

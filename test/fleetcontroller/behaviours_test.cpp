@@ -403,6 +403,8 @@ TEST_CASE("safe changes: a node may not be stopped if the cluster would be down 
   facts.storage_up_ratio_min = 0.8;
   CHECK(why_not_stop(facts, {NodeId::storage(1)}).at(0) ==
         "the cluster would be down: 3 of 4 storage nodes would be up, and controller.storage_up_ratio_min is 0.80");
+  node_of(facts, NodeId::storage(1)).buckets = 0;
+  CHECK(why_not_stop(facts, {NodeId::storage(1)}).size() == 1);
   facts.distributors_up_ratio_min = 0.6;
   CHECK(why_not_stop(facts, {NodeId::distributor(0)}).size() == 1);
 }
