@@ -12,8 +12,11 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x44494a46;         // "FJID"
 constexpr std::uint32_t kSessionMagic = 0x53534a46;  // "FJSS"
-constexpr std::uint16_t kVersion = 1;                // For both files.
+constexpr std::uint16_t kVersion = 1;
+constexpr std::uint16_t kSessionVersion = 2;
+constexpr std::uint16_t kSessionWithoutFlags = 1;
 constexpr std::uint8_t kAdopted = 1;
+constexpr std::uint8_t kAllSynced = 1;
 constexpr const char* kFileName = "identity";
 constexpr const char* kSessionFile = "session";
 
@@ -29,10 +32,10 @@ Result<bool> holds_data(Env& env, const std::string& directory) {
   return std::any_of(names.begin(), names.end(), is_data);
 }
 
-std::string framed(std::uint32_t magic, const std::string& content) {
+std::string framed(std::uint32_t magic, std::uint16_t version, const std::string& content) {
   std::string bytes;
   put_fixed<std::uint32_t>(bytes, magic);
-  put_fixed<std::uint16_t>(bytes, kVersion);
+  put_fixed<std::uint16_t>(bytes, version);
   put_fixed<std::uint32_t>(bytes, checksum32(content));
   return bytes + content;
 }
@@ -41,6 +44,7 @@ struct SessionRecord {
   std::uint64_t folder = 0;
   std::string boot;
   std::uint64_t stamp = 0;
+  bool all_synced = false;                  ///< FolderSession::syncs of all incarnations.
   std::vector<std::uint64_t> incarnations;  ///< Oldest first.
 };
 
@@ -49,13 +53,13 @@ std::optional<SessionRecord> parse_session(std::string_view bytes) {
   const auto magic = reader.fixed<std::uint32_t>();
   const auto version = reader.fixed<std::uint16_t>();
   const auto checksum = reader.fixed<std::uint32_t>();
-  if (!reader.ok() || magic != kSessionMagic || version != kVersion || checksum != checksum32(reader.rest())) {
-    return std::nullopt;
-  }
+  const bool is_known = version == kSessionVersion || version == kSessionWithoutFlags;
+  if (!reader.ok() || magic != kSessionMagic || !is_known || checksum != checksum32(reader.rest())) return std::nullopt;
   SessionRecord record;
   record.folder = reader.fixed<std::uint64_t>();
   record.boot = reader.string();
   record.stamp = reader.fixed<std::uint64_t>();
+  if (version != kSessionWithoutFlags) record.all_synced = (reader.fixed<std::uint8_t>() & kAllSynced) != 0;
   const std::uint64_t count = reader.varint();
   if (count > kSessionsMax) return std::nullopt;
   for (std::uint64_t i = 0; i < count; ++i) record.incarnations.push_back(reader.fixed<std::uint64_t>());
@@ -67,9 +71,10 @@ std::string encode_session(const SessionRecord& record) {
   put_fixed<std::uint64_t>(content, record.folder);
   put_string(content, record.boot);
   put_fixed<std::uint64_t>(content, record.stamp);
+  put_fixed<std::uint8_t>(content, record.all_synced ? kAllSynced : 0);
   put_varint(content, record.incarnations.size());
   for (const std::uint64_t incarnation : record.incarnations) put_fixed<std::uint64_t>(content, incarnation);
-  return framed(kSessionMagic, content);
+  return framed(kSessionMagic, kSessionVersion, content);
 }
 
 }  // namespace
@@ -115,7 +120,7 @@ Status save_identity(Env& env, const std::string& directory, const FolderIdentit
   put_fixed<std::uint64_t>(content, identity.folder);
   put_fixed<std::uint8_t>(content, identity.adopted ? kAdopted : 0);
   put_string(content, identity.node);
-  return write_file_atomically(env, path_in(directory), framed(kMagic, content), true);
+  return write_file_atomically(env, path_in(directory), framed(kMagic, kVersion, content), true);
 }
 
 Result<FolderIdentity> open_folder(Env& env, const std::string& directory, const std::string& node,
@@ -141,17 +146,21 @@ Result<std::vector<std::uint64_t>> begin_session(Env& env, const std::string& di
                                                  const FolderSession& session) {
   const std::string path = directory + "/" + kSessionFile;
   std::vector<std::uint64_t> before;
+  bool all_synced = session.syncs;
   FJORD_TRY_ASSIGN(const bool there, env.exists(path));
   if (there) {
     FJORD_TRY_ASSIGN(const std::string bytes, read_file(env, path));
     std::optional<SessionRecord> record = parse_session(bytes);
     if (!record) log::warning("storage", "{} is malformed; it counts as none", path);
-    const bool is_same = record && !session.boot.empty() && record->boot == session.boot &&
-                         record->stamp == session.stamp && record->folder == folder.folder;
-    if (is_same) before = std::move(record->incarnations);
+    const bool is_same = record && record->stamp == session.stamp && record->folder == folder.folder;
+    const bool is_same_boot = is_same && !session.boot.empty() && record->boot == session.boot;
+    if (is_same_boot || (is_same && record->all_synced)) {
+      before = std::move(record->incarnations);
+      all_synced = all_synced && record->all_synced;
+    }
   }
   if (before.size() == kSessionsMax) before.erase(before.begin());
-  SessionRecord now{folder.folder, session.boot, session.stamp, before};
+  SessionRecord now{folder.folder, session.boot, session.stamp, all_synced, before};
   now.incarnations.push_back(session.incarnation);
   FJORD_TRY(write_file_atomically(env, path, encode_session(now), true));
   return before;

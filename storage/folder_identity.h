@@ -36,8 +36,9 @@ Result<FolderIdentity> open_folder(Env& env, const std::string& directory, const
                                    std::uint64_t drawn);
 
 /// What a process that opens a folder finds out of the processes that had it before. An acknowledged write survives the
-/// end of a process, but may be lost with the machine's memory when the machine ends. So as long as folder and machine
-/// are the same, each process has everything that the ones before it have acknowledged.
+/// end of a process, but may be lost with the machine's memory when the machine ends, unless it was synced first. So as
+/// long as folder and machine are the same, or all of them synced, each process has everything that the ones before it
+/// have acknowledged.
 struct FolderSession {
   /// Names the time since the machine was started; empty: not known, and no process before is believed.
   std::string boot;
@@ -45,11 +46,15 @@ struct FolderSession {
   std::uint64_t stamp = 0;
   /// Incarnation of the process that opens the folder.
   std::uint64_t incarnation = 0;
+  /// Changes of buckets, and writes of clients that do not say otherwise, are acknowledged when they survive a loss of
+  /// power.
+  bool syncs = false;
 };
 
 /// Writes down that a process has opened the folder, and returns the incarnations of those before it whose writes it
 /// has, oldest first, at most kSessionsMax. To be called before the process acknowledges anything. A record that is
-/// malformed, of another machine start, another folder or a copy counts as none. Errors: IoError, NoSpace.
+/// malformed, of another folder or a copy counts as none; so does one of another machine start, unless all processes in
+/// it synced. Errors: IoError, NoSpace.
 Result<std::vector<std::uint64_t>> begin_session(Env& env, const std::string& directory, const FolderIdentity& folder,
                                                  const FolderSession& session);
 

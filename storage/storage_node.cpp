@@ -84,7 +84,8 @@ Result<std::unique_ptr<StorageNode>> StorageNode::make(const StorageNodeOptions&
     const std::uint64_t drawn = mix64(node->incarnation_, 0x666f6c646572) | 1;
     FJORD_TRY_ASSIGN(FolderIdentity identity, open_folder(runtime.env, options.files, node->name_, drawn));
     log::info("storage", "{}: {} is {}", node->name_, options.files, to_string(identity));
-    FolderSession session{.boot = options.boot, .incarnation = node->incarnation_};
+    FolderSession session{
+        .boot = options.boot, .incarnation = node->incarnation_, .syncs = options.durability == spi::Durability::Sync};
     if (options.folder_stamp) {
       FJORD_TRY_ASSIGN(session.stamp, options.folder_stamp());
     }

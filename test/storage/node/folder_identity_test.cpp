@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "fjord/common/coding.h"
+#include "fjord/common/hash.h"
 #include "fjord/sim/sim_env.h"
 #include "storage/node/node_world.h"
 
@@ -27,12 +29,13 @@ struct Folder {
   Folder() { REQUIRE(env.create_directories(kFolder)); }
   Incarnations open(std::uint64_t incarnation, const std::string& boot = "boot", std::uint64_t stamp = 5,
                     const FolderIdentity& identity = kOwn) {
-    const auto before =
-        begin_session(env, kFolder, identity, {.boot = boot, .stamp = stamp, .incarnation = incarnation});
+    const auto before = begin_session(env, kFolder, identity,
+                                      {.boot = boot, .stamp = stamp, .incarnation = incarnation, .syncs = syncs});
     REQUIRE(before);
     return *before;
   }
   sim::SimEnv env;
+  bool syncs = false;
 };
 
 }  // namespace
@@ -161,6 +164,43 @@ TEST_CASE("folder session: a process has what those before it had, as long as ma
   SECTION("it is a copy of the folder") { CHECK(folder.open(14, "boot", 6).empty()); }
   SECTION("the folder was emptied and has another number") {
     CHECK(folder.open(14, "boot", 5, {1, 8, "storage.2", false}).empty());
+  }
+}
+
+TEST_CASE("folder session: after a loss of power a process has what those before it had if all of them synced") {
+  Folder folder;
+  SECTION("all synced") {
+    folder.syncs = true;
+    CHECK(folder.open(11).empty());
+    CHECK(folder.open(12, "second boot") == Incarnations{11});
+    CHECK(folder.open(13, "") == Incarnations{11, 12});
+    CHECK(folder.open(14, "third boot", 6).empty());
+  }
+  SECTION("one did not sync") {
+    folder.syncs = true;
+    CHECK(folder.open(11).empty());
+    folder.syncs = false;
+    CHECK(folder.open(12, "second boot") == Incarnations{11});
+    CHECK(folder.open(13, "third boot").empty());
+    folder.syncs = true;
+    CHECK(folder.open(14, "third boot") == Incarnations{13});
+    CHECK(folder.open(15, "fourth boot").empty());
+    CHECK(folder.open(16, "fifth boot") == Incarnations{15});
+  }
+  SECTION("a program of an earlier version, which wrote no flags") {
+    std::string content;
+    put_fixed<std::uint64_t>(content, kOwn.folder);
+    put_string(content, "boot");
+    put_fixed<std::uint64_t>(content, 5);
+    put_varint(content, 1);
+    put_fixed<std::uint64_t>(content, 11);
+    std::string file = "FJSS";
+    put_fixed<std::uint16_t>(file, 1);
+    put_fixed<std::uint32_t>(file, checksum32(content));
+    folder.syncs = true;
+    REQUIRE(write_file_atomically(folder.env, std::string(kFolder) + "/session", file + content, true));
+    SECTION("is believed while the machine lives") { CHECK(folder.open(12) == Incarnations{11}); }
+    SECTION("is not believed later") { CHECK(folder.open(12, "second boot").empty()); }
   }
 }
 
