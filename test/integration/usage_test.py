@@ -29,6 +29,10 @@ class MessagesTest(unittest.TestCase):
     def test_a_wrong_command(self):
         self.check("gett X", USAGE, "fjord: there is no command gett; did you mean get?")
         self.check("aggr", USAGE, "there is no command aggr; did you mean aggregate?")
+        self.check("version", USAGE, "there is no command version; there is fjord --version")
+        self.check("jbo list", USAGE, "there is no command jbo; did you mean job?")
+        for far in ("top", "sql", "shell"):
+            self.assertNotIn("did you mean", self.check(far, USAGE, f"there is no command {far}; "))
         self.check("retire storage.2", USAGE, "there is no command retire; there is fjord node retire")
         self.check("job status X", USAGE, "there is no command job status; there is fjord local status, fjord status",
                    "fjord job has run, list, show")

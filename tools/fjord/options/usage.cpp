@@ -10,6 +10,16 @@
 namespace fjord::cli {
 namespace {
 
+/// What other programs call a command of this one.
+struct OtherName {
+  std::string_view word;
+  std::string_view command;
+};
+constexpr OtherName kOtherNames[] = {
+    {"version", "fjord --version"}, {"top", "fjord status"}, {"health", "fjord status"}, {"delete", "fjord remove"},
+    {"rm", "fjord remove"},         {"insert", "fjord put"}, {"load", "fjord import"},   {"count", "fjord aggregate"},
+    {"query", "fjord aggregate"},   {"scan", "fjord visit"}, {"list", "fjord visit"}};
+
 /// Returns the words of a command: "fjord node retire".
 std::string path_of(const CLI::App& app) {
   const CLI::App* const parent = app.get_parent();
@@ -119,7 +129,9 @@ std::string suggestion(const std::string& word, const std::vector<std::string>& 
   for (const std::string& candidate : candidates) {
     const bool continues = word.size() >= 3 && candidate.starts_with(word);
     const std::size_t distance = continues ? 1 : config::edit_distance(word, candidate);
-    if (distance > best || distance >= candidate.size()) continue;
+    if (distance > std::min(best, farthest) || distance >= candidate.size()) continue;
+    // Words as short as commands have something in common with most others.
+    if (distance > 1 && word.front() != candidate.front()) continue;
     if (distance < best) nearest.clear();
     best = distance;
     nearest.push_back(candidate);
@@ -139,6 +151,9 @@ std::string no_command_message(const CLI::App& group, const std::string& word) {
   add_namesakes(*root, word, namesakes);
   if (!namesakes.empty()) text += fmt::format("; there is {}", fmt::join(namesakes, ", "));
   if (is_root && !namesakes.empty()) return text;
+  const auto* const other = std::find_if(std::begin(kOtherNames), std::end(kOtherNames),
+                                         [&](const OtherName& name) { return name.word == word; });
+  if (is_root && other != std::end(kOtherNames)) return text + fmt::format("; there is {}", other->command);
   if (const std::string similar = suggestion(word, names); !similar.empty()) return text + similar;
   return text + fmt::format("; {} has {}", path_of(group), fmt::join(names, ", "));
 }
