@@ -114,7 +114,7 @@ class Finished:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def run_program(name, *arguments, stdin=None, env=None, timeout=120, cwd=None):
+def run_program(name, *arguments, stdin=None, env=None, timeout=300, cwd=None):
     arguments = [str(argument) for argument in arguments]
     completed = subprocess.run([str(BIN / name), *arguments], input=stdin, capture_output=True, text=True, timeout=timeout,
                                env={**os.environ, **(env or {})}, cwd=cwd)
@@ -205,10 +205,10 @@ class Cluster:
     def logs(self):
         return "".join(f"\n--- {path.name}\n{path.read_text()[-2000:]}" for path in sorted(self.directory.glob("logs/*.log")))
 
-    def fjord(self, *arguments, stdin=None, timeout=120):
+    def fjord(self, *arguments, stdin=None, timeout=300):
         return run_program("fjord", *arguments, stdin=stdin, env={"FJORD_CLUSTER": self.address}, timeout=timeout)
 
-    def must(self, *arguments, stdin=None, timeout=120):
+    def must(self, *arguments, stdin=None, timeout=300):
         """Runs a command that has to succeed."""
         finished = self.fjord(*arguments, stdin=stdin, timeout=timeout)
         assert finished.code == OK, str(finished) + self.logs()
