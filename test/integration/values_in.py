@@ -85,11 +85,11 @@ class WaysIn:
 
     # --- HTTP
 
-    def http_each(self, way, method, body_of):
+    def http_each(self, method, path_of, body_of):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         errors = {}
         for value in VALUES:
-            connection.request(method, f"/document/v1/{way}/thing/docid/{value.number}?create=true", body=body_of(value))
+            connection.request(method, path_of(value), body=f'{{"fields":{body_of(value)}}}')
             answer = connection.getresponse()
             text = answer.read()
             if answer.status != 200:
@@ -98,26 +98,19 @@ class WaysIn:
         return errors
 
     def http_put(self, way):
-        return self.http_each(way, "POST", lambda value: f'{{"fields":{fields_of(value)}}}')
+        return self.http_each("POST", lambda value: f"/document/v1/{way}/thing/docid/{value.number}", fields_of)
 
     def http_update(self, way):
-        return self.http_each(way, "PUT", lambda value: f'{{"fields":{changes_of(value)}}}')
+        return self.http_each("PUT", lambda value: f"/document/v1/{way}/thing/docid/{value.number}?create=true", changes_of)
 
     def http_update_selection(self, way):
         """Puts empty documents, and changes each by a selection."""
         self.feed_empty(way)
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
-        errors = {}
-        for value in VALUES:
+
+        def path_of(value):
             selection = urllib.parse.quote_plus(f"id == '{value.id(way)}'")
-            connection.request("PUT", f"/document/v1/{way}/thing/docid/?cluster=fjord&selection={selection}",
-                               body=f'{{"fields":{changes_of(value)}}}')
-            answer = connection.getresponse()
-            text = answer.read()
-            if answer.status != 200:
-                errors[value.number] = json.loads(text)["message"]
-        connection.close()
-        return errors
+            return f"/document/v1/{way}/thing/docid/?cluster=fjord&selection={selection}"
+        return self.http_each("PUT", path_of, changes_of)
 
     def http_copy(self, way):
         """Writes the documents of a way again where they are."""
