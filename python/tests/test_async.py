@@ -138,7 +138,8 @@ from fjord.jobs import script
 
 async def main():
     async with fjord.AsyncClient(sys.argv[1]) as client:
-        job = await client.jobs.submit(script(sys.argv[3], "item"), detached=sys.argv[2] == "detached")
+        slow = script(sys.argv[3], "item", parameters={"timeout_ms": 60000})
+        job = await client.jobs.submit(slow, detached=sys.argv[2] == "detached")
         print(job.id, flush=True)
         {wait}
 
@@ -176,7 +177,7 @@ def test_the_end_of_wait_for_cancels_the_job(address, client, space):
     client.put(space(1), {})
 
     async def main(twin):
-        job = await twin.jobs.submit(script(SLOW, "item"))
+        job = await twin.jobs.submit(script(SLOW, "item", parameters={"timeout_ms": 60000}))
         with pytest.raises(asyncio.TimeoutError):
             await asyncio.wait_for(job.wait(), 0.3)
         return await job.wait(check=False)

@@ -92,7 +92,7 @@ def test_documents_that_the_script_fails_on_are_dead_letters(client):
 
 
 def test_a_job_is_paused_changed_resumed_and_cancelled(client):
-    job = client.jobs.submit(script(SLOW, "listing"), settings={"priority": "normal"})
+    job = client.jobs.submit(script(SLOW, "listing", parameters={"timeout_ms": 60000}), settings={"priority": "normal"})
     job.pause()
     assert job.status().state == "paused"
     job.set(priority="background")
@@ -111,7 +111,7 @@ import sys
 import fjord
 from fjord.jobs import script
 client = fjord.Client(sys.argv[1])
-job = client.jobs.submit(script(sys.argv[2], "listing"), detached=sys.argv[3] == "detached")
+job = client.jobs.submit(script(sys.argv[2], "listing", parameters={"timeout_ms": 60000}), detached=sys.argv[3] == "detached")
 print(job.id, flush=True)
 try:
     job.wait(on_progress=lambda info: print("waits", flush=True))
@@ -139,7 +139,7 @@ def test_ctrl_c_cancels_the_job_unless_it_is_detached(client, cluster, how, stat
 
 
 def test_wait_reports_progress_and_does_not_hold_the_interpreter(client):
-    job = client.jobs.submit(script(SLOW, "listing"), settings={"priority": "background"})
+    job = client.jobs.submit(script(SLOW, "listing", parameters={"timeout_ms": 60000}), settings={"priority": "background"})
     seen = threading.Event()
     ended = []
     thread = threading.Thread(target=lambda: ended.append(job.wait(check=False, on_progress=lambda info: seen.set())))
