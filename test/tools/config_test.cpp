@@ -162,6 +162,11 @@ TEST_CASE("config: only loopback addresses unless others are allowed", "[config]
   const std::string remote = with(kGood, "127.0.0.1:3", "0.0.0.0:3");
   CHECK_THAT(error_of(remote), Catch::Contains("storage.0: \"0.0.0.0:3\"") && Catch::Contains("allow_remote"));
   CHECK(parse_config(remote + "allow_remote: true\n", "c.yaml").has_value());
+  for (const char* name : {"127.example.org:3", "127.0.0.1.example.org:3", "localhost.example.org:3", "127.1:3"}) {
+    INFO(name);
+    CHECK_THAT(error_of(with(kGood, "127.0.0.1:3", name)), Catch::Contains("allow_remote"));
+  }
+  CHECK(parse_config(with(kGood, "127.0.0.1:3", "127.0.0.2:3"), "c.yaml").has_value());
 }
 
 TEST_CASE("config: process names round-trip and others are refused", "[config]") {
