@@ -38,9 +38,9 @@ Status check_owner(const std::string& path) {
   if (is_trusted && (found.st_mode & (S_IWGRP | S_IWOTH)) == 0) return Status::ok();
   return {StatusCode::InvalidArgument,
           fmt::format(
-              "{} has the owner {} and the mode {:04o}: expected root or user {}, and that others cannot change it; "
-              "run chmod go-w {}",
-              path, found.st_uid, found.st_mode & 07777, ::geteuid(), path)};
+              "{} has the owner {} and the mode {:04o}: expected root or user {}, and that others cannot change it, "
+              "as after chmod go-w",
+              std::filesystem::path(path).filename().string(), found.st_uid, found.st_mode & 07777, ::geteuid())};
 }
 
 Result<HostAnswer> describe(const PluginOptions& options, const std::string& file) {

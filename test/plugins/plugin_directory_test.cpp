@@ -4,7 +4,9 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <fmt/format.h>
 #include <thread>
+#include <unistd.h>
 
 #include "fjord/common/log.h"
 #include "fjord/document/docblock.h"
@@ -140,6 +142,34 @@ TEST_CASE("plugins: without a directory there are none, and a missing one or a m
   options.directory = FJORD_PLUGIN_FOLDER;
   options.host = "there/is/no/such/program";
   CHECK(load_plugins(options, metrics, registry, applications).status().code() == StatusCode::IoError);
+}
+
+TEST_CASE("plugins: a library that other users can change is not used, nor is a folder of that kind") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / fmt::format("fjord-plugins-{}", ::getpid());
+  fs::create_directory(folder);
+  fs::permissions(folder, fs::perms::owner_all);
+  const fs::path library = folder / "changed.so";
+  const fs::path some = fs::directory_iterator(FJORD_PLUGIN_FOLDER)->path();
+  fs::copy_file(some, library);
+  PluginOptions options;
+  options.directory = folder;
+  options.host = FJORD_PLUGIN_HOST;
+  MetricRegistry metrics;
+  VisitorRegistry visitors;
+  mapreduce::ApplicationRegistry applications;
+  fs::permissions(library, fs::perms::owner_all | fs::perms::others_write);
+  const auto refused = load_plugins(options, metrics, visitors, applications);
+  REQUIRE(refused.has_value());
+  CHECK(refused->front().file == "changed.so");
+  CHECK_THAT(refused->front().problem, Catch::Contains("expected root or user"));
+  fs::permissions(library, fs::perms::owner_all);
+  fs::permissions(folder, fs::perms::owner_all | fs::perms::group_write);
+  const auto of_others = load_plugins(options, metrics, visitors, applications);
+  REQUIRE(of_others.has_value());
+  CHECK_THAT(of_others->front().problem, Catch::Contains("expected root or user"));
+  CHECK_THAT(of_others->front().problem, !Catch::Contains(folder.parent_path().string()));
+  fs::remove_all(folder);
 }
 
 TEST_CASE("plugins: the name of an application is given once") {
