@@ -249,10 +249,12 @@ void ImportRun::on_result(std::uint64_t tag, const OperationOutcome& outcome) {
   const std::uint64_t line = tag & ((std::uint64_t{1} << kLineBits) - 1);
   const bool in_doubt = outcome.outcome == Outcome::InDoubt;
   if (!options_.progress_file.empty()) note_done(line, in_doubt);
-  if (outcome.is_ok() || is_existing(outcome)) {
-    const std::lock_guard lock(mutex_);
-    if (!outcome.is_ok()) ++existing_;
-    if (outcome.is_ok() && outcome.existed) ++replaced_;
+  if (outcome.is_ok()) {
+    if (outcome.existed) ++replaced_;
+    return;
+  }
+  if (is_existing(outcome)) {
+    ++existing_;
     return;
   }
   ImportFailure failure{.file = {}, .line = line, .status = outcome.status, .in_doubt = in_doubt};

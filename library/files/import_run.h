@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -58,8 +59,8 @@ class ImportRun {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::map<StatusCode, std::uint64_t> unread_ FJORD_GUARDED_BY(mutex_);  ///< Failures before submission.
-  std::uint64_t replaced_ FJORD_GUARDED_BY(mutex_) = 0;
-  std::uint64_t existing_ FJORD_GUARDED_BY(mutex_) = 0;
+  std::atomic<std::uint64_t> replaced_ = 0;
+  std::atomic<std::uint64_t> existing_ = 0;
   std::vector<Status> unreadable_ FJORD_GUARDED_BY(mutex_);  ///< Files that could not be opened.
   std::mutex report_mutex_;                                  ///< Held while on_failure runs.
   std::vector<std::string> files_ FJORD_GUARDED_BY(mutex_);  ///< Names; a tag is index << 40 | line.
