@@ -287,10 +287,11 @@ void ImportRun::report(const ImportFailure& failure) {
 }
 
 std::uint64_t ImportRun::failed_total() const {
+  const std::uint64_t existing = existing_;  // Read first: what is counted here, the feeder has counted before.
   std::uint64_t total = feeder_.stats().failed_total();
   const std::lock_guard lock(mutex_);
   for (const auto& [code, count] : unread_) total += count;
-  return total - existing_;
+  return total - existing;
 }
 
 ImportSummary ImportRun::finish() {
