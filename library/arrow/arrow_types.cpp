@@ -180,7 +180,7 @@ class SdWriter {
 }  // namespace
 
 std::string arrow_type_name(std::string_view format) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 36> kNames{
+  static constexpr std::array<std::pair<std::string_view, std::string_view>, 35> kNames{
       {{"n", "null"},
        {"b", "bool"},
        {"c", "int8"},
