@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 #include <optional>
@@ -81,6 +82,8 @@ JsonNode number_of(const JsonNode& text) {
   number.kind = Kind::Double;
   const bool has_digit = text.text.find_first_of("0123456789") != std::string_view::npos;  // Not "NaN" and the like.
   const auto read = std::from_chars(begin, end, number.number);
+  // Infinite or 0, as in JSON, so that whoever reads the number can say what is wrong with it.
+  if (read.ec == std::errc::result_out_of_range) number.number = std::strtod(std::string(text.text).c_str(), nullptr);
   return has_digit && read.ptr == end && text.text.size() > 0 ? number : text;
 }
 

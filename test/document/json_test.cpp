@@ -1,6 +1,7 @@
 #include "fjord/document/json.h"
 
 #include <cmath>
+#include <fmt/format.h>
 #include <random>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
@@ -364,6 +365,13 @@ TEST_CASE("json: texts are taken for numbers and numbers for texts where that is
                               R"({"b":1})", R"({"l":true})", R"({"s":[1]})", R"({"s":{"a":1}})", R"({"l":"NaN"})"}) {
     INFO(refused);
     CHECK(put(refused, JsonValues::Converted).starts_with("! "));
+  }
+  CHECK_THAT(put(R"({"d":"1e400"})", JsonValues::Converted), Catch::Contains("1e400 is out of the range of double"));
+  CHECK_THAT(put(R"({"d":"1e-400"})", JsonValues::Converted), Catch::Contains("1e-400 is too close to 0 for double"));
+  for (const char* operand : {R"("1e400")", "1e400"}) {
+    INFO(operand);
+    const std::string line = fmt::format(R"({{"update":"id:a:c::1","fields":{{"d":{{"increment":{}}}}}}})", operand);
+    CHECK_FALSE(parse_feed_operation(*repo, line, JsonValues::Converted).has_value());
   }
   const auto update = parse_feed_operation(
       *repo, R"({"update":"id:a:c::1","create":true,"fields":{"l":{"increment":"9007199254740993"},"s":{"assign":7}}})",
